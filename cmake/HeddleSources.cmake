@@ -1,0 +1,12 @@
+# heddle_sources(<target> <file.cpp>...)
+#
+# Adds the sources of one room (one folder) to a library that spans several. Sources are listed by hand, so that a file
+# left out of its list is an error here and not an undefined symbol much later.
+function(heddle_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+  file(GLOB present RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "*.cpp")
+  list(REMOVE_ITEM present ${ARGN})
+  if(present)
+    message(WARNING "not listed in ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt: ${present}")
+  endif()
+endfunction()

@@ -1,0 +1,27 @@
+# Helpers of test/CMakeLists.txt. Labels: unit, lit, conformance, end-to-end; and `slow` for what takes over 30 seconds.
+
+find_package(GTest REQUIRED)
+
+# heddle_unit_test(<name> <file.cpp>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
+#
+# One GoogleTest program, run as one test.
+function(heddle_unit_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE heddle_build ${TEST_LIBRARIES} GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test/bin")
+  add_test(NAME ${name} COMMAND ${name})
+  heddle_test_properties(${name} LABELS unit ${TEST_LABELS} TIMEOUT "${TEST_TIMEOUT}")
+endfunction()
+
+# heddle_test_properties(<test> LABELS <label>... [TIMEOUT <seconds>])
+#
+# Every test runs Vulkan under its validation layers; exit code 77 says "skipped".
+function(heddle_test_properties name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT HEDDLE_VALIDATION=1)
+endfunction()

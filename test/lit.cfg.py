@@ -1,0 +1,44 @@
+# The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
+#
+# Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, FileCheck, not,
+# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, the folder of model descriptions.
+# Features: `spirv-val`, `numpy` and `torch`, when they are installed.
+
+import os
+import shutil
+import subprocess
+
+import lit.formats
+
+config.name = "Heddle"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".toml", ".test"]
+config.excludes = ["Inputs", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.heddle_test_exec_root
+
+for name in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "VK_LAYER_PATH", "XDG_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH",
+             "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.environment["HEDDLE_VALIDATION"] = "1"
+
+
+def tool(directory, name):
+    """Stands for NAME as a word of its own in a RUN line; the full path keeps an installed namesake out."""
+    config.substitutions.append((r"(?<![\w./-])" + name + r"(?![\w.-])", os.path.join(directory, name)))
+
+
+for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-inspect"):
+    tool(config.heddle_tools_dir, name)
+for name in ("FileCheck", "not", "split-file"):
+    tool(config.llvm_tools_dir, name)
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%models", os.path.join(config.heddle_source_dir, "models")))
+
+if shutil.which("spirv-val"):
+    config.available_features.add("spirv-val")
+for module in ("numpy", "torch"):
+    probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"
+    if subprocess.run([config.python, "-c", probe]).returncode == 0:
+        config.available_features.add(module)
