@@ -23,12 +23,15 @@ foreach(config RELEASE RELWITHDEBINFO)
   endforeach()
 endforeach()
 
+# With these settings the cache serves precompiled headers, and a second clone at another place.
 find_program(HEDDLE_CCACHE ccache)
 mark_as_advanced(HEDDLE_CCACHE)
 if(HEDDLE_CCACHE)
   foreach(language C CXX)
     if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER "${HEDDLE_CCACHE}")
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+          CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+          "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${HEDDLE_CCACHE}")
     endif()
   endforeach()
 endif()
@@ -39,6 +42,9 @@ if(HEDDLE_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 add_link_options(LINKER:--as-needed)
+if(HEDDLE_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)
+endif()
 
 # Linked by every library and tool of Heddle. The two include directories are the source root and the build root, so that
 # a file is included by its path in the tree ("dialects/Heddle/Heddle.h") whether it was written or generated.

@@ -27,6 +27,19 @@ target_compile_options(heddle_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:${LLVM_ENABLE_RTTI}>>>:-fno-rtti>)
 
+# heddle_precompile(<library>): lets a compiler library share one precompiled header of MLIR.
+option(HEDDLE_PRECOMPILE "Parse MLIR's headers once for the whole compiler" ON)
+if(HEDDLE_PRECOMPILE)
+  add_library(heddle_mlir_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/HeddleMLIRHeaders.cpp")
+  target_link_libraries(heddle_mlir_headers PRIVATE heddle_mlir)
+  target_precompile_headers(heddle_mlir_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}/HeddleMLIRHeaders.h")
+endif()
+function(heddle_precompile target)
+  if(HEDDLE_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM heddle_mlir_headers)
+  endif()
+endfunction()
+
 # heddle_tablegen(<target> <file.td> <output> <flags>... [<output> <flags>...]...)
 #
 # Generates C++ from a .td file into the build folder that mirrors this one and makes <target> wait for it:

@@ -1,0 +1,1 @@
+// The source that the precompiled header of HeddleMLIRHeaders.h is built for.
