@@ -1,0 +1,137 @@
+// The gradient rules of the dialect's ops. A rule builds the gradient of every operand that can have one; those that
+// nobody needs are dead code, which `differentiate` erases.
+#include "dialects/Heddle/Heddle.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+using Gradients = FailureOr<SmallVector<Value>>;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Rules know only the gradient of an op's first result; the others are there for the backward pass alone.
+static LogicalResult expectFirstOnly(Operation *op, ValueRange gradients) {
+  if (gradients[0] && llvm::none_of(gradients.drop_front(), [](Value gradient) { return bool(gradient); }))
+    return success();
+  return op->emitOpError("has a gradient rule for its first result only, but the loss depends on another one");
+}
+
+//===-- Elementwise ---------------------------------------------------------------------------------------------===//
+
+/// The sum of all elements, in two steps so that each is one reduction along rows or columns.
+static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
+  if (typeOf(value).getRank() == 2)
+    value = SumOp::create(builder, loc, getDimType(typeOf(value), 1, builder.getF32Type()), value, /*columns=*/false);
+  if (typeOf(value).getShape() == ArrayRef<int64_t>{1})
+    return value;
+  auto scalar = RankedTensorType::get({1}, builder.getF32Type());
+  return SumOp::create(builder, loc, scalar, value, /*columns=*/!isColumn(typeOf(value)));
+}
+
+Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Value gradient = resultGradients[0];
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (result.getRank() > 2)
+    return emitOpError() << "has no gradient rule for a result of rank " << result.getRank();
+  if (input.getShape() == ArrayRef<int64_t>{1})
+    return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
+  if (result.getRank() == 1)
+    return SmallVector<Value>{gradient};
+  return SmallVector<Value>{SumOp::create(builder, getLoc(), input, gradient, /*columns=*/isColumn(input))};
+}
+
+Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Value zeros = FillOp::create(builder, getLoc(), getTable().getType(), builder.getF32FloatAttr(0));
+  Value table = ScatterAddOp::create(builder, getLoc(), zeros.getType(), zeros, getIndices(), resultGradients[0]);
+  return SmallVector<Value>{Value(), table};
+}
+
+Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Value input = DropoutOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getSeed(), getStep(),
+                                  getRateAttr(), getStreamAttr());
+  return SmallVector<Value>{input, Value(), Value()};
+}
+
+//===-- Matrix products and reductions --------------------------------------------------------------------------===//
+
+Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Value lhs = getLhs(), rhs = getRhs(), gradient = resultGradients[0];
+  bool transposeLhs = getTransposeLhs(), transposeRhs = getTransposeRhs();
+  auto product = [&](Value of, Value a, bool transposeA, Value b, bool transposeB) -> Value {
+    return MatmulOp::create(builder, getLoc(), of.getType(), a, b, transposeA, transposeB);
+  };
+  // C = A' B' with A' = A or A^T: dA' = dC B'^T and dB' = A'^T dC, each transposed once more where the operand is.
+  Value lhsGradient = transposeLhs ? product(lhs, rhs, transposeRhs, gradient, true)
+                                   : product(lhs, gradient, false, rhs, !transposeRhs);
+  Value rhsGradient = transposeRhs ? product(rhs, gradient, true, lhs, transposeLhs)
+                                   : product(rhs, lhs, !transposeLhs, gradient, false);
+  return SmallVector<Value>{lhsGradient, rhsGradient};
+}
+
+Gradients SumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  // A broadcast tells a row from a column by its extent, so a column of static extent cannot be repeated.
+  bool scalar = result.getShape() == ArrayRef<int64_t>{1};
+  if (!scalar && isColumn(result) != getColumns())
+    return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
+  return SmallVector<Value>{BroadcastOp::create(builder, getLoc(), input, resultGradients[0])};
+}
+
+Gradients LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectFirstOnly(*this, resultGradients)))
+    return failure();
+  if (!isColumn(typeOf(getMean())))
+    return emitOpError() << "has no gradient rule for a static number of rows, as in " << getInput().getType();
+  Location loc = getLoc();
+  Value gradient = resultGradients[0];
+  Type matrix = getInput().getType(), row = getGamma().getType();
+  Value input = LayerNormGradOp::create(builder, loc, matrix, gradient, getInput(), getGamma(), getMean(), getRstd());
+
+  Value mean = BroadcastOp::create(builder, loc, matrix, getMean());
+  Value rstd = BroadcastOp::create(builder, loc, matrix, getRstd());
+  Value centred = arith::SubFOp::create(builder, loc, getInput(), mean);
+  Value normalised = arith::MulFOp::create(builder, loc, centred, rstd);
+  Value scaled = arith::MulFOp::create(builder, loc, gradient, normalised);
+  Value gamma = SumOp::create(builder, loc, row, scaled, /*columns=*/false);
+  Value beta = SumOp::create(builder, loc, row, gradient, /*columns=*/false);
+  return SmallVector<Value>{input, gamma, beta};
+}
+
+Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectFirstOnly(*this, resultGradients)))
+    return failure();
+  Value logits = CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(), getTargets(),
+                                            getLogSumExp(), resultGradients[0], getSmoothingAttr());
+  return SmallVector<Value>{logits, Value()};
+}
+
+//===-- Attention -----------------------------------------------------------------------------------------------===//
+
+template <typename GradOp>
+static GradOp createAttentionGrad(OpBuilder &builder, AttentionOp op, TypeRange results, Value gradient, Value delta) {
+  auto grad = GradOp::create(builder, op.getLoc(), results, op.getQuery(), op.getKey(), op.getValue(), gradient,
+                             op.getLogSumExp(), delta, op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(),
+                             op.getKeyLengths(), op.getSeed(), op.getStep(), op.getHeadsAttr(), op.getScaleAttr(),
+                             op.getDropoutAttr(), op.getStreamAttr(), op.getQuerySizeAttr(), op.getKeySizeAttr());
+  IRMapping mapping;
+  op.getMask().cloneInto(&grad.getMask(), mapping);
+  return grad;
+}
+
+Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectFirstOnly(*this, resultGradients)))
+    return failure();
+  Value gradient = resultGradients[0];
+  Type keyType = getKey().getType();
+  Value delta = AttentionDeltaOp::create(builder, getLoc(), getLogSumExp().getType(), getResult(), gradient);
+  auto query = createAttentionGrad<AttentionGradQueryOp>(builder, *this, getQuery().getType(), gradient, delta);
+  auto keyValue = createAttentionGrad<AttentionGradKeyValueOp>(builder, *this, {keyType, keyType}, gradient, delta);
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] = query.getResult();
+  gradients[1] = keyValue.getKeyGradient();
+  gradients[2] = keyValue.getValueGradient();
+  return gradients;
+}
