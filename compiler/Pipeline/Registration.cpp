@@ -1,0 +1,21 @@
+#include "compiler/Pipeline/Pipeline.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "dialects/Plan/Plan.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
+                  scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
+                  plan::PlanDialect>();
+}
+
+void mlir::heddle::registerAllPasses() {}

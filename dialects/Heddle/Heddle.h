@@ -1,0 +1,57 @@
+// The heddle dialect: ops, attributes, interfaces. See README.md beside this file.
+#ifndef HEDDLE_DIALECTS_HEDDLE_HEDDLE_H
+#define HEDDLE_DIALECTS_HEDDLE_HEDDLE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::heddle {
+/// See `Heddle_Elementwise` in HeddleInterfaces.td.
+template <typename ConcreteType>
+class Elementwise : public OpTrait::TraitBase<ConcreteType, Elementwise> {};
+} // namespace mlir::heddle
+
+#include "dialects/Heddle/HeddleDialect.h.inc"
+#include "dialects/Heddle/HeddleEnums.h.inc"
+#include "dialects/Heddle/HeddleInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Heddle/HeddleAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Heddle/HeddleOps.h.inc"
+
+namespace mlir::heddle {
+
+/// The name of the run-time size behind dimension `dim`, or empty if the dimension is static.
+StringRef getSizeName(RankedTensorType type, int64_t dim);
+
+/// `type`'s dimension `dim` as a one-dimensional type, its size name kept.
+RankedTensorType getDimType(RankedTensorType type, int64_t dim, Type element);
+
+/// A tensor type with the given dimensions, each taken from a dimension of another type: extent and size name.
+struct DimOf {
+  RankedTensorType type;
+  int64_t dim;
+};
+RankedTensorType getTypeOfDims(ArrayRef<DimOf> dims, Type element);
+
+/// Every kernel sees a matrix: a rank-1 tensor is a row if its extent is static and a column if it is dynamic.
+bool isColumn(RankedTensorType type);
+
+/// Whether `op` computes each element on its own: `Elementwise` here, `ElementwiseMappable` elsewhere.
+bool isElementwise(Operation *op);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,70 @@
+#include "dialects/Heddle/Heddle.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+#include "dialects/Heddle/HeddleDialect.cpp.inc"
+#include "dialects/Heddle/HeddleEnums.cpp.inc"
+#include "dialects/Heddle/HeddleInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Heddle/HeddleAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Heddle/HeddleOps.cpp.inc"
+
+void HeddleDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Heddle/HeddleOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Heddle/HeddleAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                       function_ref<InFlightDiagnostic()> emitError) const {
+  int64_t dynamic = llvm::count(shape, ShapedType::kDynamic);
+  if (dynamic != static_cast<int64_t>(getNames().size()))
+    return emitError() << "#heddle.dims names " << getNames().size() << " sizes, but the tensor has " << dynamic
+                       << " dynamic dimensions";
+  return success();
+}
+
+StringRef heddle::getSizeName(RankedTensorType type, int64_t dim) {
+  if (!type.isDynamicDim(dim))
+    return {};
+  auto dims = dyn_cast_or_null<DimsAttr>(type.getEncoding());
+  if (!dims)
+    return {};
+  return dims.getNames()[llvm::count(type.getShape().take_front(dim), ShapedType::kDynamic)].getValue();
+}
+
+RankedTensorType heddle::getTypeOfDims(ArrayRef<DimOf> dims, Type element) {
+  SmallVector<int64_t> shape;
+  SmallVector<StringAttr> names;
+  for (DimOf dim : dims) {
+    shape.push_back(dim.type.getDimSize(dim.dim));
+    if (StringRef name = getSizeName(dim.type, dim.dim); !name.empty())
+      names.push_back(StringAttr::get(element.getContext(), name));
+  }
+  Attribute encoding = names.empty() ? Attribute() : DimsAttr::get(element.getContext(), names);
+  return RankedTensorType::get(shape, element, encoding);
+}
+
+RankedTensorType heddle::getDimType(RankedTensorType type, int64_t dim, Type element) {
+  return getTypeOfDims({{type, dim}}, element);
+}
+
+bool heddle::isColumn(RankedTensorType type) { return type.getRank() == 1 && type.isDynamicDim(0); }
+
+bool heddle::isElementwise(Operation *op) {
+  return op->hasTrait<Elementwise>() || OpTrait::hasElementwiseMappableTraits(op);
+}
+

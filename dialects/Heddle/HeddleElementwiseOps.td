@@ -1,0 +1,84 @@
+// Ops that compute each element on its own. Everything else of this kind is arith and math.
+
+def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
+  let summary = "A tensor of one value, of any shape, dynamic ones too";
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise]> {
+  let summary = "A column of its own row indices: 0, 1, 2, ...";
+  let results = (outs Heddle_I32Vector:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Repeats a scalar (tensor<1>), a row (static extent) or a column (dynamic extent) over a shape";
+  let arguments = (ins Heddle_Tensor:$input);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The table's rows at the given indices (3.4)";
+  let arguments = (ins Heddle_I32Vector:$indices, Heddle_F32Matrix:$table);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$indices `,` $table attr-dict `:` type($indices) `,` type($table) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
+  let summary = "Sinusoidal position encodings (3.5)";
+  let description = [{ Column 2i is sin(pos / 10000^(2i/d)), column 2i+1 the cosine of the same. }];
+  let arguments = (ins Heddle_I32Vector:$positions);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$positions attr-dict `:` type($positions) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def DropoutOp : Heddle_Op<"dropout", [Pure, Heddle_Elementwise, AllTypesMatch<["input", "result"]>,
+                                      DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (5.4)";
+  let description = [{
+    The mask is Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4: a function of
+    place alone, so that the backward pass draws the same mask again instead of storing it.
+  }];
+  let arguments = (ins Heddle_F32:$input, Heddle_Seed:$seed, Heddle_Step:$step, F32Attr:$rate,
+                       I32Attr:$stream);
+  let results = (outs Heddle_F32:$result);
+  let assemblyFormat = "$input `seed` $seed `step` $step attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def RandomOp : Heddle_Op<"random", [Pure, Heddle_Elementwise]> {
+  let summary = "Random numbers: uniform in [-scale, scale), or normal with standard deviation `scale`";
+  let description = [{ Philox as in `heddle.dropout`, at step 0. }];
+  let arguments = (ins Heddle_Seed:$seed, Heddle_DistributionAttr:$distribution, F32Attr:$scale, I32Attr:$stream);
+  let results = (outs Heddle_F32:$result);
+  let assemblyFormat = "$distribution $seed attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AllTypesMatch<["weight", "gradient", "first_moment",
+    "second_moment", "new_weight", "new_first_moment", "new_second_moment"]>]> {
+  let summary = "Adam's update (5.3)";
+  let description = [{
+    m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g^2;
+    w' = w - rate * (m' / (1 - beta1^step)) / (sqrt(v' / (1 - beta2^step)) + epsilon),
+    with the corrections 1 / (1 - beta1^step) and 1 / (1 - beta2^step) given, and g the gradient times `scale`.
+  }];
+  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Heddle_F32:$first_moment, Heddle_F32:$second_moment,
+                       Heddle_Scalar:$rate, Heddle_Scalar:$first_correction, Heddle_Scalar:$second_correction,
+                       Heddle_Scalar:$gradient_scale,
+                       F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon);
+  let results = (outs Heddle_F32:$new_weight, Heddle_F32:$new_first_moment, Heddle_F32:$new_second_moment);
+  let assemblyFormat = [{
+    $weight `,` $gradient `,` $first_moment `,` $second_moment `rate` $rate `corrections` $first_correction `,`
+    $second_correction `scale` $gradient_scale attr-dict `:` type($weight)
+  }];
+  let hasVerifier = 1;
+}

@@ -1,0 +1,26 @@
+// What an op must answer so that passes need no list of names.
+#ifndef HEDDLE_INTERFACES_TD
+#define HEDDLE_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::mlir::heddle";
+  let description = [{
+    An op with a reverse-mode derivative. Ops outside the dialect (arith, math) get it as an external model.
+  }];
+  let methods = [InterfaceMethod<[{
+      Builds the op's vector-Jacobian product at `builder`'s insertion point. `resultGradients` has one value a result,
+      null where nothing depends on that result (at least one is set). Returns one value an operand, null where the
+      operand has no gradient (indices, lengths, seeds), or failure after an emitted error.
+    }],
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildGradient",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients)>];
+}
+
+// Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar
+// operand, or by a gather), so that it can join any kernel whose tiles cover that place. For ops of other dialects
+// `ElementwiseMappable` says the same.
+def Heddle_Elementwise : NativeOpTrait<"Elementwise"> { let cppNamespace = "::mlir::heddle"; }
+
+#endif

@@ -1,0 +1,93 @@
+// Ops that anchor a kernel: matrix products, reductions along rows and columns, gathers' transposes.
+
+def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Matrix product, either side transposed on request";
+  let arguments = (ins Heddle_F32Matrix:$lhs, Heddle_F32Matrix:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Sums over the rows (`rows`: a matrix becomes a row, a column a scalar) or over the columns of each row";
+  let description = [{
+    `sum rows`: tensor<MxN> -> tensor<N>, tensor<?> -> tensor<1>.  `sum columns`: tensor<MxN> -> tensor<M>,
+    tensor<N> -> tensor<1>.
+  }];
+  let arguments = (ins Heddle_F32:$input, UnitAttr:$columns);
+  let results = (outs Heddle_F32Vector:$result);
+  let assemblyFormat = "(`columns` $columns^):(`rows`)? $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def LayerNormOp : Heddle_Op<"layer_norm", [Pure, AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>,
+                                           DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Layer normalisation of each row (3.1), with what its backward needs: mean and 1 / standard deviation";
+  let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Vector:$gamma, Heddle_F32Vector:$beta, F32Attr:$epsilon);
+  let results = (outs Heddle_F32Matrix:$result, Heddle_F32Vector:$mean, Heddle_F32Vector:$rstd);
+  let assemblyFormat = [{
+    $input `,` $gamma `,` $beta attr-dict `:` type($input) `,` type($gamma) `,` type($beta) `->` type($mean)
+  }];
+  let hasVerifier = 1;
+}
+
+def LayerNormGradOp : Heddle_Op<"layer_norm_grad", [Pure, AllTypesMatch<["gradient", "input", "result"]>,
+                                                    AllTypesMatch<["mean", "rstd"]>]> {
+  let summary = "The gradient of layer normalisation's input";
+  let arguments = (ins Heddle_F32Matrix:$gradient, Heddle_F32Matrix:$input, Heddle_F32Vector:$gamma,
+                       Heddle_F32Vector:$mean, Heddle_F32Vector:$rstd);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $gradient `,` $input `,` $gamma `,` $mean `,` $rstd attr-dict `:` type($input) `,` type($gamma) `,` type($mean)
+  }];
+  let hasVerifier = 1;
+}
+
+def CrossEntropyOp : Heddle_Op<"cross_entropy", [Pure, AllTypesMatch<["loss", "log_sum_exp"]>,
+                                                 DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Label-smoothed cross entropy of each row against its target (5.4)";
+  let description = [{
+    loss = logsumexp(x) - (1 - s) x[target] - s mean(x): the target distribution is (1 - s) on the target plus s spread
+    evenly over all classes.
+  }];
+  let arguments = (ins Heddle_F32Matrix:$logits, Heddle_I32Vector:$targets, F32Attr:$smoothing);
+  let results = (outs Heddle_F32Vector:$loss, Heddle_F32Vector:$log_sum_exp);
+  let assemblyFormat = "$logits `,` $targets attr-dict `:` type($logits) `,` type($targets) `->` type($loss)";
+  let hasVerifier = 1;
+}
+
+def CrossEntropyGradOp : Heddle_Op<"cross_entropy_grad", [Pure, Heddle_Elementwise, AllTypesMatch<["logits", "result"]>,
+                                                          AllTypesMatch<["log_sum_exp", "gradient"]>]> {
+  let summary = "The gradient of cross entropy's logits: (softmax(x) - target distribution) * gradient";
+  let arguments = (ins Heddle_F32Matrix:$logits, Heddle_I32Vector:$targets, Heddle_F32Vector:$log_sum_exp,
+                       Heddle_F32Vector:$gradient, F32Attr:$smoothing);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $logits `,` $targets `,` $log_sum_exp `,` $gradient attr-dict `:` type($logits) `,` type($targets) `,`
+    type($log_sum_exp)
+  }];
+  let hasVerifier = 1;
+}
+
+def ArgmaxOp : Heddle_Op<"argmax", [Pure]> {
+  let summary = "The column of each row's largest element, the first one of equals";
+  let arguments = (ins Heddle_F32Matrix:$input);
+  let results = (outs Heddle_I32Vector:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Heddle_ScatterOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, AllTypesMatch<["destination", "result"]>]> {
+  let arguments = (ins Heddle_F32Matrix:$destination, Heddle_I32Vector:$indices, Heddle_F32Matrix:$rows);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $destination `,` $indices `,` $rows attr-dict `:` type($destination) `,` type($indices) `,` type($rows)
+  }];
+  let hasVerifier = 1;
+}
+def ScatterAddOp : Heddle_ScatterOp<"scatter_add"> {
+  let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
+}
+def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows"> {
+  let summary = "Replaces the destination's row at each index; the last one of equal indices wins";
+}

@@ -1,0 +1,115 @@
+// Module-level symbols, state and the root of differentiation. The tensor ops are in the files included below.
+#ifndef HEDDLE_OPS_TD
+#define HEDDLE_OPS_TD
+
+include "dialects/Heddle/HeddleTypes.td"
+include "dialects/Heddle/HeddleInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def SizeOp : Heddle_Op<"size", [Symbol]> {
+  let summary = "A run-time size and its compile-time maximum";
+  let description = [{
+    Bound at a call by the shape of an input whose encoding names it, or, with `longest`, to the largest value of that
+    i32 input.
+
+    ```mlir
+    heddle.size @source_tokens max 2048
+    heddle.size @source_length max 256 longest "source_lengths"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest);
+  let assemblyFormat = "$sym_name `max` $maximum (`longest` $longest^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def VariableOp : Heddle_Op<"variable", [Symbol]> {
+  let summary = "A tensor that lives on the device between calls";
+  let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type);
+  let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
+  }];
+}
+
+def ReadOp : Heddle_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A variable's value at this point of the entry";
+  let arguments = (ins FlatSymbolRefAttr:$variable);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$variable attr-dict `:` type($result)";
+}
+
+def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Gives a variable a new value";
+  let arguments = (ins FlatSymbolRefAttr:$variable, Heddle_Tensor:$value);
+  let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
+}
+
+// The optimizer of 5.3: Adam, with the learning rate raised linearly over `warmup` steps to `peak` and then lowered
+// with the inverse square root of the step; `clip_norm` 0 switches clipping by the global norm off.
+defvar Heddle_OptimizerArguments = (ins F32Attr:$peak, I64Attr:$warmup, F32Attr:$beta1, F32Attr:$beta2,
+                                        F32Attr:$epsilon, F32Attr:$clip_norm);
+
+def MinimizeOp : Heddle_Op<"minimize"> {
+  let summary = "One optimizer step on every weight that the loss depends on";
+  let description = [{
+    `differentiate` replaces it by the backward pass, the schedule, and an update of each weight, of its moments
+    `adam.m.<weight>` and `adam.v.<weight>`, and of the counter `step`. The result is the learning rate used.
+  }];
+  let arguments = !con((ins Heddle_Scalar:$loss), Heddle_OptimizerArguments);
+  let results = (outs Heddle_Scalar:$learning_rate);
+  let assemblyFormat = "$loss attr-dict";
+}
+
+def AccumulateOp : Heddle_Op<"accumulate"> {
+  let summary = "Adds the gradient of the loss to the variables `grad.<weight>`";
+  let arguments = (ins Heddle_Scalar:$loss);
+  let assemblyFormat = "$loss attr-dict";
+}
+
+def ApplyOp : Heddle_Op<"apply"> {
+  let summary = "One optimizer step from the variables `grad.<weight>`, which are then zeroed";
+  let arguments = Heddle_OptimizerArguments;
+  let results = (outs Heddle_Scalar:$learning_rate);
+  let assemblyFormat = "attr-dict";
+}
+
+def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Ops that become one kernel: an anchor with its prologue and epilogue";
+  let description = [{
+    Made by `fuse`. The region's arguments stand for the inputs; what the region computes in between never reaches
+    device memory.
+
+    ```mlir
+    %y = heddle.kernel "matmul" (%x, %w : tensor<?x8xf32, #n>, tensor<8x8xf32>) -> tensor<?x8xf32, #n> {
+    ^bb0(%a: tensor<?x8xf32, #n>, %b: tensor<8x8xf32>):
+      %0 = heddle.matmul %a, %b : tensor<?x8xf32, #n>, tensor<8x8xf32> -> tensor<?x8xf32, #n>
+      heddle.yield %0 : tensor<?x8xf32, #n>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<Heddle_Tensor>:$inputs);
+  let results = (outs Variadic<Heddle_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `(` ($inputs^ `:` type($inputs))? `)` (`->` type($results)^)? $body attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "Ends a region of `heddle.kernel` or of attention";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
+}
+
+include "dialects/Heddle/HeddleElementwiseOps.td"
+include "dialects/Heddle/HeddleMatrixOps.td"
+include "dialects/Heddle/HeddleAttentionOps.td"
+
+#endif

@@ -1,0 +1,56 @@
+// Attributes, enums and the type constraints that the ops share.
+#ifndef HEDDLE_TYPES_TD
+#define HEDDLE_TYPES_TD
+
+include "dialects/Heddle/HeddleDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+
+def Heddle_DimsAttr : AttrDef<Heddle_Dialect, "Dims",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "dims";
+  let summary = "Names the run-time size behind each dynamic dimension of a tensor, in order";
+  let parameters = (ins ArrayRefParameter<"StringAttr">:$names);
+  let assemblyFormat = "`<` $names `>`";
+}
+
+def Heddle_VariableKind : I32EnumAttr<"VariableKind", "what a variable is for", [
+    I32EnumAttrCase<"Weight", 0, "weight">,
+    I32EnumAttrCase<"OptimizerState", 1, "optimizer_state">,
+    I32EnumAttrCase<"Gradient", 2, "gradient">,
+    I32EnumAttrCase<"Counter", 3, "counter">,
+    I32EnumAttrCase<"Cache", 4, "cache">]> {
+  let cppNamespace = "::mlir::heddle";
+  let genSpecializedAttr = 0;
+}
+def Heddle_VariableKindAttr : EnumAttr<Heddle_Dialect, Heddle_VariableKind, "kind">;
+
+def Heddle_Distribution : I32EnumAttr<"Distribution", "a distribution to draw from", [
+    I32EnumAttrCase<"Uniform", 0, "uniform">, I32EnumAttrCase<"Normal", 1, "normal">]> {
+  let cppNamespace = "::mlir::heddle";
+  let genSpecializedAttr = 0;
+}
+def Heddle_DistributionAttr : EnumAttr<Heddle_Dialect, Heddle_Distribution, "distribution">;
+
+// Rank-1 and rank-2 tensors are what kernels work on. A rank-1 tensor of static extent is a row (a bias), one of
+// dynamic extent is a column (a number per token).
+def Heddle_F32 : RankedTensorOf<[F32]>;
+def Heddle_F32Matrix : 2DTensorOf<[F32]>;
+def Heddle_F32Vector : 1DTensorOf<[F32]>;
+def Heddle_I32Vector : 1DTensorOf<[I32]>;
+
+// The few tensors of one fixed type, which need not be spelled in the assembly.
+class Heddle_FixedTensor<int extent, Type element, string builder> : Type<
+    And<[RankedTensorOf<[element]>.predicate,
+         CPred<"::llvm::cast<::mlir::ShapedType>($_self).getShape() == ::llvm::ArrayRef<int64_t>{" # extent # "}">]>,
+    "tensor<" # extent # "x" # !tolower(builder) # ">", "::mlir::TensorType">,
+  BuildableType<"::mlir::RankedTensorType::get({" # extent # "}, $_builder.get" # builder # "Type())">;
+def Heddle_Scalar : Heddle_FixedTensor<1, F32, "F32">;
+def Heddle_Step : Heddle_FixedTensor<1, I32, "I32">;
+def Heddle_Seed : Heddle_FixedTensor<2, I32, "I32">;
+
+def Heddle_Tensor : RankedTensorOf<[F32, I32, I1]>;
+
+#endif

@@ -1,0 +1,330 @@
+// What each op demands of its operands beyond their element types. A dimension is compared by extent and by the name of
+// its run-time size, so a message shows both types whole.
+#include "dialects/Heddle/Heddle.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+bool sameDim(DimOf a, DimOf b) {
+  return a.type.getDimSize(a.dim) == b.type.getDimSize(b.dim) &&
+         getSizeName(a.type, a.dim) == getSizeName(b.type, b.dim);
+}
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Every value passed must have the dimension that is named first; `what` names that dimension for the reader.
+LogicalResult expectSameDim(Operation *op, StringRef what, DimOf expected, ArrayRef<DimOf> others) {
+  for (DimOf other : others)
+    if (!sameDim(expected, other))
+      return op->emitOpError() << "expects the same " << what << " in " << expected.type << " (dimension "
+                               << expected.dim << ") and " << other.type << " (dimension " << other.dim << ")";
+  return success();
+}
+
+LogicalResult expectRate(Operation *op, StringRef name, const APFloat &rate) {
+  double value = rate.convertToDouble();
+  if (value >= 0 && value < 1)
+    return success();
+  return op->emitOpError() << "expects '" << name << "' in [0, 1), got " << value;
+}
+
+LogicalResult expectStaticColumns(Operation *op, RankedTensorType type) {
+  if (!type.isDynamicDim(type.getRank() - 1))
+    return success();
+  return op->emitOpError() << "expects a static number of columns, got " << type;
+}
+
+template <typename SymbolOp>
+SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, StringRef what) {
+  auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
+  if (!found)
+    op->emitOpError() << "names no " << what << ": " << name;
+  return found;
+}
+
+LogicalResult verifyVariableUse(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, Type type) {
+  auto variable = lookup<VariableOp>(op, symbols, name, "variable");
+  if (!variable)
+    return failure();
+  if (variable.getType() != type)
+    return op->emitOpError() << "has type " << type << ", but variable " << name << " is " << variable.getType();
+  return success();
+}
+
+/// The mask region takes a query and a key index and yields whether the pair counts.
+LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
+  if (mask.empty())
+    return success();
+  Block &block = mask.front();
+  if (block.getNumArguments() != 2 || !llvm::all_of(block.getArgumentTypes(), [](Type t) { return t.isInteger(32); }))
+    return op->emitOpError("expects its mask region to take two i32: query index and key index");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getNumOperands() != 1 || !yield.getOperand(0).getType().isInteger(1))
+    return op->emitOpError("expects its mask region to yield one i1");
+  return success();
+}
+
+template <typename AttentionLike>
+LogicalResult verifyAttention(AttentionLike op) {
+  RankedTensorType query = typeOf(op.getQuery()), key = typeOf(op.getKey()), value = typeOf(op.getValue());
+  int64_t heads = op.getHeads();
+  if (failed(expectStaticColumns(op, query)) || failed(expectSameDim(op, "width", {query, 1}, {{key, 1}, {value, 1}})) ||
+      failed(expectSameDim(op, "number of keys", {key, 0}, {{value, 0}})))
+    return failure();
+  if (heads < 1 || query.getDimSize(1) % heads != 0)
+    return op.emitOpError() << "expects 'heads' to divide the width " << query.getDimSize(1) << ", got " << heads;
+  DimOf sequences{typeOf(op.getQueryStarts()), 0};
+  if (failed(expectSameDim(op, "number of sequences", sequences,
+                           {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0},
+                            {typeOf(op.getKeyLengths()), 0}})))
+    return failure();
+  if (failed(expectRate(op, "dropout", op.getDropout())))
+    return failure();
+  if (!op.getDropout().isZero() != static_cast<bool>(op.getSeed()) || !op.getSeed() != !op.getStep())
+    return op.emitOpError("expects seed and step if and only if 'dropout' is above 0");
+  return verifyMaskRegion(op, op.getMask());
+}
+
+/// A tensor<TxH> that goes with a tensor<TxD> of H heads.
+LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorType perHead, RankedTensorType tokens,
+                            int64_t heads) {
+  if (sameDim({perHead, 0}, {tokens, 0}) && perHead.getDimSize(1) == heads)
+    return success();
+  return op->emitOpError() << "expects " << what << " to have a row for each of " << tokens << " and " << heads
+                           << " columns, got " << perHead;
+}
+
+template <typename GradOp>
+LogicalResult verifyAttentionGrad(GradOp op) {
+  if (failed(verifyAttention(op)))
+    return failure();
+  RankedTensorType query = typeOf(op.getQuery());
+  if (op.getGradient().getType() != query)
+    return op.emitOpError() << "expects the gradient to be of the query's type " << query << ", got "
+                            << op.getGradient().getType();
+  if (failed(expectPerHead(op, "log_sum_exp", typeOf(op.getLogSumExp()), query, op.getHeads())))
+    return failure();
+  return expectPerHead(op, "delta", typeOf(op.getDelta()), query, op.getHeads());
+}
+
+template <typename ScatterOp>
+LogicalResult verifyScatter(ScatterOp op) {
+  RankedTensorType destination = typeOf(op.getDestination()), rows = typeOf(op.getRows());
+  if (failed(expectSameDim(op, "width", {destination, 1}, {{rows, 1}})))
+    return failure();
+  return expectSameDim(op, "number of rows", {typeOf(op.getIndices()), 0}, {{rows, 0}});
+}
+
+} // namespace
+
+//===-- Symbols and state ---------------------------------------------------------------------------------------===//
+
+LogicalResult SizeOp::verify() {
+  if (static_cast<int64_t>(getMaximum()) < 1)
+    return emitOpError() << "expects a maximum of at least 1, got " << static_cast<int64_t>(getMaximum());
+  return success();
+}
+
+LogicalResult VariableOp::verify() {
+  if (!getTensorType().hasStaticShape())
+    return emitOpError() << "expects a static shape, got " << getType();
+  return success();
+}
+
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyVariableUse(*this, symbols, getVariableAttr(), getResult().getType());
+}
+
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyVariableUse(*this, symbols, getVariableAttr(), getValue().getType());
+}
+
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("expects its region's arguments to have the inputs' types");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("expects its region to yield the results' types");
+  return success();
+}
+
+//===-- Elementwise ---------------------------------------------------------------------------------------------===//
+
+LogicalResult FillOp::verify() {
+  Type element = typeOf(getResult()).getElementType();
+  if (getValue().getType() != element)
+    return emitOpError() << "expects a value of type " << element << ", got " << getValue();
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  if (isColumn(typeOf(getResult())))
+    return success();
+  return emitOpError() << "expects a column, one of dynamic extent, got " << getResult().getType();
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (input.getElementType() != result.getElementType())
+    return emitOpError() << "expects the same element type in " << input << " and " << result;
+  if (input.getRank() != 1)
+    return emitOpError() << "expects a scalar, a row or a column, got " << input;
+  bool scalar = input.getDimSize(0) == 1;
+  bool row = !isColumn(input) && sameDim({input, 0}, {result, result.getRank() - 1});
+  bool column = isColumn(input) && sameDim({input, 0}, {result, 0});
+  if (!scalar && !row && !column)
+    return emitOpError() << "cannot repeat " << input << " over " << result;
+  return success();
+}
+
+LogicalResult EmbeddingOp::verify() {
+  RankedTensorType result = typeOf(getResult());
+  if (failed(expectSameDim(*this, "width", {typeOf(getTable()), 1}, {{result, 1}})))
+    return failure();
+  return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{result, 0}});
+}
+
+LogicalResult SinusoidOp::verify() {
+  if (failed(expectStaticColumns(*this, typeOf(getResult()))))
+    return failure();
+  return expectSameDim(*this, "number of rows", {typeOf(getPositions()), 0}, {{typeOf(getResult()), 0}});
+}
+
+LogicalResult DropoutOp::verify() { return expectRate(*this, "rate", getRate()); }
+
+LogicalResult RandomOp::verify() {
+  if (!typeOf(getResult()).hasStaticShape())
+    return emitOpError() << "expects a static shape, got " << getResult().getType();
+  return success();
+}
+
+LogicalResult AdamOp::verify() {
+  if (failed(expectRate(*this, "beta1", getBeta1())) || failed(expectRate(*this, "beta2", getBeta2())))
+    return failure();
+  if (!getEpsilon().isNegative() && !getEpsilon().isZero())
+    return success();
+  return emitOpError("expects 'epsilon' above 0");
+}
+
+//===-- Matrix products and reductions --------------------------------------------------------------------------===//
+
+LogicalResult MatmulOp::verify() {
+  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
+  int64_t lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
+  if (failed(expectSameDim(*this, "contracted extent", {lhs, 1 - lhsRow}, {{rhs, 1 - rhsColumn}})) ||
+      failed(expectSameDim(*this, "number of rows", {lhs, lhsRow}, {{result, 0}})))
+    return failure();
+  return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 1}});
+}
+
+LogicalResult SumOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (input.getRank() > 2)
+    return emitOpError() << "expects a matrix, a row or a column, got " << input;
+  bool vector = input.getRank() == 1;
+  if (vector && isColumn(input) == getColumns())
+    return emitOpError() << "cannot sum " << (getColumns() ? "the columns" : "the rows") << " of " << input;
+  if (vector && result.getShape() != ArrayRef<int64_t>{1})
+    return emitOpError() << "expects the sum of " << input << " to be a scalar, got " << result;
+  if (vector)
+    return success();
+  return expectSameDim(*this, "remaining extent", {input, getColumns() ? 0 : 1}, {{result, 0}});
+}
+
+LogicalResult LayerNormOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(expectStaticColumns(*this, input)) ||
+      failed(expectSameDim(*this, "width", {input, 1}, {{typeOf(getGamma()), 0}, {typeOf(getBeta()), 0}})))
+    return failure();
+  return expectSameDim(*this, "number of rows", {input, 0}, {{typeOf(getMean()), 0}});
+}
+
+LogicalResult LayerNormGradOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(expectStaticColumns(*this, input)) ||
+      failed(expectSameDim(*this, "width", {input, 1}, {{typeOf(getGamma()), 0}})))
+    return failure();
+  return expectSameDim(*this, "number of rows", {input, 0}, {{typeOf(getMean()), 0}});
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  RankedTensorType logits = typeOf(getLogits());
+  if (failed(expectRate(*this, "smoothing", getSmoothing())) || failed(expectStaticColumns(*this, logits)))
+    return failure();
+  return expectSameDim(*this, "number of rows", {logits, 0}, {{typeOf(getTargets()), 0}, {typeOf(getLoss()), 0}});
+}
+
+LogicalResult CrossEntropyGradOp::verify() {
+  RankedTensorType logits = typeOf(getLogits());
+  if (failed(expectRate(*this, "smoothing", getSmoothing())) || failed(expectStaticColumns(*this, logits)))
+    return failure();
+  return expectSameDim(*this, "number of rows", {logits, 0}, {{typeOf(getTargets()), 0}, {typeOf(getLogSumExp()), 0}});
+}
+
+LogicalResult ArgmaxOp::verify() {
+  if (failed(expectStaticColumns(*this, typeOf(getInput()))))
+    return failure();
+  return expectSameDim(*this, "number of rows", {typeOf(getInput()), 0}, {{typeOf(getResult()), 0}});
+}
+
+LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
+LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
+
+//===-- Attention -----------------------------------------------------------------------------------------------===//
+
+static LogicalResult verifyHeads(Operation *op, RankedTensorType split, RankedTensorType merged) {
+  if (split.getDimSize(0) * split.getDimSize(2) == merged.getDimSize(1) && sameDim({split, 1}, {merged, 0}))
+    return success();
+  return op->emitOpError() << "expects tensor<HxTxD> and tensor<Tx(H*D)>, got " << split << " and " << merged;
+}
+
+LogicalResult SplitHeadsOp::verify() { return verifyHeads(*this, typeOf(getResult()), typeOf(getInput())); }
+LogicalResult MergeHeadsOp::verify() { return verifyHeads(*this, typeOf(getInput()), typeOf(getResult())); }
+
+LogicalResult BatchMatmulOp::verify() {
+  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
+  int64_t rhsColumn = getTransposeRhs() ? 1 : 2;
+  if (failed(expectSameDim(*this, "number of heads", {lhs, 0}, {{rhs, 0}, {result, 0}})) ||
+      failed(expectSameDim(*this, "contracted extent", {lhs, 2}, {{rhs, 3 - rhsColumn}})) ||
+      failed(expectSameDim(*this, "number of rows", {lhs, 1}, {{result, 1}})))
+    return failure();
+  return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 2}});
+}
+
+LogicalResult MaskOp::verify() { return verifyMaskRegion(*this, getMask()); }
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  if (getResult().getType() != getQuery().getType())
+    return emitOpError() << "expects a result of the query's type " << getQuery().getType() << ", got "
+                         << getResult().getType();
+  return expectPerHead(*this, "log_sum_exp", typeOf(getLogSumExp()), typeOf(getQuery()), getHeads());
+}
+
+LogicalResult AttentionDeltaOp::verify() {
+  RankedTensorType gradient = typeOf(getGradient());
+  int64_t heads = typeOf(getResult()).getDimSize(1);
+  if (heads < 1 || gradient.getDimSize(1) % heads != 0)
+    return emitOpError() << "expects a number of heads that divides the width of " << gradient << ", got " << heads;
+  return expectPerHead(*this, "the result", typeOf(getResult()), gradient, heads);
+}
+
+LogicalResult AttentionGradQueryOp::verify() {
+  if (failed(verifyAttentionGrad(*this)))
+    return failure();
+  if (getResult().getType() != getQuery().getType())
+    return emitOpError("expects a result of the query's type");
+  return success();
+}
+
+LogicalResult AttentionGradKeyValueOp::verify() {
+  if (failed(verifyAttentionGrad(*this)))
+    return failure();
+  if (getKeyGradient().getType() != getKey().getType() || getValueGradient().getType() != getKey().getType())
+    return emitOpError("expects results of the key's type");
+  return success();
+}

@@ -1,0 +1,39 @@
+#include "dialects/Plan/Plan.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::plan;
+
+#include "dialects/Plan/PlanDialect.cpp.inc"
+#include "dialects/Plan/PlanEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.cpp.inc"
+
+void PlanDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Plan/PlanOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Plan/PlanAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult LaunchOp::verify() {
+  if (getGrid().size() != 3)
+    return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
+  int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
+  for (BindingAttr binding : getBindings().getAsRange<BindingAttr>())
+    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || binding.getOffset() + binding.getBytes() > arena))
+      return emitOpError() << "binds bytes " << binding.getOffset() << " to "
+                           << binding.getOffset() + binding.getBytes() << " of an arena of " << arena;
+  return success();
+}

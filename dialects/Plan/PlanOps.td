@@ -1,0 +1,49 @@
+#ifndef PLAN_OPS_TD
+#define PLAN_OPS_TD
+
+include "dialects/Plan/PlanDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "dialects/Tile/TileAttributes.td"
+
+def Plan_Space : I32EnumAttr<"Space", "where an argument lies", [
+    I32EnumAttrCase<"Variable", 0, "variable">, I32EnumAttrCase<"Arena", 1, "arena">,
+    I32EnumAttrCase<"Size", 2, "size">]> {
+  let cppNamespace = "::mlir::plan";
+}
+
+def Plan_BindingAttr : AttrDef<Plan_Dialect, "Binding"> {
+  let mnemonic = "binding";
+  let summary = "One kernel argument: a variable or a size by name, or `bytes` of the arena from `offset` on";
+  let parameters = (ins EnumParameter<Plan_Space>:$space, StringRefParameter<>:$name, "int64_t":$offset,
+                        "int64_t":$bytes);
+  let assemblyFormat = "`<` $space $name `,` $offset `,` $bytes `>`";
+}
+def Plan_BindingArrayAttr : TypedArrayAttrBase<Plan_BindingAttr, "a binding for each kernel argument">;
+
+def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
+  let summary = "An entry point: ports, then launches in order";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `arena` $arena_bytes $body attr-dict";
+}
+
+class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"EntryOp">]> {
+  let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, I64Attr:$offset, I64Attr:$bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$limit);
+  let assemblyFormat = "$name `:` $type `at` $offset `bytes` $bytes (`limit` $limit^)? attr-dict";
+}
+def InputOp : Plan_PortOp<"input"> { let summary = "A value that a call brings, at a place of the arena"; }
+def OutputOp : Plan_PortOp<"output"> { let summary = "A value that a call leaves, at a place of the arena"; }
+
+def LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
+  let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Tile_GridArrayAttr:$grid, Plan_BindingArrayAttr:$bindings,
+                       UnitAttr:$barrier);
+  let assemblyFormat = "(`barrier` $barrier^)? $kernel `grid` $grid $bindings attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,41 @@
+// The tile dialect: one workgroup's program. See README.md beside this file.
+#ifndef HEDDLE_DIALECTS_TILE_TILE_H
+#define HEDDLE_DIALECTS_TILE_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Tile/TileDialect.h.inc"
+#include "dialects/Tile/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Tile/TileAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Tile/TileOps.h.inc"
+
+namespace mlir::tile {
+
+/// How a tile of a given layout sits in one lane: `rows` x `runs` registers of `vector` neighbouring columns each.
+struct LaneShape {
+  int64_t rows, runs, vector;
+  int64_t count() const { return rows * runs; }
+};
+LaneShape getLaneShape(RankedTensorType tile);
+
+/// The layout of a tile, or null before `layout` has run.
+SimtAttr getLayout(Type tile);
+
+} // namespace mlir::tile
+
+#endif

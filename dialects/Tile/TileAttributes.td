@@ -1,0 +1,33 @@
+// Layouts and launch grids.
+#ifndef TILE_ATTRIBUTES_TD
+#define TILE_ATTRIBUTES_TD
+
+include "dialects/Tile/TileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+
+def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "simt";
+  let summary = "Elements dealt to lanes in turn along each dimension";
+  let description = [{
+    Along dimension d stand `lanes[d]` lanes; the coordinate of a lane there is (lane / strides[d]) mod lanes[d]. A run
+    of `vector` neighbouring columns is held together in one register; runs and rows are dealt to the lanes in turn:
+    lane (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... Where lanes[d] is 1, or where the tile has
+    one element along d, every lane holds all of it. That covers an operand of a product (all of the contracted
+    dimension in each lane), a row vector to be repeated and the result of a reduction.
+  }];
+  let parameters = (ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
+                        "int64_t":$vector);
+  let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_GridAttr : AttrDef<Tile_Dialect, "Grid"> {
+  let mnemonic = "grid";
+  let summary = "Workgroups along one axis: ceil(size / tile) * repeat, or `repeat` where no size is named";
+  let parameters = (ins StringRefParameter<>:$size, "int64_t":$tile, "int64_t":$repeat);
+  let assemblyFormat = "`<` $size `,` $tile `,` $repeat `>`";
+}
+def Tile_GridArrayAttr : TypedArrayAttrBase<Tile_GridAttr, "one grid attribute an axis">;
+
+#endif

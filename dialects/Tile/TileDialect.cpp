@@ -1,0 +1,167 @@
+#include "dialects/Tile/Tile.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+#include "dialects/Tile/TileDialect.cpp.inc"
+#include "dialects/Tile/TileEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Tile/TileAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Tile/TileOps.cpp.inc"
+
+void TileDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Tile/TileOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Tile/TileAttrs.cpp.inc"
+      >();
+}
+
+//===-- Layouts -------------------------------------------------------------------------------------------------===//
+
+LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rowLanes, int64_t columnLanes,
+                               int64_t rowStride, int64_t columnStride, int64_t vector) {
+  if (rowLanes < 1 || columnLanes < 1 || rowStride < 1 || columnStride < 1)
+    return emitError() << "expects lanes and strides of at least 1";
+  if (vector != 1 && vector != 2 && vector != 4)
+    return emitError() << "expects a vector of 1, 2 or 4 elements, got " << vector;
+  return success();
+}
+
+LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                       function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "a tile has two static dimensions";
+  if (shape[0] != 1 && shape[0] % getRowLanes() != 0)
+    return emitError() << shape[0] << " rows cannot be dealt to " << getRowLanes() << " lanes";
+  if (shape[1] != 1 && shape[1] % (getColumnLanes() * getVector()) != 0)
+    return emitError() << shape[1] << " columns cannot be dealt to " << getColumnLanes() << " lanes in runs of "
+                       << getVector();
+  return success();
+}
+
+SimtAttr tile::getLayout(Type tile) {
+  auto type = dyn_cast<RankedTensorType>(tile);
+  return type ? dyn_cast_or_null<SimtAttr>(type.getEncoding()) : SimtAttr();
+}
+
+LaneShape tile::getLaneShape(RankedTensorType tile) {
+  SimtAttr layout = getLayout(tile);
+  assert(layout && "a tile without a layout has no lanes");
+  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  if (columns == 1)
+    return {rows == 1 ? 1 : rows / layout.getRowLanes(), 1, 1};
+  return {rows == 1 ? 1 : rows / layout.getRowLanes(), columns / (layout.getColumnLanes() * layout.getVector()),
+          layout.getVector()};
+}
+
+//===-- Kernels and launches ------------------------------------------------------------------------------------===//
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(arguments, results);
+  };
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                                  getFunctionTypeAttrName(result.name), buildType,
+                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+                                           getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+LogicalResult FuncOp::verify() {
+  if (getSpread() != "rows" && getSpread() != "columns")
+    return emitOpError() << "expects 'spread' to be \"rows\" or \"columns\", got \"" << getSpread() << "\"";
+  if (static_cast<int64_t>(getWorkgroup()) < 1)
+    return emitOpError() << "expects a workgroup of at least 1 lane";
+  if (getFunctionType().getNumResults() != 0)
+    return emitOpError("returns nothing: a kernel writes its results to memory");
+  for (Type type : getFunctionType().getInputs())
+    if (!isa<MemRefType, IndexType>(type))
+      return emitOpError() << "expects matrices in memory and sizes as arguments, got " << type;
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "names no kernel: " << getKernelAttr();
+  if (auto func = dyn_cast<FuncOp>(kernel)) {
+    size_t expected = getInputs().size() + getResults().size() + getSizes().size();
+    if (func.getNumArguments() != expected)
+      return emitOpError() << "passes " << expected << " arguments, but the kernel takes " << func.getNumArguments();
+  }
+  if (getGrid().size() != 3)
+    return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
+  if (getReuse().size() != getResults().size())
+    return emitOpError("expects one 'reuse' entry a result");
+  for (int64_t input : getReuse())
+    if (input < -1 || input >= static_cast<int64_t>(getInputs().size()))
+      return emitOpError() << "'reuse' names no input: " << input;
+  return success();
+}
+
+//===-- Tiles ---------------------------------------------------------------------------------------------------===//
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static LogicalResult verifyElement(Operation *op, Value memory, Value tile) {
+  Type expected = cast<MemRefType>(memory.getType()).getElementType();
+  if (typeOf(tile).getElementType() == expected)
+    return success();
+  return op->emitOpError() << "moves " << expected << " elements, but the tile is " << tile.getType();
+}
+
+LogicalResult LoadOp::verify() { return verifyElement(*this, getMemory(), getResult()); }
+LogicalResult StoreOp::verify() { return verifyElement(*this, getMemory(), getValue()); }
+
+LogicalResult GatherOp::verify() {
+  if (failed(verifyElement(*this, getMemory(), getResult())))
+    return failure();
+  if (typeOf(getRows()).getShape() == ArrayRef<int64_t>{typeOf(getResult()).getDimSize(0), 1})
+    return success();
+  return emitOpError() << "expects one row index a row, got " << getRows().getType() << " for "
+                       << getResult().getType();
+}
+
+LogicalResult DotOp::verify() {
+  ArrayRef<int64_t> lhs = typeOf(getLhs()).getShape(), rhs = typeOf(getRhs()).getShape();
+  ArrayRef<int64_t> result = typeOf(getResult()).getShape();
+  int lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
+  if (lhs[lhsRow] == result[0] && rhs[rhsColumn] == result[1] && lhs[1 - lhsRow] == rhs[1 - rhsColumn])
+    return success();
+  return emitOpError() << "cannot multiply " << getLhs().getType() << " and " << getRhs().getType() << " into "
+                       << getResult().getType();
+}
+
+LogicalResult ReduceOp::verify() {
+  int64_t dim = getDim();
+  if (dim != 0 && dim != 1)
+    return emitOpError() << "expects dimension 0 or 1, got " << dim;
+  ArrayRef<int64_t> input = typeOf(getInput()).getShape(), result = typeOf(getResult()).getShape();
+  if (result[dim] == 1 && result[1 - dim] == input[1 - dim])
+    return success();
+  return emitOpError() << "cannot reduce " << getInput().getType() << " along dimension " << dim << " to "
+                       << getResult().getType();
+}
+
+LogicalResult BroadcastOp::verify() {
+  for (auto [input, result] : llvm::zip(typeOf(getInput()).getShape(), typeOf(getResult()).getShape()))
+    if (input != 1 && input != result)
+      return emitOpError() << "cannot repeat " << getInput().getType() << " over " << getResult().getType();
+  return success();
+}

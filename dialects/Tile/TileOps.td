@@ -1,0 +1,151 @@
+// The ops of one workgroup's program, and the launch that starts it.
+#ifndef TILE_OPS_TD
+#define TILE_OPS_TD
+
+include "dialects/Tile/TileAttributes.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class TileOf<list<Type> elements> : 2DTensorOf<elements>;
+def Tile_F32 : TileOf<[F32]>;
+def Tile_I32 : TileOf<[I32]>;
+def Tile_Any : TileOf<[F32, I32, I1]>;
+def Tile_Memory : MemRefRankOf<[F32, I32], [2]>;
+
+def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
+  let summary = "A kernel: the program that each workgroup of a grid runs";
+  let description = [{
+    Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
+    `spread` the dimension of a tile along which they stand ("rows" or "columns"), `vector` how many neighbouring
+    columns a register may hold. 
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
+                       StrAttr:$spread, I64Attr:$vector, OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ArrayRef<Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ArrayRef<Type> getResultTypes() { return getFunctionType().getResults(); }
+    Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def ReturnOp : Tile_Op<"return", [Pure, HasParent<"FuncOp">, Terminator]> {
+  let summary = "Ends a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel over a grid of workgroups; results are the tensors that it writes";
+  let description = [{
+    The kernel's arguments are the inputs, then the results, then the named sizes. `reuse[i]`, where it is not -1, is the
+    input whose memory result i may take over, because each of its elements is read before that element is written.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, Tile_GridArrayAttr:$grid,
+                       StrArrayAttr:$sizes, DenseI64ArrayAttr:$reuse);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` `grid` $grid `sizes` $sizes `reuse` $reuse attr-dict `:` functional-type($inputs, $results)
+  }];
+}
+
+// Offsets are in elements. An element at or past a limit reads as zero and is not written; with `any_padding` it reads
+// as anything (but never outside of the matrix). No limit on a dimension means that the whole tile lies inside.
+defvar Tile_Place = (ins Tile_Memory:$memory, Index:$row, Index:$column, Optional<Index>:$row_limit,
+                         Optional<Index>:$column_limit);
+defvar Tile_PlaceFormat = "$memory `[` $row `,` $column `]` (`rows` `(` $row_limit^ `)`)? (`columns` `(` $column_limit^ `)`)?";
+
+def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a tile whose first element is at (row, column)";
+  let description = [{
+    With `transposed`, element (i, j) of the tile is element (row + j, column + i) of the matrix; limits are then still
+    the matrix's.
+  }];
+  let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed));
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
+  let hasVerifier = 1;
+}
+
+def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile whose first element goes to (row, column)";
+  let arguments = !con((ins Tile_Any:$value), Tile_Place);
+  let assemblyFormat = !strconcat("$value `,` ", Tile_PlaceFormat, " attr-dict `:` type($value) `,` type($memory)");
+  let hasVerifier = 1;
+}
+
+def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads, for each row of the tile, the matrix row that `rows` names, from `column` on";
+  let arguments = (ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$memory `[` $rows `,` $column `]` (`columns` `(` $column_limit^ `)`)? attr-dict `:` type($memory) `,` type($rows) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
+  let summary = "accumulator + lhs * rhs, either side transposed on request";
+  let arguments = (ins Tile_F32:$lhs, Tile_F32:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
+                       UnitAttr:$transpose_rhs);
+  let results = (outs Tile_F32:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_Combine : I32EnumAttr<"Combine", "how a reduction combines two elements", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::mlir::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_CombineAttr : EnumAttr<Tile_Dialect, Tile_Combine, "combine">;
+
+def ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "Combines the elements along a dimension, which becomes 1";
+  let arguments = (ins Tile_CombineAttr:$combine, TileOf<[F32, I32]>:$input, I64Attr:$dim);
+  let results = (outs TileOf<[F32, I32]>:$result);
+  let assemblyFormat = "$combine $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "Repeats a tile along its dimensions of extent 1";
+  let arguments = (ins Tile_Any:$input);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SplatOp : Tile_Op<"splat", [Pure]> {
+  let summary = "A tile of one scalar";
+  let arguments = (ins AnyTypeOf<[F32, I32, I1]>:$input);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def IndexOp : Tile_Op<"index", [Pure]> {
+  let summary = "base + each element's place along a dimension, as i32";
+  let arguments = (ins Index:$base, I64Attr:$dim);
+  let results = (outs Tile_I32:$result);
+  let assemblyFormat = "$base `dim` $dim attr-dict `:` type($result)";
+}
+
+def RandomOp : Tile_Op<"random", [Pure, AllTypesMatch<["rows", "columns"]>]> {
+  let summary = "Uniform numbers in [0, 1): a function of seed, step, stream and place alone";
+  let description = [{
+    Philox4x32-10 with key `seed` at counter (column / 4, row, stream, step); the element is word column % 4 of it,
+    its upper 24 bits scaled by 2^-24. `rows` and `columns` are tiles of the elements' places.
+  }];
+  let arguments = (ins I32:$seed_low, I32:$seed_high, I32:$step, I32:$stream, Tile_I32:$rows, Tile_I32:$columns);
+  let results = (outs Tile_F32:$result);
+  let assemblyFormat = [{
+    `seed` `(` $seed_low `,` $seed_high `)` `step` $step `stream` $stream `at` `(` $rows `,` $columns `)` attr-dict `:`
+    type($rows) `->` type($result)
+  }];
+}
+
+#endif
