@@ -1,0 +1,65 @@
+#include "tools/heddle-run/text/Corpus.h"
+#include "test/tools/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+using namespace heddle::run;
+using heddle::test::TemporaryFolder;
+
+namespace {
+
+// One piece a letter: lengths are easy to count.
+class CorpusTest : public testing::Test {
+protected:
+  Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16) {
+    std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
+    Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
+    return readCorpus(files[0], files[1], tokenizer, maximumLength);
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(CorpusTest, ReadsPairs) {
+  auto corpus = read("a b\nc\n", "d\na a a\n");
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  ASSERT_EQ(corpus->pairs.size(), 2u);
+  EXPECT_EQ(corpus->pairs.target(0).size(), 1u * corpus->pairs.source(1).size());
+  EXPECT_EQ(corpus->report.skipped(), 0u);
+  EXPECT_EQ(corpus->report.describe(16), "2 pairs");
+}
+
+TEST_F(CorpusTest, SkipsAndCounts) {
+  auto corpus = read("a\n\nb\nc c c c c c c c c c\n\xff\na\n", "a\nb\n \nc\nd\nd\n");
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->pairs.size(), 2u);
+  EXPECT_EQ(corpus->report.read, 6u);
+  EXPECT_EQ(corpus->report.blank, 2u);
+  EXPECT_EQ(corpus->report.overLong, 1u);
+  EXPECT_EQ(corpus->report.invalidUtf8, 1u);
+  EXPECT_EQ(corpus->report.firstInvalidLine, 5u);
+  std::string report = corpus->report.describe(16);
+  EXPECT_TRUE(report.starts_with("2 of 6 pairs; skipped 2 with a blank line, 1 longer than 16 tokens, 1 that are not "
+                                 "UTF-8"))
+      << report;
+  EXPECT_NE(report.find("line 5"), std::string::npos);
+}
+
+TEST_F(CorpusTest, UnequalFilesNameBothCounts) {
+  for (bool swap : {false, true}) {
+    auto corpus = swap ? read("a\n", "a\nb\nc\n") : read("a\nb\nc\n", "a\n");
+    ASSERT_FALSE(corpus.ok());
+    EXPECT_NE(corpus.message().find("has 3"), std::string::npos) << corpus.message();
+    EXPECT_NE(corpus.message().find("has 1"), std::string::npos) << corpus.message();
+  }
+}
+
+TEST_F(CorpusTest, FingerprintSeesOrderAndPlace) {
+  uint64_t first = read("a\nb\n", "c\nd\n")->pairs.fingerprint();
+  EXPECT_EQ(first, read("a\nb\n", "c\nd\n")->pairs.fingerprint());
+  EXPECT_NE(first, read("b\na\n", "c\nd\n")->pairs.fingerprint());
+  EXPECT_NE(first, read("c\nd\n", "a\nb\n")->pairs.fingerprint());
+}
+
+} // namespace

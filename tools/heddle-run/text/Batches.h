@@ -1,0 +1,77 @@
+// Batches without padding: the tokens of all sequences follow one another, and every sequence has a start and a length.
+#pragma once
+
+#include "tools/heddle-run/text/Corpus.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle::run {
+
+// What fits into one call. Tokens are counted on each side, with the mark at a sentence's begin or end.
+struct BatchLimits {
+  int64_t maximumTokens = 0;
+  int64_t maximumSequences = 0;
+  int64_t maximumLength = 0;
+};
+
+// The sequences of one side.
+struct PackedSequences {
+  std::vector<int32_t> positions; // of each token within its sequence
+  std::vector<int32_t> starts, lengths;
+
+  int64_t tokens() const { return int64_t(positions.size()); }
+  int64_t sequences() const { return int64_t(starts.size()); }
+  void add(int64_t length);
+};
+
+struct SourceBatch {
+  PackedSequences layout;
+  std::vector<int32_t> tokens; // a sentence and the end mark
+
+  void add(std::span<const int32_t> sentence);
+};
+
+struct Batch {
+  SourceBatch source;
+  PackedSequences target;
+  std::vector<int32_t> targetIn;  // the begin mark and a sentence
+  std::vector<int32_t> targetOut; // the sentence and the end mark: what is to be predicted
+
+  void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  bool hasRoomFor(std::span<const int32_t> source, std::span<const int32_t> target, const BatchLimits &limits) const;
+  int64_t tokens() const { return source.layout.tokens() + target.tokens(); }
+};
+
+// Where a training stands in its data: `next` pairs of the `epoch`-th order are used up.
+struct DataCursor {
+  uint64_t epoch = 0;
+  uint64_t next = 0;
+
+  bool operator==(const DataCursor &) const = default;
+};
+
+// Serves the pairs for ever, in an order drawn anew for each epoch from the seed and the epoch alone, so that a cursor
+// is all that a resumed training needs. A batch never spans two epochs.
+class BatchSource {
+public:
+  BatchSource(const SentencePairs &pairs, BatchLimits limits, uint64_t seed, DataCursor start = {});
+
+  Batch next();
+  const DataCursor &cursor() const { return place; }
+
+private:
+  void draw();
+
+  const SentencePairs &pairs;
+  BatchLimits limits;
+  uint64_t seed;
+  DataCursor place;
+  std::vector<uint32_t> order;
+};
+
+// All pairs once, in their order.
+std::vector<Batch> packInOrder(const SentencePairs &pairs, const BatchLimits &limits);
+
+} // namespace heddle::run

@@ -1,0 +1,50 @@
+// heddle-numbers: writes the number-words task, English to German, as parallel text files.
+#include "tools/numbers/NumberSplit.h"
+#include "tools/numbers/NumberWords.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace heddle::numbers;
+
+int main(int argc, char **argv) {
+  CLI::App app{"Writes the number-words task: cardinal numbers in English and in German, one a line.",
+               "heddle-numbers"};
+  SplitOptions options;
+  std::vector<uint32_t> spelled;
+  app.add_option("--out", options.directory, "Folder for train.en, train.de, valid.en, valid.de, test.en and test.de");
+  app.add_option("--train", options.train, "Pairs to train on")->capture_default_str();
+  app.add_option("--valid", options.valid, "Pairs to validate on")->capture_default_str();
+  app.add_option("--test", options.test, "Pairs to test on")->capture_default_str();
+  app.add_option("--maximum", options.maximum, "The largest number that may occur")
+      ->check(CLI::Range(uint32_t(0), kMaximumNumber))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
+  app.add_option("numbers", spelled, "Instead of writing files, print these numbers: number, English, German")
+      ->check(CLI::Range(uint32_t(0), kMaximumNumber));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (spelled.empty() == options.directory.empty()) {
+    std::fputs("heddle-numbers: give either --out DIR or numbers to spell\n", stderr);
+    return 2;
+  }
+  for (uint32_t number : spelled)
+    std::printf("%u\t%s\t%s\n", number, spellEnglish(number).c_str(), spellGerman(number).c_str());
+  if (!spelled.empty())
+    return 0;
+
+  std::string problem = writeSplit(options);
+  if (!problem.empty()) {
+    std::fprintf(stderr, "heddle-numbers: %s\n", problem.c_str());
+    return 1;
+  }
+  std::printf("%u numbers to train on, %u to validate, %u to test; of 0 to %u, %u are never trained on\n",
+              options.train, options.valid, options.test, options.maximum, options.maximum + 1 - options.train);
+  return 0;
+}
