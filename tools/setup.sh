@@ -69,9 +69,10 @@ apt() {
 
 # Prints those of its arguments that apt knows no version of.
 unavailable() {
-  local package
+  local package candidate
   for package in "$@"; do
-    apt-cache policy "$package" | grep -q 'Candidate: [^(]' || echo "$package"
+    candidate=$(apt-cache policy "$package" | sed -n 's/^ *Candidate: //p')
+    case $candidate in '' | '(none)') echo "$package" ;; esac
   done
 }
 install() {
@@ -90,7 +91,8 @@ if [ -n "$absent" ]; then
   case $absent in
     *llvm-22* | *mlir-22*)
       fail "apt knows no package ${absent% }." \
-           "LLVM and MLIR 22 come with Debian's security suite, which is missing from this machine's apt sources:" \
+           "LLVM and MLIR 22 come with Debian's security suite (on Debian 13 with its later point releases, too)," \
+           "which is missing from this machine's apt sources:" \
            "add the suite '$codename-security', component main, of Debian's security archive, and run this again." \
            "Without LLVM there is still the runtime: tools/setup.sh --runtime-only && cmake --preset runtime-only"
       ;;
