@@ -1,0 +1,90 @@
+#include "compiler/Target/TargetProfile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+// Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
+constexpr int64_t kVulkanBindings = 16;
+// maxComputeWorkGroupCount is at least this on every Vulkan device.
+constexpr int64_t kVulkanWorkgroups = 65535;
+
+constexpr TargetProfile kProfiles[] = {
+    {
+        .name = "vulkan:software",
+        .summary = "Mesa's lavapipe: a subgroup of 8 lanes on one CPU thread",
+        // Loads are done lane by lane and are what limits: tall and wide register tiles, few iterations.
+        .lanes = 8,
+        .vector = 4,
+        .matmulRows = 16,
+        .matmulRuns = 3,
+        .matmulDepth = 4,
+        .attentionRows = 1,
+        .attentionKeys = 16,
+        .elementwiseRows = 4,
+        .elementwiseRuns = 1,
+        .maxBindings = kVulkanBindings,
+        .maxWorkgroups = kVulkanWorkgroups,
+        // Mesa 22.3 ends loops silently past this many trips of one invocation.
+        .maxLoopTrips = 65535,
+    },
+    {
+        .name = "vulkan:nvidia",
+        .summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes",
+        .lanes = 32,
+        .vector = 4,
+        .matmulRows = 8,
+        .matmulRuns = 2,
+        .matmulDepth = 4,
+        .attentionRows = 1,
+        .attentionKeys = 16,
+        .elementwiseRows = 1,
+        .elementwiseRuns = 1,
+        .maxBindings = kVulkanBindings,
+        .maxWorkgroups = kVulkanWorkgroups,
+        .maxLoopTrips = 0,
+    },
+    {
+        .name = "vulkan:portable",
+        .summary = "any Vulkan 1.3 device: 32 lanes, small register tiles",
+        .lanes = 32,
+        .vector = 4,
+        .matmulRows = 4,
+        .matmulRuns = 1,
+        .matmulDepth = 4,
+        .attentionRows = 1,
+        .attentionKeys = 8,
+        .elementwiseRows = 1,
+        .elementwiseRuns = 1,
+        .maxBindings = kVulkanBindings,
+        .maxWorkgroups = kVulkanWorkgroups,
+        .maxLoopTrips = 65535,
+    },
+};
+
+} // namespace
+
+ArrayRef<TargetProfile> heddle::getTargetProfiles() { return kProfiles; }
+
+const TargetProfile *heddle::lookupTargetProfile(StringRef name, std::string &message) {
+  const TargetProfile *nearest = nullptr;
+  unsigned distance = ~0u;
+  for (const TargetProfile &profile : kProfiles) {
+    if (profile.name == name)
+      return &profile;
+    if (unsigned edits = name.edit_distance(profile.name); edits < distance)
+      nearest = &profile, distance = edits;
+  }
+  std::string known = llvm::join(llvm::map_range(kProfiles, [](auto &profile) { return profile.name; }), ", ");
+  if (name.starts_with("cuda:"))
+    message = ("target '" + name + "': this build has no CUDA target yet; it has " + known).str();
+  else if (distance <= 3)
+    message = ("there is no target '" + name + "'; did you mean '" + nearest->name + "'?").str();
+  else
+    message = ("there is no target '" + name + "'; this build has " + known).str();
+  return nullptr;
+}

@@ -1,0 +1,52 @@
+// What the passes know about a target. They read these numbers and never ask which target it is.
+#ifndef HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
+#define HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace mlir::heddle {
+
+struct TargetProfile {
+  StringLiteral name;
+  StringLiteral summary;
+
+  /// Lanes of a workgroup, which is one subgroup: lanes exchange values without shared memory or a barrier.
+  int64_t lanes;
+  /// Elements of the widest load, store and register.
+  int64_t vector;
+
+  /// The register tile of a matrix product in one lane: `matmulRows` rows of `matmulRuns` vectors, in steps of
+  /// `matmulDepth` along the contracted dimension.
+  int64_t matmulRows;
+  int64_t matmulRuns;
+  int64_t matmulDepth;
+
+  /// Attention: query rows that a lane owns, and the keys (or, in the backward pass, queries) of a step.
+  int64_t attentionRows;
+  int64_t attentionKeys;
+
+  /// Elementwise kernels: rows and vectors that a lane owns.
+  int64_t elementwiseRows;
+  int64_t elementwiseRuns;
+
+  /// Limits of the device. `maxLoopTrips` is summed over all loops that one invocation runs; 0 says that there is none.
+  int64_t maxBindings;
+  int64_t maxWorkgroups; // along one axis of a launch
+  int64_t maxLoopTrips;
+};
+
+ArrayRef<TargetProfile> getTargetProfiles();
+
+/// The target that is compiled for when none is named.
+inline constexpr StringLiteral kDefaultTarget = "vulkan:software";
+
+/// The profile called `name`. Otherwise null, and `message` says why and what to write instead.
+const TargetProfile *lookupTargetProfile(StringRef name, std::string &message);
+
+} // namespace mlir::heddle
+
+#endif
