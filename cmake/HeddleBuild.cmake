@@ -28,7 +28,7 @@ find_program(HEDDLE_CCACHE ccache)
 mark_as_advanced(HEDDLE_CCACHE)
 if(HEDDLE_CCACHE)
   foreach(language C CXX)
-    if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
+    if(NOT CMAKE_${language}_COMPILER_LAUNCHER OR CMAKE_${language}_COMPILER_LAUNCHER MATCHES "^[^;]*ccache$")
       set(CMAKE_${language}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
           CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
           "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${HEDDLE_CCACHE}")
