@@ -3,8 +3,14 @@
 # Adds the sources of one room (one folder) to a library that spans several. Sources are listed by hand, so that a file
 # left out of its list is an error here and not an undefined symbol much later.
 function(heddle_sources target)
-  target_sources(${target} PRIVATE ${ARGN})
   file(GLOB present RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "*.cpp")
+  foreach(source IN LISTS ARGN)
+    if(source IN_LIST present)
+      target_sources(${target} PRIVATE ${source})
+    else()
+      message(WARNING "listed but missing: ${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+    endif()
+  endforeach()
   list(REMOVE_ITEM present ${ARGN})
   if(present)
     message(WARNING "not listed in ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt: ${present}")
