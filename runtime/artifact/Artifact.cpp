@@ -1,0 +1,63 @@
+#include "runtime/artifact/Artifact.h"
+
+#include "runtime/artifact/Verify.h"
+#include "runtime/core/File.h"
+
+namespace heddle {
+namespace {
+
+// flatbuffers' offsets are signed 32-bit.
+constexpr uint64_t sizeLimit = 0x7fffffff;
+
+Error notAnArtifact(const std::string &origin, std::string_view why) {
+  return makeError(ErrorKind::Malformed, "'", origin, "' is not a usable Heddle artifact: ", why,
+                   " Make it again with heddle-compile.");
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Artifact>> Artifact::load(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, sizeLimit));
+  return fromBytes(std::move(bytes), path.string());
+}
+
+Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::vector<std::byte> bytes, std::string origin) {
+  if (bytes.size() < 8 || bytes.size() > sizeLimit)
+    return notAnArtifact(origin, str("it has ", bytes.size(), " bytes, which no artifact has."));
+  const auto *begin = reinterpret_cast<const uint8_t *>(bytes.data());
+  if (!schema::ModuleBufferHasIdentifier(begin))
+    return notAnArtifact(origin, str("it lacks the mark '", schema::ModuleIdentifier(), "'; it is another kind of file."));
+  flatbuffers::Verifier verifier(begin, bytes.size());
+  if (!schema::VerifyModuleBuffer(verifier))
+    return notAnArtifact(origin, "it is truncated or damaged.");
+
+  std::shared_ptr<Artifact> artifact(new Artifact);
+  artifact->data = std::move(bytes);
+  artifact->name = std::move(origin);
+  artifact->root = schema::GetModule(artifact->data.data());
+  if (Status status = verify(*artifact->root, artifact->data.size()); !status)
+    return notAnArtifact(artifact->name, status.message());
+  return std::shared_ptr<const Artifact>(std::move(artifact));
+}
+
+std::string_view Artifact::description() const {
+  std::string_view text = view(root->description());
+  return text.empty() ? "{}" : text;
+}
+
+ElementType elementType(const schema::TensorType &type) {
+  return type.element() == schema::ElementType::I32 ? ElementType::I32 : ElementType::F32;
+}
+
+std::string_view view(const flatbuffers::String *text) {
+  return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
+}
+
+Shape maximumShape(const schema::Module &module, const schema::TensorType &type) {
+  Shape shape;
+  for (const schema::Dim *dim : *type.dims())
+    shape.push_back(dim->size() < 0 ? dim->extent() : module.sizes()->Get(dim->size())->maximum());
+  return shape;
+}
+
+} // namespace heddle

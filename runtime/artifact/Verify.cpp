@@ -1,0 +1,156 @@
+#include "runtime/artifact/Verify.h"
+
+#include "runtime/core/Tensor.h"
+#include "runtime/schema/Constants.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_set>
+
+namespace heddle {
+namespace verifier {
+
+Error broken(std::string message) { return Error{ErrorKind::Malformed, std::move(message)}; }
+
+Status checkName(const flatbuffers::String *name, const std::string &what) {
+  constexpr size_t limit = 1024;
+  if (!name || name->size() == 0)
+    return broken(what + " has no name.");
+  if (name->size() > limit)
+    return broken(str(what, " has a name of ", name->size(), " bytes; ", limit, " are the most."));
+  bool printable = std::all_of(name->begin(), name->end(), [](char c) { return static_cast<uint8_t>(c) >= ' '; });
+  if (!printable)
+    return broken(what + " has a name with control characters.");
+  return Success();
+}
+
+Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what) {
+  if (type->element() < schema::ElementType::MIN || type->element() > schema::ElementType::MAX)
+    return broken(str(what, " has an unknown element type ", static_cast<int>(type->element()), "."));
+  if (type->dims()->size() > schema::kMaxRank)
+    return broken(str(what, " has ", type->dims()->size(), " dimensions; ", schema::kMaxRank, " are the most."));
+  Shape shape;
+  for (const schema::Dim *dim : *type->dims()) {
+    if (dim->size() < -1 || dim->size() >= static_cast<int64_t>(module.sizes()->size()))
+      return broken(str(what, " uses size ", dim->size(), ", and there are ", module.sizes()->size(), "."));
+    if (dim->size() < 0 && dim->extent() < 1)
+      return broken(str(what, " has an extent of ", dim->extent(), "."));
+    shape.push_back(dim->size() < 0 ? dim->extent() : module.sizes()->Get(dim->size())->maximum());
+  }
+  std::optional<int64_t> count = elementCount(shape);
+  if (!count)
+    return broken(what + " is larger than any memory.");
+  return static_cast<uint64_t>(*count) * kElementBytes;
+}
+
+namespace {
+
+// M2: a good name for each element, and no name twice.
+template <typename Table>
+Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables, const char *kind) {
+  std::unordered_set<std::string_view> seen;
+  for (const Table *table : tables) {
+    HEDDLE_CHECK(checkName(table->name(), str(kind, " ", seen.size())));
+    if (!seen.insert({table->name()->c_str(), table->name()->size()}).second)
+      return broken(str(kind, " '", table->name()->c_str(), "' occurs twice."));
+  }
+  return Success();
+}
+
+Status verifySizes(const schema::Module &module) {
+  HEDDLE_CHECK(checkNames(*module.sizes(), "size"));
+  if (module.sizes()->size() > 4096)
+    return broken(str("it has ", module.sizes()->size(), " sizes; 4096 are the most."));
+  for (const schema::Size *size : *module.sizes()) {
+    if (size->maximum() < 1 || size->maximum() > std::numeric_limits<int32_t>::max())
+      return broken(
+          str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [1, 2^31)."));
+    if (size->max_of_input())
+      HEDDLE_CHECK(checkName(size->max_of_input(), str("the input behind size '", size->name()->c_str(), "'")));
+  }
+  return Success();
+}
+
+Status verifyVariables(const schema::Module &module) {
+  HEDDLE_CHECK(checkNames(*module.variables(), "variable"));
+  for (const schema::Variable *variable : *module.variables()) {
+    std::string what = str("variable '", variable->name()->c_str(), "'");
+    if (variable->kind() < schema::VariableKind::MIN || variable->kind() > schema::VariableKind::MAX)
+      return broken(str(what, " is of an unknown kind ", static_cast<int>(variable->kind()), "."));
+    HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, variable->type(), what));
+    for (const schema::Dim *dim : *variable->type()->dims())
+      if (dim->size() >= 0)
+        return broken(what + " has a size that varies between calls.");
+    if (bytes != variable->bytes())
+      return broken(str(what, " has ", variable->bytes(), " bytes, and its shape needs ", bytes, "."));
+  }
+  return Success();
+}
+
+Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
+  HEDDLE_CHECK(checkNames(*module.targets(), "target"));
+  if (module.targets()->size() == 0)
+    return broken("it has no target.");
+  const schema::Target &first = *module.targets()->Get(0);
+  uint64_t codeBytes = 0;
+  for (const schema::Target *target : *module.targets()) {
+    std::string_view targetName(target->name()->c_str(), target->name()->size());
+    if (target->kernels()->size() != first.kernels()->size())
+      return broken(str("target '", targetName, "' has ", target->kernels()->size(), " kernels, and '",
+                        first.name()->c_str(), "' has ", first.kernels()->size(), "."));
+    HEDDLE_CHECK(checkNames(*target->kernels(), "kernel"));
+    for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
+      const schema::Kernel &kernel = *target->kernels()->Get(i);
+      std::string what = str("kernel '", kernel.name()->c_str(), "' of target '", targetName, "'");
+      if (kernel.name()->string_view() != first.kernels()->Get(i)->name()->string_view())
+        return broken(str(what, " stands where '", first.name()->c_str(), "' has another."));
+      if (kernel.lanes() < 1 || kernel.lanes() > 65536)
+        return broken(str(what, " has ", kernel.lanes(), " lanes."));
+      codeBytes += uint64_t(kernel.code()->size()) * sizeof(uint32_t);
+      if (codeBytes > fileBytes)
+        return broken("its kernels share their code.");
+      std::span<const uint32_t> code(kernel.code()->data(), kernel.code()->size());
+      if (kernel.code_hash() && kernel.code_hash() != schema::codeHash(code.data(), code.size()))
+        return broken(what + " is damaged: its code does not match its hash.");
+      if (targetName.starts_with("vulkan:"))
+        if (std::string problem = checkSpirv(code, kernel.lanes()); !problem.empty())
+          return broken(str(what, " ", problem, "."));
+    }
+  }
+  return Success();
+}
+
+Status verifyDescription(const schema::Module &module) {
+  if (!module.description() || module.description()->size() == 0)
+    return Success();
+  auto description = nlohmann::json::parse(module.description()->begin(), module.description()->end(), nullptr,
+                                           /*allow_exceptions=*/false);
+  if (!description.is_object())
+    return broken("its model description is not a JSON object.");
+  return Success();
+}
+
+} // namespace
+} // namespace verifier
+
+Status verify(const schema::Module &module, uint64_t fileBytes) {
+  using namespace verifier;
+  if (module.schema_version() != schema::kSchemaVersion)
+    return broken(str("it is of version ", module.schema_version(), ", and this build reads version ",
+                      schema::kSchemaVersion, "."));
+  HEDDLE_CHECK(verifyDescription(module));
+  HEDDLE_CHECK(verifySizes(module));
+  HEDDLE_CHECK(verifyVariables(module));
+  HEDDLE_CHECK(verifyTargets(module, fileBytes));
+  HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
+  uint64_t arenaBytes = std::numeric_limits<uint64_t>::max();
+  for (const schema::Target *target : *module.targets())
+    arenaBytes = std::min(arenaBytes, target->arena_bytes());
+  for (const schema::Entry *entry : *module.entries())
+    HEDDLE_CHECK(verifyEntry(module, *entry, arenaBytes, module.targets()->Get(0)->kernels()->size()));
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,50 @@
+// What a valid artifact means, beyond being a well-formed flatbuffer. The rules are numbered here, in Verify*.cpp and
+// in test/runtime/VerifyTest.cpp.
+//
+//   M1  the schema version is known; the description is a JSON object
+//   M2  names are present, unique among their kind, at most 1024 bytes
+//   M3  a size's maximum is in [1, 2^31)
+//   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
+//   V1  a variable's shape is static, and its bytes are what the shape needs
+//   P1  a port's bytes are what its shape needs at the maxima; it lies in every target's arena, 4-byte aligned
+//   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
+//   E1  every size that an entry uses is bound by its inputs
+//   L1  a launch names a kernel that exists, has 3 grid axes whose sizes exist, tiles and repeats are positive, and no
+//       count exceeds 2^32 - 1 at the maxima
+//   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
+//   K1  every target has the same kernels in the same order; lanes are in [1, 65536]
+//   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
+//       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations
+//   K3  the code matches its hash, where it has one
+//   K4  kernels do not share code bytes within the file (a small file must not cost a long time)
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/schema/artifact_generated.h"
+
+#include <span>
+
+namespace heddle {
+
+// Checks a module that flatbuffers' own verifier accepts. `fileBytes` bounds the work.
+Status verify(const schema::Module &module, uint64_t fileBytes);
+
+// The parts, for verify() alone.
+namespace verifier {
+
+Error broken(std::string message); // an Error of kind Malformed
+
+// T1, and the bytes at the sizes' maxima.
+Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what);
+
+// M2 for one name.
+Status checkName(const flatbuffers::String *name, const std::string &what);
+
+// P1 to L2. `arenaBytes` is the smallest of the targets'; `kernels` is what every target has.
+Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels);
+
+// K2. Returns what is wrong, empty for a good module.
+std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes);
+
+} // namespace verifier
+} // namespace heddle

@@ -1,0 +1,161 @@
+#include "runtime/artifact/Verify.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/schema/Constants.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace heddle::verifier {
+namespace {
+
+constexpr uint64_t alignment = 4; // of everything that a kernel addresses
+
+bool fits(uint64_t offset, uint64_t bytes, uint64_t room) { return offset <= room && bytes <= room - offset; }
+
+class EntryVerifier {
+public:
+  EntryVerifier(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels)
+      : module(module), entry(entry), arenaBytes(arenaBytes), kernels(kernels), bound(module.sizes()->size()),
+        where(str("entry '", entry.name()->c_str(), "'")) {}
+
+  Status verify() {
+    HEDDLE_CHECK(verifyPorts(*entry.inputs(), /*input=*/true));
+    HEDDLE_CHECK(verifyOverlap());
+    HEDDLE_CHECK(bindSizes());
+    HEDDLE_CHECK(verifyPorts(*entry.outputs(), /*input=*/false));
+    for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
+      HEDDLE_CHECK(verifyLaunch(*entry.launches()->Get(i), str(where, ", launch ", i)));
+    return Success();
+  }
+
+private:
+  using Ports = flatbuffers::Vector<flatbuffers::Offset<schema::Port>>;
+
+  Status verifyPorts(const Ports &ports, bool input) {
+    std::unordered_set<std::string_view> names;
+    const char *kind = input ? "input" : "output";
+    for (const schema::Port *port : ports) {
+      HEDDLE_CHECK(checkName(port->name(), str(where, ", ", kind, " ", names.size())));
+      std::string what = str(where, ", ", kind, " '", port->name()->c_str(), "'");
+      if (!names.insert({port->name()->c_str(), port->name()->size()}).second)
+        return broken(what + " occurs twice.");
+      HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, port->type(), what));
+      if (bytes != port->bytes())
+        return broken(str(what, " has ", port->bytes(), " bytes, and its shape needs ", bytes, "."));
+      if (port->arena_offset() % alignment || !fits(port->arena_offset(), bytes, arenaBytes))
+        return broken(str(what, " lies at ", port->arena_offset(), " with ", bytes, " bytes, and the arena has ",
+                          arenaBytes, "."));
+      bool limitFits = port->value_limit() == 0 ||
+                       (input && port->value_limit() > 0 && port->type()->element() == schema::ElementType::I32);
+      if (!limitFits)
+        return broken(str(what, " has the value limit ", port->value_limit(), ", which only an i32 input can have."));
+      if (!input)
+        for (const schema::Dim *dim : *port->type()->dims())
+          HEDDLE_CHECK(checkBound(dim->size(), what));
+    }
+    return Success();
+  }
+
+  Status verifyOverlap() {
+    std::vector<const schema::Port *> ports(entry.inputs()->begin(), entry.inputs()->end());
+    std::sort(ports.begin(), ports.end(),
+              [](const auto *a, const auto *b) { return a->arena_offset() < b->arena_offset(); });
+    for (size_t i = 1; i < ports.size(); ++i)
+      if (ports[i - 1]->arena_offset() + ports[i - 1]->bytes() > ports[i]->arena_offset())
+        return broken(str(where, ": inputs '", ports[i - 1]->name()->c_str(), "' and '", ports[i]->name()->c_str(),
+                          "' overlap."));
+    return Success();
+  }
+
+  Status bindSizes() {
+    std::unordered_set<std::string_view> integers;
+    for (const schema::Port *port : *entry.inputs()) {
+      if (port->type()->element() == schema::ElementType::I32)
+        integers.insert(port->name()->string_view());
+      for (const schema::Dim *dim : *port->type()->dims())
+        if (dim->size() >= 0)
+          bound[dim->size()] = true;
+    }
+    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
+      if (const flatbuffers::String *input = module.sizes()->Get(i)->max_of_input())
+        if (integers.count(input->string_view()))
+          bound[i] = true;
+    return Success();
+  }
+
+  // E1; `size` has been checked to exist or to be -1.
+  Status checkBound(int32_t size, const std::string &what) const {
+    if (size >= 0 && !bound[size])
+      return broken(str(what, " uses size '", module.sizes()->Get(size)->name()->c_str(),
+                        "', which no input of the entry binds."));
+    return Success();
+  }
+
+  Status verifyLaunch(const schema::Launch &launch, const std::string &what) const {
+    if (launch.kernel() >= kernels)
+      return broken(str(what, " names kernel ", launch.kernel(), ", and there are ", kernels, "."));
+    if (launch.grid()->size() != 3)
+      return broken(str(what, " has ", launch.grid()->size(), " grid axes, not 3."));
+    for (const schema::Grid *grid : *launch.grid()) {
+      if (grid->size() < -1 || grid->size() >= static_cast<int64_t>(module.sizes()->size()))
+        return broken(str(what, " uses size ", grid->size(), ", and there are ", module.sizes()->size(), "."));
+      HEDDLE_CHECK(checkBound(grid->size(), what));
+      if (grid->repeat() == 0 || (grid->size() >= 0 && grid->tile() == 0))
+        return broken(what + " has a grid axis whose tile or repeat is 0.");
+      uint64_t tiles = 1;
+      if (grid->size() >= 0)
+        tiles = (static_cast<uint64_t>(module.sizes()->Get(grid->size())->maximum()) + grid->tile() - 1) / grid->tile();
+      if (tiles * grid->repeat() > std::numeric_limits<uint32_t>::max()) // both are below 2^32
+        return broken(what + " has more workgroups than a 32-bit number counts.");
+    }
+    if (launch.bindings()->size() > schema::kMaxBindings)
+      return broken(str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings,
+                        " are the most."));
+    for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i)
+      HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), str(what, ", binding ", i)));
+    return Success();
+  }
+
+  Status verifyBinding(const schema::Binding &binding, const std::string &what) const {
+    uint64_t room = 0;
+    switch (binding.space()) {
+    case schema::Space::Variable:
+      if (binding.index() >= module.variables()->size())
+        return broken(str(what, " names variable ", binding.index(), ", and there are ", module.variables()->size(),
+                          "."));
+      room = module.variables()->Get(binding.index())->bytes();
+      break;
+    case schema::Space::Arena:
+      room = arenaBytes;
+      break;
+    case schema::Space::Size:
+      if (binding.index() >= module.sizes()->size())
+        return broken(str(what, " names size ", binding.index(), ", and there are ", module.sizes()->size(), "."));
+      return checkBound(static_cast<int32_t>(binding.index()), what);
+    default:
+      return broken(str(what, " is in an unknown space ", static_cast<int>(binding.space()), "."));
+    }
+    if (binding.offset() % alignment || !fits(binding.offset(), binding.bytes(), room))
+      return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room,
+                        " are."));
+    return Success();
+  }
+
+  const schema::Module &module;
+  const schema::Entry &entry;
+  const uint64_t arenaBytes;
+  const size_t kernels;
+  std::vector<bool> bound; // by size: whether the inputs bind it
+  const std::string where;
+};
+
+} // namespace
+
+Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels) {
+  return EntryVerifier(module, entry, arenaBytes, kernels).verify();
+}
+
+} // namespace heddle::verifier

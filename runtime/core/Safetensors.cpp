@@ -1,0 +1,176 @@
+#include "runtime/core/Safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+static_assert(std::endian::native == std::endian::little, "files hold little endian values and are read as they are");
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json; // sorted keys: insertion stays cheap for hostile headers
+
+constexpr uint64_t headerLimit = 100'000'000; // the format's own limit
+constexpr const char *metadataKey = "__metadata__";
+
+// One tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. A string says what is wrong with it.
+std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, SafetensorsEntry &entry) {
+  if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
+    return "lacks dtype, shape or data_offsets";
+  const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
+    return "has a dtype, shape or data_offsets of the wrong form";
+
+  const std::string &typeName = dtype.get_ref<const std::string &>();
+  if (typeName != "F32" && typeName != "I32")
+    return str("is of type ", typeName, ", and Heddle takes F32 and I32");
+  entry.type = typeName == "F32" ? ElementType::F32 : ElementType::I32;
+
+  for (const Json &extent : shape) {
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+      return "has an extent that is no non-negative integer";
+    entry.shape.push_back(static_cast<int64_t>(extent.get<uint64_t>()));
+  }
+  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+    return "has data_offsets that are no non-negative integers";
+  uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
+  if (begin > end || end > dataBytes)
+    return "lies outside the file";
+  std::optional<int64_t> count = elementCount(entry.shape);
+  if (!count || static_cast<uint64_t>(*count) * kElementBytes != end - begin)
+    return str("has ", end - begin, " bytes, which is not what ", describe(entry.type, entry.shape), " needs");
+  entry.offset = begin;
+  entry.bytes = end - begin;
+  return std::nullopt;
+}
+
+} // namespace
+
+Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(InputFile input, InputFile::open(path));
+  SafetensorsReader reader(std::move(input));
+  auto malformed = [&](const auto &...why) {
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a usable safetensors file: ", why..., ".");
+  };
+
+  uint64_t headerBytes = 0;
+  if (reader.file.size() < sizeof headerBytes)
+    return malformed("it is too short for a header");
+  HEDDLE_CHECK(reader.file.read(0, std::as_writable_bytes(std::span(&headerBytes, 1))));
+  if (headerBytes > headerLimit || headerBytes > reader.file.size() - sizeof headerBytes)
+    return malformed("its header is said to have ", headerBytes, " bytes, which the file cannot hold");
+  std::string text(headerBytes, '\0');
+  HEDDLE_CHECK(reader.file.read(sizeof headerBytes, std::as_writable_bytes(std::span(text))));
+  uint64_t dataStart = sizeof headerBytes + headerBytes;
+  uint64_t dataBytes = reader.file.size() - dataStart;
+
+  // Duplicates are counted while parsing: the finished object would have kept only one of them.
+  std::map<std::string, int> keys;
+  auto countKeys = [&](int depth, Json::parse_event_t event, Json &parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key)
+      ++keys[parsed.get_ref<const std::string &>()];
+    return true;
+  };
+  Json header = Json::parse(text, countKeys, /*allow_exceptions=*/false);
+  if (header.is_discarded() || !header.is_object())
+    return malformed("its header is not a JSON object");
+
+  for (const auto &[name, value] : header.items()) {
+    if (keys[name] > 1)
+      return malformed("'", name, "' occurs twice in its header");
+    if (name == metadataKey) {
+      if (!value.is_object())
+        return malformed("its metadata is not an object");
+      for (const auto &[key, item] : value.items()) {
+        if (!item.is_string())
+          return malformed("its metadata '", key, "' is not a string");
+        reader.strings[key] = item.get_ref<const std::string &>();
+      }
+      continue;
+    }
+    SafetensorsEntry entry;
+    entry.name = name;
+    if (std::optional<std::string> problem = parseEntry(value, dataBytes, entry))
+      return malformed("tensor '", name, "' ", *problem);
+    reader.tensors.push_back(std::move(entry));
+  }
+
+  std::stable_sort(reader.tensors.begin(), reader.tensors.end(), [](const auto &a, const auto &b) {
+    return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
+  });
+  uint64_t covered = 0;
+  for (SafetensorsEntry &entry : reader.tensors) {
+    if (entry.offset != covered)
+      return malformed("tensor '", entry.name, "' ", entry.offset < covered ? "overlaps another" : "follows a gap");
+    covered += entry.bytes;
+    entry.offset += dataStart;
+  }
+  if (covered != dataBytes)
+    return malformed(dataBytes - covered, " bytes at its end belong to no tensor");
+  for (size_t i = 0; i < reader.tensors.size(); ++i)
+    reader.byName[reader.tensors[i].name] = i;
+  return reader;
+}
+
+const SafetensorsEntry *SafetensorsReader::find(std::string_view name) const {
+  auto found = byName.find(name);
+  return found == byName.end() ? nullptr : &tensors[found->second];
+}
+
+Status SafetensorsReader::read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const {
+  assert(offset <= entry.bytes && into.size() <= entry.bytes - offset);
+  return file.read(entry.offset + offset, into);
+}
+
+Result<HostTensor> SafetensorsReader::read(std::string_view name) const {
+  const SafetensorsEntry *entry = find(name);
+  if (!entry)
+    return makeError(ErrorKind::NotFound, "'", path().string(), "' has no tensor '", name, "'.");
+  HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(entry->type, entry->shape));
+  HEDDLE_CHECK(read(*entry, 0, tensor.bytes()));
+  return tensor;
+}
+
+Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path &path,
+                                                    std::vector<SafetensorsEntry> entries,
+                                                    const SafetensorsMetadata &metadata) {
+  Json header = Json::object();
+  if (!metadata.empty())
+    header[metadataKey] = metadata;
+  uint64_t offset = 0;
+  for (const SafetensorsEntry &entry : entries) {
+    std::optional<int64_t> count = elementCount(entry.shape);
+    if (!count || header.contains(entry.name))
+      return makeError(ErrorKind::InvalidArgument, "cannot write '", path.string(), "': tensor '", entry.name, "' ",
+                       count ? "occurs twice." : "has an impossible shape.");
+    uint64_t bytes = static_cast<uint64_t>(*count) * kElementBytes;
+    header[entry.name] = {{"dtype", entry.type == ElementType::F32 ? "F32" : "I32"},
+                          {"shape", entry.shape},
+                          {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
+  }
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' '); // the data starts aligned
+  uint64_t length = text.size();
+
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(&length, 1))));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
+  return SafetensorsWriter(std::move(file), offset);
+}
+
+Status SafetensorsWriter::write(std::span<const std::byte> data) {
+  assert(data.size() <= missing && "more bytes than the entries have");
+  missing -= data.size();
+  return file.write(data);
+}
+
+Status SafetensorsWriter::commit() {
+  if (missing)
+    return makeError(ErrorKind::InvalidArgument, "a safetensors file lacks ", missing, " bytes of its tensors.");
+  return file.commit();
+}
+
+} // namespace heddle

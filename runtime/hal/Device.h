@@ -1,0 +1,134 @@
+// The hardware abstraction: what the session asks of a device, and nothing else. Backends live in folders beside this
+// file (vulkan/); their drivers are opened at run time, so one build serves machines with any, all or none of them.
+//
+// The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
+// recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
+// and the host waits only in wait(), in the reads, and when it runs too far ahead of the device.
+//
+// A Device and what it made are used by one thread at a time. Everything a device made is destroyed before it.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::hal {
+
+enum class DeviceType { Cpu, IntegratedGpu, DiscreteGpu, VirtualGpu, Other };
+
+const char *toString(DeviceType type);
+
+struct DeviceInfo {
+  std::string id;     // "vulkan:0", what opens this device
+  std::string name;   // "NVIDIA H200"
+  std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
+  DeviceType type = DeviceType::Other;
+  uint32_t vendorId = 0; // PCI
+  uint64_t memoryBytes = 0;
+  uint64_t maxAllocationBytes = 0;
+  uint32_t subgroupSize = 0;
+  uint32_t maxLanes = 0; // of a workgroup
+  std::array<uint32_t, 3> maxWorkgroups{};
+  std::string unusable; // why Heddle cannot run on it; empty where it can
+};
+
+// Device memory.
+class Buffer {
+public:
+  virtual ~Buffer() = default;
+  uint64_t bytes() const { return size; }
+  uint64_t address() const { return deviceAddress; }
+
+protected:
+  uint64_t size = 0;
+  uint64_t deviceAddress = 0;
+};
+
+// A kernel made ready for a device.
+class Executable {
+public:
+  virtual ~Executable() = default;
+};
+
+// A recorded sequence of launches.
+class Program {
+public:
+  virtual ~Program() = default;
+};
+
+struct KernelSource {
+  std::string_view name; // for messages
+  std::span<const uint32_t> code;
+};
+
+struct WorkgroupCount {
+  uint32_t x = 0, y = 0, z = 0;
+};
+
+struct Launch {
+  const Executable *kernel = nullptr;
+  std::span<const uint64_t> arguments; // device addresses
+  uint32_t count = 0;                  // index into the workgroup counts that come with each submission
+  bool barrier = false;                // wait for all earlier launches
+};
+
+// A write that happens on the queue, before a program; the data is copied before submit() returns.
+struct Upload {
+  Buffer *to = nullptr;
+  uint64_t offset = 0;
+  std::span<const std::byte> data;
+};
+
+struct LaunchTime {
+  uint64_t begin = 0, end = 0; // nanoseconds on the device's clock
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo &info() const = 0;
+
+  // `name` is what error messages call the memory ("the arena", "variable 'embedding'"). Contents are zero.
+  virtual Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes) = 0;
+
+  // Compiles kernels, in parallel where the backend can. The results are in the sources' order.
+  virtual Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) = 0;
+
+  // Records launches; `counts` is how many workgroup counts a submission brings. With `timed`, every launch is timed
+  // on the device, and launchTimes() reports the last submission's once it has been waited for.
+  virtual Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) = 0;
+
+  virtual Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) = 0;
+  virtual Result<std::vector<LaunchTime>> launchTimes(Program &program) = 0;
+
+  // These wait for everything submitted before.
+  virtual Status wait() = 0;
+  virtual Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) = 0;
+  virtual Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) = 0;
+};
+
+struct DeviceOptions {
+  // Lets the host touch device memory in place where the device has such memory. Tests turn it off, so that the copies
+  // that other devices need are exercised everywhere.
+  bool directAccess = true;
+};
+
+// What there is on this machine. No devices at all is no error; a backend that is broken is.
+Result<std::vector<DeviceInfo>> listDevices();
+
+// Opens "vulkan:1"; "vulkan" is the first usable device of that backend, GPUs before processors. There is no silent
+// fallback: what is asked for is opened, or it is an error.
+Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
+
+// How many warnings and errors the backend's validation layers have reported in this process. They are on when the
+// environment has HEDDLE_VALIDATION=1; each message is printed on stderr. Devices report leaks when they are closed.
+uint64_t validationMessageCount();
+
+} // namespace heddle::hal

@@ -1,0 +1,46 @@
+// What a Vulkan device has, of what Heddle needs or can use.
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+#include <optional>
+#include <volk.h>
+
+namespace heddle::hal::vulkan {
+
+// The feature structures, chained. Filled with what the device supports; keepUseful() leaves what to enable.
+struct DeviceFeatures {
+  explicit DeviceFeatures(VkPhysicalDevice device);
+  DeviceFeatures(const DeviceFeatures &) = delete;
+  DeviceFeatures &operator=(const DeviceFeatures &) = delete;
+
+  void keepUseful();
+  std::string missing() const; // names of the required features that are not there, comma-separated
+
+  VkPhysicalDeviceFeatures2 core{};
+  VkPhysicalDeviceVulkan11Features v11{};
+  VkPhysicalDeviceVulkan12Features v12{};
+  VkPhysicalDeviceVulkan13Features v13{};
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat{};
+  std::vector<const char *> extensions; // to enable
+};
+
+struct DeviceProperties {
+  explicit DeviceProperties(VkPhysicalDevice device);
+  DeviceProperties(const DeviceProperties &) = delete;
+  DeviceProperties &operator=(const DeviceProperties &) = delete;
+
+  uint64_t maxBufferBytes() const;
+
+  VkPhysicalDeviceProperties2 core{};
+  VkPhysicalDeviceVulkan11Properties v11{};
+  VkPhysicalDeviceVulkan12Properties v12{};
+  VkPhysicalDeviceVulkan13Properties v13{};
+};
+
+// A family that computes, without graphics if there is one: its queue is not shared with the screen.
+std::optional<uint32_t> computeQueueFamily(VkPhysicalDevice device, uint32_t &timestampBits);
+
+DeviceInfo describeDevice(VkPhysicalDevice device, uint32_t index);
+
+} // namespace heddle::hal::vulkan

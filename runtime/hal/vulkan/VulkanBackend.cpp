@@ -1,0 +1,53 @@
+#include "runtime/hal/vulkan/VulkanBackend.h"
+
+#include "runtime/hal/vulkan/Features.h"
+#include "runtime/hal/vulkan/VulkanDevice.h"
+
+namespace heddle::hal::vulkan {
+
+uint64_t validationMessageCount() { return validationMessages(); }
+
+Result<std::vector<DeviceInfo>> listDevices() {
+  HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
+  HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
+  std::vector<DeviceInfo> infos;
+  for (uint32_t i = 0; i < devices.size(); ++i)
+    infos.push_back(describeDevice(devices[i], i));
+  return infos;
+}
+
+Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const DeviceOptions &options) {
+  HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
+  HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
+  if (devices.empty())
+    return makeError(ErrorKind::NotFound, "there is no Vulkan device on this machine: the loader found no driver for its "
+                     "hardware. Install one (Debian: mesa-vulkan-drivers has one for processors), or check "
+                     "VK_ICD_FILENAMES and VK_DRIVER_FILES.");
+  if (index && *index >= devices.size())
+    return makeError(ErrorKind::NotFound, "there is no device 'vulkan:", *index, "': this machine has ", devices.size(),
+                     " Vulkan device", devices.size() == 1 ? "" : "s", ", numbered from 0. `heddle-run devices` lists "
+                     "what there is.");
+
+  std::vector<DeviceInfo> infos;
+  for (uint32_t i = 0; i < devices.size(); ++i)
+    infos.push_back(describeDevice(devices[i], i));
+  if (!index) {
+    // A GPU before a processor, a discrete one before others; the driver's order among equals.
+    auto rank = [](const DeviceInfo &info) {
+      if (!info.unusable.empty())
+        return 0;
+      return info.type == DeviceType::DiscreteGpu ? 3 : info.type == DeviceType::Cpu ? 1 : 2;
+    };
+    index = 0;
+    for (uint32_t i = 1; i < infos.size(); ++i)
+      if (rank(infos[i]) > rank(infos[*index]))
+        index = i;
+  }
+  DeviceInfo &info = infos[*index];
+  if (!info.unusable.empty())
+    return makeError(ErrorKind::Unsupported, "'", info.id, "' (", info.name, ", ", info.driver,
+                     ") cannot run Heddle: ", info.unusable, ".");
+  return VulkanDevice::open(std::move(instance), devices[*index], std::move(info), options);
+}
+
+} // namespace heddle::hal::vulkan

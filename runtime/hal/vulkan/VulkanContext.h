@@ -1,0 +1,58 @@
+// What every object of one Vulkan device needs: the handles, the function table, the memory types.
+#pragma once
+
+#include "runtime/hal/vulkan/Instance.h"
+
+namespace heddle::hal::vulkan {
+
+// Memory of a kind, and whether the host may use it in place.
+struct MemoryChoice {
+  uint32_t type = 0;
+  uint64_t heapBytes = 0;
+  bool hostWrites = false; // mapped and coherent
+  bool hostReads = false;  // and cached: reading uncached memory is slower than copying it first
+};
+
+struct Context {
+  std::shared_ptr<Instance> instance;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  VolkDeviceTable vk{};
+  DeviceInfo info;
+  VkPhysicalDeviceMemoryProperties memory{};
+  uint64_t maxBufferBytes = 0;
+  uint32_t queueFamily = 0;
+  double timestampPeriod = 1; // nanoseconds a tick
+  uint32_t timestampBits = 0;
+
+  MemoryChoice deviceMemory;  // for buffers that kernels use
+  MemoryChoice stagingMemory; // host memory that the device copies from and to
+
+  Error error(VkResult result, std::string_view what) const { return vulkanError(result, what, info.name); }
+};
+
+// A VkBuffer with memory of its own. Mapped for its whole life where the host may touch it.
+class Memory {
+public:
+  static Result<Memory> allocate(const Context &context, const MemoryChoice &choice, VkBufferUsageFlags usage,
+                                 uint64_t bytes, std::string_view name);
+  Memory() = default;
+  Memory(Memory &&other) noexcept { *this = std::move(other); }
+  Memory &operator=(Memory &&other) noexcept;
+  ~Memory();
+
+  VkBuffer buffer() const { return handle; }
+  uint64_t bytes() const { return size; }
+  uint64_t address() const { return deviceAddress; }
+  std::byte *mapped() const { return pointer; } // null where the host may not write in place
+
+private:
+  const Context *context = nullptr;
+  VkBuffer handle = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  uint64_t size = 0;
+  uint64_t deviceAddress = 0;
+  std::byte *pointer = nullptr;
+};
+
+} // namespace heddle::hal::vulkan

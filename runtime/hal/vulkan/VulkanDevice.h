@@ -1,0 +1,79 @@
+// One Vulkan device.
+#pragma once
+
+#include "runtime/hal/vulkan/VulkanStream.h"
+
+namespace heddle::hal::vulkan {
+
+class VulkanBuffer : public Buffer {
+public:
+  VulkanBuffer(Memory owned, Stream &stream) : memory(std::move(owned)), stream(stream) {
+    size = memory.bytes();
+    deviceAddress = memory.address();
+  }
+  ~VulkanBuffer() override { (void)stream.wait(); } // the device may still be using it
+
+  const Memory memory;
+
+private:
+  Stream &stream;
+};
+
+class VulkanKernel : public Executable {
+public:
+  VulkanKernel(const Context &context, VkPipeline pipeline) : pipeline(pipeline), context(context) {}
+  ~VulkanKernel() override { context.vk.vkDestroyPipeline(context.device, pipeline, nullptr); }
+
+  const VkPipeline pipeline;
+
+private:
+  const Context &context;
+};
+
+class VulkanProgram : public Program {
+public:
+  VulkanProgram(const Context &context, Stream &stream) : context(context), stream(stream) {}
+  ~VulkanProgram() override;
+
+  Status record(std::span<const Launch> launches, uint32_t counts, bool timed, VkPipelineLayout layout);
+  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
+  Result<std::vector<LaunchTime>> times();
+
+private:
+  const Context &context;
+  Stream &stream;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  VkQueryPool queries = VK_NULL_HANDLE;
+  uint32_t queryCount = 0;
+  uint32_t countCount = 0;
+  Memory indirect; // the workgroup counts, written on the queue before every run
+};
+
+class VulkanDevice : public Device {
+public:
+  static Result<std::unique_ptr<Device>> open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
+                                              DeviceInfo info, const DeviceOptions &options);
+  ~VulkanDevice() override;
+
+  const DeviceInfo &info() const override { return context.info; }
+  Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes) override;
+  Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
+  Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
+  Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
+  Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
+  Status wait() override;
+  Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
+  Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
+
+private:
+  VulkanDevice() = default;
+  Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel) const;
+
+  Context context;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  std::unique_ptr<Stream> stream;
+};
+
+} // namespace heddle::hal::vulkan

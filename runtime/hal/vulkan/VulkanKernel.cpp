@@ -1,0 +1,59 @@
+#include "runtime/hal/vulkan/VulkanDevice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace heddle::hal::vulkan {
+
+Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &kernel) const {
+  const VolkDeviceTable &vk = context.vk;
+  VkShaderModuleCreateInfo moduleInfo{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  moduleInfo.codeSize = kernel.code.size_bytes();
+  moduleInfo.pCode = kernel.code.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkResult status = vk.vkCreateShaderModule(context.device, &moduleInfo, nullptr, &module);
+  if (status == VK_SUCCESS) {
+    VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.layout = layout;
+    status = vk.vkCreateComputePipelines(context.device, cache, 1, &info, nullptr, &pipeline);
+  }
+  vk.vkDestroyShaderModule(context.device, module, nullptr);
+  if (status != VK_SUCCESS)
+    return context.error(status, str("compiling kernel '", kernel.name, "'"));
+  return std::unique_ptr<Executable>(std::make_unique<VulkanKernel>(context, pipeline));
+}
+
+Result<std::vector<std::unique_ptr<Executable>>> VulkanDevice::load(std::span<const KernelSource> kernels) {
+  std::vector<std::unique_ptr<Executable>> loaded(kernels.size());
+  std::vector<std::optional<Error>> errors(kernels.size());
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < kernels.size(); i = next++) {
+      Result<std::unique_ptr<Executable>> result = loadOne(kernels[i]);
+      if (result)
+        loaded[i] = std::move(result).value();
+      else
+        errors[i] = std::move(result).error();
+    }
+  };
+  size_t threads = std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), kernels.size());
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < threads; ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+  for (std::optional<Error> &error : errors)
+    if (error)
+      return std::move(*error);
+  return loaded;
+}
+
+} // namespace heddle::hal::vulkan

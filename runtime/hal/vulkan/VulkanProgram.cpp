@@ -1,0 +1,107 @@
+#include "runtime/hal/vulkan/VulkanDevice.h"
+
+namespace heddle::hal::vulkan {
+
+// Vulkan lays its indirect counts out as we do, so they are copied as they are.
+static_assert(sizeof(WorkgroupCount) == sizeof(VkDispatchIndirectCommand));
+
+VulkanProgram::~VulkanProgram() {
+  (void)stream.wait(); // the device may still be running it
+  context.vk.vkDestroyQueryPool(context.device, queries, nullptr);
+  context.vk.vkDestroyCommandPool(context.device, pool, nullptr);
+}
+
+Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, bool timed, VkPipelineLayout layout) {
+  const VolkDeviceTable &vk = context.vk;
+  countCount = counts;
+  HEDDLE_ASSIGN(indirect,
+                Memory::allocate(context, context.deviceMemory,
+                                 VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                 std::max<uint64_t>(1, counts) * sizeof(WorkgroupCount), "the workgroup counts"));
+  if (timed && context.timestampBits && !launches.empty()) {
+    VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    info.queryCount = queryCount = static_cast<uint32_t>(launches.size() + 1);
+    if (VkResult status = vk.vkCreateQueryPool(context.device, &info, nullptr, &queries))
+      return context.error(status, "creating a query pool");
+  }
+
+  // A pool of its own: the commands stay for the program's life, and go in one piece.
+  VkCommandPoolCreateInfo poolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  poolInfo.queueFamilyIndex = context.queueFamily;
+  if (VkResult status = vk.vkCreateCommandPool(context.device, &poolInfo, nullptr, &pool))
+    return context.error(status, "creating a command pool");
+  VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocate.commandPool = pool;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  if (VkResult status = vk.vkAllocateCommandBuffers(context.device, &allocate, &commands))
+    return context.error(status, "creating a command buffer");
+
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  // The next step is submitted while the last one still runs.
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  if (VkResult status = vk.vkBeginCommandBuffer(commands, &begin))
+    return context.error(status, "recording commands");
+  auto stamp = [&](uint32_t index) {
+    if (queries)
+      vk.vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, index);
+  };
+  if (queries)
+    vk.vkCmdResetQueryPool(commands, queries, 0, queryCount);
+  stamp(0);
+
+  VkPipeline bound = VK_NULL_HANDLE;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const Launch &launch = launches[i];
+    assert(launch.count < counts);
+    // A timed launch must not overlap the one before, or neither time says anything.
+    if (i && (launch.barrier || queries))
+      recordBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
+                    VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+                    VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT);
+    VkPipeline pipeline = static_cast<const VulkanKernel *>(launch.kernel)->pipeline;
+    if (pipeline != bound)
+      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound = pipeline);
+    if (!launch.arguments.empty())
+      vk.vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            static_cast<uint32_t>(launch.arguments.size_bytes()), launch.arguments.data());
+    vk.vkCmdDispatchIndirect(commands, indirect.buffer(), launch.count * sizeof(WorkgroupCount));
+    stamp(static_cast<uint32_t>(i + 1));
+  }
+  // The host may read the results in place after it has waited.
+  recordBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
+                VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+  if (VkResult status = vk.vkEndCommandBuffer(commands))
+    return context.error(status, "recording commands");
+  return Success();
+}
+
+Status VulkanProgram::submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
+  assert(counts.size() == countCount);
+  std::vector<Copy> copies;
+  copies.reserve(uploads.size() + 1);
+  for (const Upload &upload : uploads) {
+    assert(upload.offset <= upload.to->bytes() && upload.data.size() <= upload.to->bytes() - upload.offset);
+    copies.push_back({static_cast<VulkanBuffer *>(upload.to)->memory.buffer(), upload.offset, upload.data});
+  }
+  copies.push_back({indirect.buffer(), 0, std::as_bytes(counts)});
+  return stream.submit(copies, commands);
+}
+
+Result<std::vector<LaunchTime>> VulkanProgram::times() {
+  if (!queries)
+    return makeError(ErrorKind::Unsupported, "'", context.info.name, "' cannot time launches, or this program was not "
+                     "recorded with times.");
+  std::vector<uint64_t> stamps(queryCount);
+  if (VkResult status = context.vk.vkGetQueryPoolResults(context.device, queries, 0, queryCount, stamps.size() * 8,
+                                                         stamps.data(), 8, VK_QUERY_RESULT_64_BIT))
+    return context.error(status, "reading the launch times");
+  std::vector<LaunchTime> times(queryCount - 1);
+  auto nanoseconds = [&](uint64_t stamp) { return static_cast<uint64_t>(stamp * context.timestampPeriod); };
+  for (size_t i = 0; i < times.size(); ++i)
+    times[i] = {nanoseconds(stamps[i]), nanoseconds(stamps[i + 1])};
+  return times;
+}
+
+} // namespace heddle::hal::vulkan

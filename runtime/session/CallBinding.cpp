@@ -1,0 +1,140 @@
+#include "runtime/session/CallBinding.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace heddle {
+namespace {
+
+class CallBinder {
+public:
+  CallBinder(const schema::Module &module, const schema::Entry &entry)
+      : module(module), entry(entry), where(str("entry '", view(entry.name()), "'")), sizes(module.sizes()->size()),
+        boundBy(module.sizes()->size(), nullptr) {}
+
+  Result<CallBinding> bind(std::span<const Input> given) {
+    CallBinding binding;
+    HEDDLE_ASSIGN(binding.inputs, match(given));
+    for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i)
+      HEDDLE_CHECK(bindShape(*entry.inputs()->Get(i), binding.inputs[i]->tensor));
+    for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i)
+      HEDDLE_CHECK(checkValues(*entry.inputs()->Get(i), binding.inputs[i]->tensor));
+    binding.sizes = std::move(sizes);
+    return binding;
+  }
+
+private:
+  template <typename... Parts> Error invalid(const Parts &...parts) const {
+    return makeError(ErrorKind::InvalidArgument, where, ": ", parts...);
+  }
+
+  Result<std::vector<const Input *>> match(std::span<const Input> given) const {
+    std::vector<const Input *> matched(entry.inputs()->size(), nullptr);
+    for (const Input &input : given) {
+      auto port = std::find_if(entry.inputs()->begin(), entry.inputs()->end(),
+                               [&](const schema::Port *candidate) { return view(candidate->name()) == input.name; });
+      if (port == entry.inputs()->end())
+        return invalid("there is no input '", input.name, "'. Its inputs are: ", names(), ".");
+      const Input *&slot = matched[static_cast<size_t>(port - entry.inputs()->begin())];
+      if (slot)
+        return invalid("input '", input.name, "' is given twice.");
+      slot = &input;
+    }
+    for (size_t i = 0; i < matched.size(); ++i)
+      if (!matched[i])
+        return invalid("input '", view(entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i))->name()),
+                       "' is missing. Its inputs are: ", names(), ".");
+    return matched;
+  }
+
+  Status bindShape(const schema::Port &port, const TensorView &tensor) {
+    std::string_view name = view(port.name());
+    const auto &dims = *port.type()->dims();
+    ElementType type = elementType(*port.type());
+    if (tensor.type != type)
+      return invalid("input '", name, "' is ", toString(tensor.type), ", and the entry takes ", toString(type), ".");
+    if (tensor.shape.size() != dims.size())
+      return invalid("input '", name, "' is ", describe(tensor.type, tensor.shape), ", and the entry takes ",
+                     dims.size(), " dimension", dims.size() == 1 ? "" : "s", ".");
+    std::optional<int64_t> count = elementCount(tensor.shape);
+    if (!count || static_cast<uint64_t>(*count) * kElementBytes != tensor.bytes.size())
+      return invalid("input '", name, "' has ", tensor.bytes.size(), " bytes, which is not what ",
+                     describe(tensor.type, tensor.shape), " needs.");
+    for (flatbuffers::uoffset_t axis = 0; axis < dims.size(); ++axis) {
+      const schema::Dim &dim = *dims.Get(axis);
+      int64_t extent = tensor.shape[axis];
+      if (dim.size() >= 0)
+        HEDDLE_CHECK(bindSize(dim.size(), extent, name));
+      else if (extent != dim.extent())
+        return invalid("input '", name, "' is ", describe(tensor.type, tensor.shape), ", and its dimension ", axis,
+                       " must be ", dim.extent(), ".");
+    }
+    return Success();
+  }
+
+  Status bindSize(int32_t index, int64_t value, std::string_view input) {
+    const schema::Size &size = *module.sizes()->Get(index);
+    if (value < 0 || value > size.maximum())
+      return invalid("input '", input, "' makes size '", view(size.name()), "' ", value,
+                     ", and the artifact was compiled for ", size.maximum(), " at most.");
+    if (boundBy[index] && sizes[index] != value)
+      return invalid("input '", input, "' makes size '", view(size.name()), "' ", value, ", and input '",
+                     view(boundBy[index]->name()), "' makes it ", sizes[index], ".");
+    sizes[index] = static_cast<int32_t>(value);
+    if (!boundBy[index])
+      boundBy[index] = *std::find_if(entry.inputs()->begin(), entry.inputs()->end(),
+                                     [&](const schema::Port *port) { return view(port->name()) == input; });
+    return Success();
+  }
+
+  Status checkValues(const schema::Port &port, const TensorView &tensor) {
+    if (tensor.type != ElementType::I32)
+      return Success();
+    std::string_view name = view(port.name());
+    std::span<const int32_t> values = tensor.values<int32_t>();
+    if (port.value_limit() > 0)
+      for (size_t i = 0; i < values.size(); ++i)
+        if (values[i] < 0 || values[i] >= port.value_limit())
+          return invalid("input '", name, "' holds ", values[i], " at index ", i, ", and its values lie in [0, ",
+                         port.value_limit(), ").");
+    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
+      if (view(module.sizes()->Get(i)->max_of_input()) == name)
+        HEDDLE_CHECK(bindSize(static_cast<int32_t>(i), values.empty() ? 0 : std::ranges::max(values), name));
+    return Success();
+  }
+
+  std::string names() const {
+    std::string list;
+    for (const schema::Port *port : *entry.inputs())
+      list += (list.empty() ? "" : ", ") + std::string(view(port->name()));
+    return list.empty() ? "none" : list;
+  }
+
+  const schema::Module &module;
+  const schema::Entry &entry;
+  const std::string where;
+  std::vector<int32_t> sizes;
+  std::vector<const schema::Port *> boundBy; // by size: the input that bound it
+};
+
+} // namespace
+
+Result<CallBinding> bindCall(const schema::Module &module, const schema::Entry &entry, std::span<const Input> inputs) {
+  return CallBinder(module, entry).bind(inputs);
+}
+
+Shape boundShape(const schema::TensorType &type, std::span<const int32_t> sizes) {
+  Shape shape;
+  for (const schema::Dim *dim : *type.dims())
+    shape.push_back(dim->size() < 0 ? dim->extent() : sizes[static_cast<size_t>(dim->size())]);
+  return shape;
+}
+
+uint64_t workgroups(const schema::Grid &grid, std::span<const int32_t> sizes) {
+  if (grid.size() < 0)
+    return grid.repeat();
+  uint64_t size = static_cast<uint64_t>(sizes[static_cast<size_t>(grid.size())]);
+  return (size + grid.tile() - 1) / grid.tile() * grid.repeat();
+}
+
+} // namespace heddle

@@ -1,0 +1,87 @@
+#include "runtime/core/Safetensors.h"
+#include "runtime/session/SessionState.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+constexpr uint64_t chunkBytes = uint64_t(16) << 20;
+
+bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
+  return std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
+}
+
+// What training adds to the weights. An artifact compiled without it still reads the weights of such a checkpoint.
+bool isTrainingState(std::string_view name) {
+  return name.starts_with("adam.") || name.starts_with("grad.") || name == "step" || name == "seed";
+}
+
+} // namespace
+
+Status Session::save(const std::filesystem::path &path, const VariableKinds &kinds,
+                     const std::map<std::string, std::string> &metadata) {
+  std::vector<uint32_t> indices;
+  std::vector<SafetensorsEntry> entries;
+  for (uint32_t i = 0; i < state->variables.size(); ++i) {
+    const VariableInfo &variable = state->variables[i];
+    if (!chosen(kinds, variable))
+      continue;
+    if (!state->onDevice->allocatedVariable(i))
+      return makeError(ErrorKind::InvalidArgument, "cannot save '", path.string(), "': variable '", variable.name,
+                       "' has no value yet. Run `init` or load a checkpoint first.");
+    indices.push_back(i);
+    entries.push_back({variable.name, variable.type, variable.shape});
+  }
+
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries), metadata));
+  std::vector<std::byte> chunk;
+  for (uint32_t index : indices) {
+    uint64_t bytes = state->variables[index].bytes;
+    for (uint64_t offset = 0; offset < bytes; offset += chunk.size()) {
+      chunk.resize(std::min(bytes - offset, chunkBytes));
+      HEDDLE_CHECK(state->device->read(*state->onDevice->allocatedVariable(index), offset, chunk));
+      HEDDLE_CHECK(writer.write(chunk));
+    }
+  }
+  return writer.commit();
+}
+
+Status Session::load(const std::filesystem::path &path, const VariableKinds &kinds) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+  auto another = [&](const auto &...why) {
+    return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' is a checkpoint of another model than '",
+                     state->artifact->origin(), "': ", why..., ". Use the artifact that it was trained with.");
+  };
+
+  // Everything is compared before anything is written: a refused checkpoint leaves the model as it was.
+  std::vector<std::pair<uint32_t, const SafetensorsEntry *>> loads;
+  for (uint32_t i = 0; i < state->variables.size(); ++i) {
+    const VariableInfo &variable = state->variables[i];
+    if (!chosen(kinds, variable))
+      continue;
+    const SafetensorsEntry *entry = reader.find(variable.name);
+    if (!entry)
+      return another("it lacks ", toString(variable.kind), " '", variable.name, "'");
+    if (entry->type != variable.type || entry->shape != variable.shape)
+      return another("'", variable.name, "' is ", describe(entry->type, entry->shape), " in the checkpoint and ",
+                     describe(variable.type, variable.shape), " in the artifact");
+    loads.emplace_back(i, entry);
+  }
+  for (const SafetensorsEntry &entry : reader.entries())
+    if (!findVariable(entry.name) && !isTrainingState(entry.name))
+      return another("it has '", entry.name, "', which the artifact does not have");
+
+  std::vector<std::byte> chunk;
+  for (auto [index, entry] : loads) {
+    HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+    for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
+      chunk.resize(std::min(entry->bytes - offset, chunkBytes));
+      HEDDLE_CHECK(reader.read(*entry, offset, chunk));
+      HEDDLE_CHECK(state->device->write(*buffer, offset, chunk));
+    }
+  }
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,55 @@
+#include "runtime/session/DeviceState.h"
+
+namespace heddle {
+
+DeviceState::DeviceState(hal::Device &device, const schema::Module &module, const schema::Target &target)
+    : device(device), module(module), target(target), variables(module.variables()->size()),
+      kernels(target.kernels()->size()) {}
+
+Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
+  std::unique_ptr<hal::Buffer> &buffer = variables[index];
+  if (!buffer) {
+    const schema::Variable &variable = *module.variables()->Get(index);
+    HEDDLE_ASSIGN(buffer, device.allocate(str("variable '", view(variable.name()), "'"), variable.bytes()));
+  }
+  return buffer.get();
+}
+
+Result<bool> DeviceState::growArena(uint64_t bytes) {
+  if (arenaBuffer && arenaBuffer->bytes() >= bytes)
+    return false;
+  arenaBuffer.reset(); // first: the two together may not fit
+  HEDDLE_ASSIGN(arenaBuffer, device.allocate("the arena (inputs, outputs and intermediate values)", bytes));
+  return true;
+}
+
+Result<hal::Buffer *> DeviceState::sizes() {
+  if (!sizesBuffer) {
+    HEDDLE_ASSIGN(sizesBuffer, device.allocate("the run-time sizes", module.sizes()->size() * sizeof(int32_t)));
+  }
+  return sizesBuffer.get();
+}
+
+Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
+  std::vector<uint32_t> missing;
+  std::vector<hal::KernelSource> sources;
+  std::vector<bool> listed(kernels.size());
+  for (uint32_t index : indices) {
+    if (kernels[index] || listed[index])
+      continue;
+    listed[index] = true;
+    const schema::Kernel &kernel = *target.kernels()->Get(index);
+    if (kernel.lanes() > device.info().maxLanes)
+      return makeError(ErrorKind::Unsupported, "kernel '", view(kernel.name()), "' has workgroups of ", kernel.lanes(),
+                       " lanes, and '", device.info().name, "' runs ", device.info().maxLanes,
+                       " at most. Compile for another target than '", view(target.name()), "'.");
+    missing.push_back(index);
+    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}});
+  }
+  HEDDLE_ASSIGN(auto loaded, device.load(sources));
+  for (size_t i = 0; i < missing.size(); ++i)
+    kernels[missing[i]] = std::move(loaded[i]);
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,37 @@
+// What a session holds on its device: variables, the arena, the sizes, compiled kernels.
+#pragma once
+
+#include "runtime/session/Session.h"
+
+namespace heddle {
+
+class DeviceState {
+public:
+  DeviceState(hal::Device &device, const schema::Module &module, const schema::Target &target);
+
+  hal::Device &device;
+  const schema::Module &module;
+  const schema::Target &target;
+
+  // The buffer of a variable, allocated (and zero) the first time.
+  Result<hal::Buffer *> variable(uint32_t index);
+  const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[index].get(); }
+
+  // Makes the arena at least this large. True where it moved: what was recorded with its address is void.
+  Result<bool> growArena(uint64_t bytes);
+  hal::Buffer *arena() const { return arenaBuffer.get(); }
+
+  // One i32 for each of Module.sizes.
+  Result<hal::Buffer *> sizes();
+
+  // Compiles those of the kernels that are not there yet.
+  Status loadKernels(std::span<const uint32_t> indices);
+  const hal::Executable *kernel(uint32_t index) const { return kernels[index].get(); }
+
+private:
+  std::vector<std::unique_ptr<hal::Buffer>> variables;
+  std::unique_ptr<hal::Buffer> arenaBuffer, sizesBuffer;
+  std::vector<std::unique_ptr<hal::Executable>> kernels;
+};
+
+} // namespace heddle

@@ -1,0 +1,128 @@
+#include "runtime/session/EntryRunner.h"
+
+#include "runtime/schema/Constants.h"
+#include "runtime/session/CallBinding.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace heddle {
+
+EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry) : entry(entry), state(state) {
+  auto reach = [&](uint64_t offset, uint64_t bytes) { arenaNeeded = std::max(arenaNeeded, offset + bytes); };
+  for (const schema::Port *port : *entry.inputs())
+    reach(port->arena_offset(), port->bytes());
+  for (const schema::Port *port : *entry.outputs())
+    reach(port->arena_offset(), port->bytes());
+
+  std::map<std::array<uint32_t, 9>, uint32_t> known;
+  for (const schema::Launch *launch : *entry.launches()) {
+    for (const schema::Binding *binding : *launch->bindings())
+      if (binding->space() == schema::Space::Arena)
+        reach(binding->offset(), binding->bytes());
+    std::array<uint32_t, 9> key{};
+    for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
+      const schema::Grid &grid = *launch->grid()->Get(axis);
+      key[3 * axis] = static_cast<uint32_t>(grid.size());
+      key[3 * axis + 1] = grid.tile();
+      key[3 * axis + 2] = grid.repeat();
+    }
+    auto [found, added] = known.try_emplace(key, static_cast<uint32_t>(countLaunch.size()));
+    if (added)
+      countLaunch.push_back(launch);
+    countOfLaunch.push_back(found->second);
+  }
+}
+
+std::vector<uint32_t> EntryRunner::kernels() const {
+  std::vector<uint32_t> indices;
+  for (const schema::Launch *launch : *entry.launches())
+    indices.push_back(launch->kernel());
+  return indices;
+}
+
+Status EntryRunner::record(bool timed) {
+  HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
+  std::vector<std::array<uint64_t, schema::kMaxBindings>> arguments(entry.launches()->size());
+  std::vector<hal::Launch> launches;
+  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
+    const schema::Launch &launch = *entry.launches()->Get(i);
+    for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
+      const schema::Binding &binding = *launch.bindings()->Get(b);
+      switch (binding.space()) {
+      case schema::Space::Variable: {
+        HEDDLE_ASSIGN(hal::Buffer * buffer, state.variable(binding.index()));
+        arguments[i][b] = buffer->address() + binding.offset();
+        break;
+      }
+      case schema::Space::Arena:
+        arguments[i][b] = state.arena()->address() + binding.offset();
+        break;
+      case schema::Space::Size:
+        arguments[i][b] = sizesBuffer->address() + binding.index() * sizeof(int32_t);
+        break;
+      }
+    }
+    launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
+                        countOfLaunch[i], launch.barrier()});
+  }
+  HEDDLE_ASSIGN(program, state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed));
+  return Success();
+}
+
+Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
+  counts.clear();
+  for (const schema::Launch *launch : countLaunch) {
+    std::array<uint32_t, 3> count{};
+    for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
+      uint64_t groups = workgroups(*launch->grid()->Get(axis), sizes);
+      uint32_t limit = state.device.info().maxWorkgroups[axis];
+      if (groups > limit)
+        return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "': kernel '",
+                         view(state.target.kernels()->Get(launch->kernel())->name()), "' needs ", groups,
+                         " workgroups along axis ", axis, " for this call, and '", state.device.info().name, "' runs ",
+                         limit, " at most. Use smaller batches.");
+      count[axis] = static_cast<uint32_t>(groups);
+    }
+    counts.push_back({count[0], count[1], count[2]});
+  }
+  return Success();
+}
+
+Status EntryRunner::run(std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(CallBinding binding, bindCall(state.module, entry, inputs));
+  HEDDLE_CHECK(computeCounts(binding.sizes));
+  HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
+
+  std::vector<hal::Upload> uploads;
+  for (size_t i = 0; i < binding.inputs.size(); ++i) {
+    const schema::Port &port = *entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    uploads.push_back({state.arena(), port.arena_offset(), binding.inputs[i]->tensor.bytes});
+  }
+  if (!binding.sizes.empty())
+    uploads.push_back({sizesBuffer, 0, std::as_bytes(std::span(binding.sizes))});
+  HEDDLE_CHECK(state.device.submit(*program, uploads, counts));
+  sizes = std::move(binding.sizes);
+  return Success();
+}
+
+Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
+  HEDDLE_ASSIGN(HostTensor tensor,
+                HostTensor::uninitialized(elementType(*port.type()), boundShape(*port.type(), sizes)));
+  HEDDLE_CHECK(state.device.read(*state.arena(), port.arena_offset(), tensor.bytes()));
+  return tensor;
+}
+
+Result<std::vector<LaunchProfile>> EntryRunner::profile() const {
+  HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*program));
+  std::vector<LaunchProfile> profile;
+  for (size_t i = 0; i < times.size(); ++i) {
+    uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();
+    profile.push_back({view(state.target.kernels()->Get(kernel)->name()), times[i].begin, times[i].end,
+                       counts[countOfLaunch[i]]});
+  }
+  return profile;
+}
+
+} // namespace heddle

@@ -1,0 +1,41 @@
+// One entry, ready to run: its launches recorded once, replayed for every call.
+#pragma once
+
+#include "runtime/session/DeviceState.h"
+
+namespace heddle {
+
+class EntryRunner {
+public:
+  EntryRunner(DeviceState &state, const schema::Entry &entry);
+
+  const schema::Entry &entry;
+
+  uint64_t arenaBytes() const { return arenaNeeded; } // of the arena, how much the entry touches
+  std::vector<uint32_t> kernels() const;
+
+  // Records the launches; the arena must be large enough and the kernels loaded.
+  Status record(bool timed);
+  bool recorded() const { return program != nullptr; }
+  void forget() { program.reset(); } // the recording is void, for the arena moved
+
+  // Checks the inputs, sends them to the device and starts the launches. Does not wait.
+  Status run(std::span<const Input> inputs);
+
+  // Of the last run.
+  Result<HostTensor> output(const schema::Port &port) const;
+  Result<std::vector<LaunchProfile>> profile() const;
+
+private:
+  Status computeCounts(std::span<const int32_t> sizes);
+
+  DeviceState &state;
+  uint64_t arenaNeeded = 0;
+  std::unique_ptr<hal::Program> program;
+  std::vector<uint32_t> countOfLaunch; // launch -> index into the two below: equal grids are counted once
+  std::vector<const schema::Launch *> countLaunch;
+  std::vector<hal::WorkgroupCount> counts;
+  std::vector<int32_t> sizes; // of the last run
+};
+
+} // namespace heddle

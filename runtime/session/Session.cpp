@@ -1,0 +1,256 @@
+#include "runtime/session/Session.h"
+
+#include "runtime/session/SessionState.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+PortInfo describePort(const schema::Module &module, const schema::Port &port) {
+  PortInfo info{std::string(view(port.name())), elementType(*port.type()), {}, port.value_limit()};
+  for (const schema::Dim *dim : *port.type()->dims()) {
+    if (dim->size() < 0) {
+      info.dims.push_back({"", dim->extent()});
+    } else {
+      const schema::Size &size = *module.sizes()->Get(dim->size());
+      info.dims.push_back({std::string(view(size.name())), size.maximum()});
+    }
+  }
+  return info;
+}
+
+std::vector<EntryInfo> describeEntries(const schema::Module &module) {
+  std::vector<EntryInfo> entries;
+  for (const schema::Entry *entry : *module.entries()) {
+    EntryInfo info{std::string(view(entry->name())), {}, {}};
+    for (const schema::Port *port : *entry->inputs())
+      info.inputs.push_back(describePort(module, *port));
+    for (const schema::Port *port : *entry->outputs())
+      info.outputs.push_back(describePort(module, *port));
+    entries.push_back(std::move(info));
+  }
+  return entries;
+}
+
+std::vector<VariableInfo> describeVariables(const schema::Module &module) {
+  std::vector<VariableInfo> variables;
+  for (const schema::Variable *variable : *module.variables())
+    variables.push_back({std::string(view(variable->name())), static_cast<VariableKind>(variable->kind()),
+                         elementType(*variable->type()), maximumShape(module, *variable->type()), variable->bytes()});
+  return variables;
+}
+
+template <typename Infos> std::string listNames(const Infos &infos) {
+  std::string names;
+  for (const auto &info : infos)
+    names += (names.empty() ? "" : ", ") + info.name;
+  return names.empty() ? "none" : names;
+}
+
+template <typename Infos> auto findByName(const Infos &infos, std::string_view name) {
+  auto found = std::find_if(infos.begin(), infos.end(), [&](const auto &info) { return info.name == name; });
+  return found == infos.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+const char *toString(VariableKind kind) {
+  switch (kind) {
+  case VariableKind::Weight:
+    return "weight";
+  case VariableKind::OptimizerState:
+    return "optimizer state";
+  case VariableKind::Gradient:
+    return "gradient";
+  case VariableKind::Counter:
+    return "counter";
+  case VariableKind::Cache:
+    return "cache";
+  }
+  return "unknown";
+}
+
+const HostTensor *Outputs::find(std::string_view name) const {
+  auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+uint64_t validationMessageCount() { return hal::validationMessageCount(); }
+
+Session::Session(std::unique_ptr<State> state) : state(std::move(state)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path &path, const SessionOptions &options) {
+  HEDDLE_ASSIGN(std::shared_ptr<const Artifact> artifact, Artifact::load(path));
+  return open(std::move(artifact), options);
+}
+
+Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> artifact,
+                                               const SessionOptions &options) {
+  auto state = std::make_unique<State>();
+  state->artifact = std::move(artifact);
+  state->options = options;
+  HEDDLE_ASSIGN(state->device, hal::openDevice(options.device, options.deviceOptions));
+  HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
+  state->onDevice = std::make_unique<DeviceState>(*state->device, state->module(), *state->target);
+  state->entries = describeEntries(state->module());
+  state->variables = describeVariables(state->module());
+  return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+const hal::DeviceInfo &Session::device() const { return state->device->info(); }
+std::string_view Session::target() const { return view(state->target->name()); }
+std::string_view Session::description() const { return state->artifact->description(); }
+const Artifact &Session::artifact() const { return *state->artifact; }
+const std::vector<EntryInfo> &Session::entries() const { return state->entries; }
+const std::vector<VariableInfo> &Session::variables() const { return state->variables; }
+const EntryInfo *Session::findEntry(std::string_view name) const { return findByName(state->entries, name); }
+const VariableInfo *Session::findVariable(std::string_view name) const { return findByName(state->variables, name); }
+
+Status Session::State::prepare(std::span<const std::string_view> names) {
+  std::vector<uint32_t> kernels;
+  uint64_t arenaBytes = 0;
+  for (std::string_view name : names) {
+    const EntryInfo *info = findByName(entries, name);
+    if (!info)
+      return makeError(ErrorKind::NotFound, "'", artifact->origin(), "' has no entry '", name,
+                       "'. Its entries are: ", listNames(entries), ".");
+    auto [position, added] = runners.try_emplace(info->name);
+    if (added) {
+      auto index = static_cast<flatbuffers::uoffset_t>(info - entries.data());
+      position->second = std::make_unique<EntryRunner>(*onDevice, *module().entries()->Get(index));
+    }
+    std::vector<uint32_t> used = position->second->kernels();
+    kernels.insert(kernels.end(), used.begin(), used.end());
+    arenaBytes = std::max(arenaBytes, position->second->arenaBytes());
+  }
+
+  // Memory before kernels: what does not fit is found before time is spent on compiling.
+  if (!onDevice->arena() || onDevice->arena()->bytes() < arenaBytes) {
+    for (auto &[name, runner] : runners)
+      runner->forget();
+    last = nullptr;
+    HEDDLE_CHECK(onDevice->growArena(arenaBytes));
+  }
+  HEDDLE_CHECK(onDevice->loadKernels(kernels));
+  for (std::string_view name : names)
+    if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded())
+      HEDDLE_CHECK(runner.record(options.profile));
+  return Success();
+}
+
+Result<EntryRunner *> Session::State::prepared(std::string_view entry) {
+  auto found = runners.find(entry);
+  if (found == runners.end() || !found->second->recorded()) {
+    HEDDLE_CHECK(prepare({&entry, 1}));
+    found = runners.find(entry);
+  }
+  return found->second.get();
+}
+
+Result<uint32_t> Session::State::variableIndex(std::string_view name) const {
+  const VariableInfo *info = findByName(variables, name);
+  if (!info)
+    return makeError(ErrorKind::NotFound, "'", artifact->origin(), "' has no variable '", name,
+                     "'. `heddle-inspect` lists its variables.");
+  return static_cast<uint32_t>(info - variables.data());
+}
+
+Status Session::prepare(std::span<const std::string_view> entries) { return state->prepare(entries); }
+
+Status Session::run(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
+  state->last = nullptr;
+  HEDDLE_CHECK(runner->run(inputs));
+  state->last = runner;
+  return Success();
+}
+
+Result<Outputs> Session::call(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_CHECK(run(entry, inputs));
+  Outputs outputs;
+  for (const schema::Port *port : *state->last->entry.outputs()) {
+    HEDDLE_ASSIGN(HostTensor tensor, state->last->output(*port));
+    outputs.tensors.emplace(view(port->name()), std::move(tensor));
+  }
+  HEDDLE_CHECK(wait()); // an entry without outputs too has run when its call returns
+  return outputs;
+}
+
+Result<HostTensor> Session::output(std::string_view name) {
+  if (!state->last)
+    return makeError(ErrorKind::InvalidArgument, "output '", name, "' was asked for, and no entry has run since the "
+                     "session was opened or another entry was prepared.");
+  for (const schema::Port *port : *state->last->entry.outputs())
+    if (view(port->name()) == name)
+      return state->last->output(*port);
+  return makeError(ErrorKind::NotFound, "entry '", view(state->last->entry.name()), "' has no output '", name, "'.");
+}
+
+Status Session::wait() { return state->device->wait(); }
+
+Status Session::init(uint64_t seed) {
+  if (findVariable("seed")) {
+    HostTensor value = HostTensor::vector<int32_t>({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)});
+    HEDDLE_CHECK(writeVariable("seed", value));
+  }
+  return run("init");
+}
+
+Result<HostTensor> Session::readVariable(std::string_view name) {
+  HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
+  const VariableInfo &info = state->variables[index];
+  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
+  HEDDLE_CHECK(state->device->read(*buffer, 0, tensor.bytes()));
+  return tensor;
+}
+
+Status Session::writeVariable(std::string_view name, const TensorView &value) {
+  HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
+  const VariableInfo &info = state->variables[index];
+  if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes)
+    return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
+                     ", and the value for it is ", describe(value.type, value.shape), ".");
+  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  return state->device->write(*buffer, 0, value.bytes);
+}
+
+MemoryReport Session::memory() const {
+  MemoryReport report;
+  for (uint32_t i = 0; i < state->variables.size(); ++i) {
+    const hal::Buffer *buffer = state->onDevice->allocatedVariable(i);
+    if (!buffer)
+      continue;
+    uint64_t *total = &report.weights;
+    switch (state->variables[i].kind) {
+    case VariableKind::Weight:
+      break;
+    case VariableKind::OptimizerState:
+      total = &report.optimizerState;
+      break;
+    case VariableKind::Gradient:
+      total = &report.gradients;
+      break;
+    case VariableKind::Counter:
+      total = &report.counters;
+      break;
+    case VariableKind::Cache:
+      total = &report.caches;
+      break;
+    }
+    *total += buffer->bytes();
+  }
+  report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  return report;
+}
+
+Result<std::vector<LaunchProfile>> Session::profile() {
+  if (!state->options.profile || !state->last)
+    return makeError(ErrorKind::InvalidArgument, "there is no profile: the session was not opened with `profile`, or "
+                     "nothing has run.");
+  return state->last->profile();
+}
+
+} // namespace heddle

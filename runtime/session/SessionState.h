@@ -1,0 +1,32 @@
+// The inside of a Session.
+#pragma once
+
+#include "runtime/session/EntryRunner.h"
+
+namespace heddle {
+
+struct Session::State {
+  // In the order of construction: what the device made goes before the device.
+  std::shared_ptr<const Artifact> artifact;
+  SessionOptions options;
+  std::unique_ptr<hal::Device> device;
+  const schema::Target *target = nullptr;
+  std::unique_ptr<DeviceState> onDevice;
+  std::map<std::string, std::unique_ptr<EntryRunner>, std::less<>> runners; // the prepared entries
+  EntryRunner *last = nullptr;                                              // the one that ran last
+
+  std::vector<EntryInfo> entries;
+  std::vector<VariableInfo> variables;
+
+  const schema::Module &module() const { return artifact->module(); }
+
+  Result<EntryRunner *> prepared(std::string_view entry);
+  Status prepare(std::span<const std::string_view> names);
+  Result<uint32_t> variableIndex(std::string_view name) const;
+};
+
+// The target to use: `wanted` by name, or the best for the device.
+Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,
+                                            const hal::DeviceInfo &device);
+
+} // namespace heddle

@@ -1,0 +1,123 @@
+#include "test/runtime/ArtifactBuilder.h"
+
+#include "runtime/core/File.h"
+#include "runtime/schema/Constants.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <list>
+
+namespace heddle::test {
+namespace {
+
+using namespace schema;
+
+constexpr int32_t sizeN = 0, sizeM = 1, sizeLongest = 2;
+constexpr uint32_t weight = 0, total = 1;
+
+class AdderBuilder {
+public:
+  explicit AdderBuilder(const AdderOptions &options) : options(options) {}
+
+  std::vector<std::byte> build() {
+    auto sizes = fb.CreateVector(std::vector{
+        CreateSizeDirect(fb, "n", options.maximum),
+        CreateSizeDirect(fb, "m", 16),
+        CreateSizeDirect(fb, "longest", options.maximum, "lengths"),
+    });
+    int64_t weights = options.weightExtent ? options.weightExtent : options.maximum;
+    auto variables = fb.CreateVector(std::vector{
+        variable("weight", schema::VariableKind::Weight, schema::ElementType::F32, weights),
+        variable("total", schema::VariableKind::OptimizerState, schema::ElementType::F32, options.maximum),
+        variable("unused", schema::VariableKind::Cache, schema::ElementType::F32, 7),
+        variable("seed", schema::VariableKind::Counter, schema::ElementType::I32, 2),
+    });
+    auto entries = fb.CreateVector(std::vector{
+        CreateEntryDirect(fb, "add", ports({floats("a", 0), floats("b", 1)}), ports({floats("sum", 2)}),
+                          launches({launch(sizeN, {slot(0), slot(1), slot(2)})})),
+        CreateEntryDirect(fb, "chain", ports({floats("a", 0)}), ports({floats("double", 1), floats("triple", 2)}),
+                          launches({launch(sizeN, {slot(0), slot(0), slot(1)}),
+                                    launch(sizeN, {slot(1), slot(0), slot(2)}, /*barrier=*/true)})),
+        CreateEntryDirect(fb, "accumulate", ports({floats("a", 3)}), ports({}),
+                          launches({launch(sizeN, {slot(3), stored(total), stored(total)})})),
+        CreateEntryDirect(fb, "init", ports({}), ports({}), launches({})),
+        CreateEntryDirect(fb, "lookup", ports({integers("index", 0, sizeN, 10), integers("lengths", 1, sizeM, 0)}),
+                          ports({floats("twice", 2, sizeLongest)}),
+                          launches({launch(sizeLongest, {stored(weight), stored(weight), slot(2)})})),
+    });
+    std::vector<uint32_t> code = options.code.empty() ? testKernel("add") : options.code;
+    uint64_t hash = options.hashed ? codeHash(code.data(), code.size()) : 0;
+    std::vector<flatbuffers::Offset<Target>> targets;
+    for (const std::string &name : options.targets) {
+      std::vector kernels{CreateKernelDirect(fb, "add", options.lanes, &code, nullptr, hash)};
+      targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes()));
+    }
+    auto description = fb.CreateString(R"({"architecture": "adder"})");
+    auto producer = fb.CreateString("test");
+    FinishModuleBuffer(fb, CreateModule(fb, kSchemaVersion, producer, description, sizes, variables, entries,
+                                        fb.CreateVector(targets)));
+    std::vector<std::byte> bytes(fb.GetSize());
+    std::memcpy(bytes.data(), fb.GetBufferPointer(), bytes.size());
+    return bytes;
+  }
+
+private:
+  // The arena has four slots of the largest vector.
+  uint64_t slotBytes() const { return static_cast<uint64_t>(options.maximum) * 4; }
+  Binding slot(uint64_t index) const { return Binding(Space::Arena, 0, index * slotBytes(), slotBytes()); }
+  Binding stored(uint32_t index) const { return Binding(Space::Variable, index, 0, 4); }
+
+  flatbuffers::Offset<TensorType> type(schema::ElementType element, const Dim &dim) {
+    return CreateTensorType(fb, element, fb.CreateVectorOfStructs(&dim, 1));
+  }
+
+  flatbuffers::Offset<Variable> variable(const char *name, schema::VariableKind kind, schema::ElementType element,
+                                         int64_t extent) {
+    return CreateVariableDirect(fb, name, kind, type(element, Dim(-1, extent)), static_cast<uint64_t>(extent) * 4);
+  }
+
+  flatbuffers::Offset<Port> floats(const char *name, uint64_t slotIndex, int32_t size = sizeN) {
+    return CreatePortDirect(fb, name, type(schema::ElementType::F32, Dim(size, 0)), slotIndex * slotBytes(),
+                            slotBytes());
+  }
+
+  flatbuffers::Offset<Port> integers(const char *name, uint64_t slotIndex, int32_t size, int64_t limit) {
+    uint64_t bytes = size == sizeM ? 16 * 4 : slotBytes();
+    return CreatePortDirect(fb, name, type(schema::ElementType::I32, Dim(size, 0)), slotIndex * slotBytes(), bytes,
+                            limit);
+  }
+
+  const std::vector<flatbuffers::Offset<Port>> *ports(std::vector<flatbuffers::Offset<Port>> list) {
+    return &kept.emplace_back(std::move(list));
+  }
+
+  const std::vector<flatbuffers::Offset<Launch>> *launches(std::vector<flatbuffers::Offset<Launch>> list) {
+    return &keptLaunches.emplace_back(std::move(list));
+  }
+
+  flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false) {
+    bindings.push_back(Binding(Space::Size, static_cast<uint32_t>(size), 0, 0));
+    std::vector<Grid> grid{Grid(size, options.tile, 1), Grid(-1, 0, 1), Grid(-1, 0, 1)};
+    return CreateLaunchDirect(fb, 0, &grid, &bindings, barrier);
+  }
+
+  const AdderOptions &options;
+  flatbuffers::FlatBufferBuilder fb;
+  std::list<std::vector<flatbuffers::Offset<Port>>> kept; // the builder's helpers take pointers
+  std::list<std::vector<flatbuffers::Offset<Launch>>> keptLaunches;
+};
+
+} // namespace
+
+std::vector<uint32_t> testKernel(const std::string &name) {
+  Result<std::vector<std::byte>> bytes = readFile(std::string(HEDDLE_TEST_KERNELS) + "/" + name + ".spv", 1 << 20);
+  if (!bytes)
+    std::abort();
+  std::vector<uint32_t> words(bytes->size() / sizeof(uint32_t));
+  std::memcpy(words.data(), bytes->data(), words.size() * sizeof(uint32_t));
+  return words;
+}
+
+std::vector<std::byte> buildAdder(const AdderOptions &options) { return AdderBuilder(options).build(); }
+
+} // namespace heddle::test
