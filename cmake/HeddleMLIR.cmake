@@ -21,6 +21,9 @@ include(AddMLIR)
 add_library(heddle_mlir INTERFACE)
 target_link_libraries(heddle_mlir INTERFACE heddle_build MLIR LLVM)
 target_include_directories(heddle_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_include_directories(heddle_mlir INTERFACE "${CMAKE_CURRENT_LIST_DIR}/gcc")
+endif()
 separate_arguments(heddle_llvm_definitions UNIX_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_options(heddle_mlir INTERFACE
   ${heddle_llvm_definitions}
