@@ -1,0 +1,97 @@
+#include "compiler/Autodiff/ArithGradients.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+using Gradients = SmallVector<Value>;
+
+/// Writes a rule as a formula: tensors of one type, and the location of the op whose rule it is.
+struct Formula {
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+
+  Value constant(double value) const {
+    return FillOp::create(builder, loc, type, builder.getFloatAttr(cast<ShapedType>(type).getElementType(), value));
+  }
+  Value add(Value a, Value b) const { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) const { return arith::SubFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) const { return arith::MulFOp::create(builder, loc, a, b); }
+  Value div(Value a, Value b) const { return arith::DivFOp::create(builder, loc, a, b); }
+  Value neg(Value a) const { return arith::NegFOp::create(builder, loc, a); }
+  Value greater(Value a, Value b) const { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b); }
+  Value select(Value condition, Value a, Value b) const {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+};
+
+Gradients rule(arith::AddFOp op, const Formula &f, Value g) { return {g, g}; }
+Gradients rule(arith::SubFOp op, const Formula &f, Value g) { return {g, f.neg(g)}; }
+Gradients rule(arith::MulFOp op, const Formula &f, Value g) { return {f.mul(g, op.getRhs()), f.mul(g, op.getLhs())}; }
+Gradients rule(arith::DivFOp op, const Formula &f, Value g) {
+  Value lhs = f.div(g, op.getRhs());
+  return {lhs, f.neg(f.mul(lhs, op.getResult()))};
+}
+Gradients rule(arith::NegFOp op, const Formula &f, Value g) { return {f.neg(g)}; }
+
+// Where both sides are equal the gradient goes to the right: maximumf(x, 0) then has gradient 0 at 0, as is the custom
+// for ReLU.
+Gradients rule(arith::MaximumFOp op, const Formula &f, Value g) {
+  Value left = f.greater(op.getLhs(), op.getRhs()), zero = f.constant(0);
+  return {f.select(left, g, zero), f.select(left, zero, g)};
+}
+Gradients rule(arith::MinimumFOp op, const Formula &f, Value g) {
+  Value left = f.greater(op.getRhs(), op.getLhs()), zero = f.constant(0);
+  return {f.select(left, g, zero), f.select(left, zero, g)};
+}
+Gradients rule(arith::SelectOp op, const Formula &f, Value g) {
+  Value zero = f.constant(0);
+  return {Value(), f.select(op.getCondition(), g, zero), f.select(op.getCondition(), zero, g)};
+}
+
+Gradients rule(math::ExpOp op, const Formula &f, Value g) { return {f.mul(g, op.getResult())}; }
+Gradients rule(math::LogOp op, const Formula &f, Value g) { return {f.div(g, op.getOperand())}; }
+Gradients rule(math::SqrtOp op, const Formula &f, Value g) {
+  return {f.div(f.mul(g, f.constant(0.5)), op.getResult())};
+}
+Gradients rule(math::RsqrtOp op, const Formula &f, Value g) {
+  Value y = op.getResult(), half = f.mul(g, f.constant(-0.5));
+  return {f.mul(half, f.mul(y, f.mul(y, y)))};
+}
+Gradients rule(math::TanhOp op, const Formula &f, Value g) {
+  Value one = f.constant(1), square = f.mul(op.getResult(), op.getResult());
+  return {f.mul(g, f.sub(one, square))};
+}
+
+template <typename OpTy>
+struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
+  FailureOr<SmallVector<Value>> buildGradient(Operation *op, OpBuilder &builder, ValueRange gradients) const {
+    Formula formula{builder, op->getLoc(), op->getResult(0).getType()};
+    if (!isa<RankedTensorType>(formula.type))
+      return op->emitOpError() << "has a gradient rule on tensors only, not on " << formula.type;
+    return rule(cast<OpTy>(op), formula, gradients[0]);
+  }
+};
+
+template <typename... Ops>
+void attach(MLIRContext *context) {
+  (Ops::template attachInterface<Model<Ops>>(*context), ...);
+}
+
+} // namespace
+
+void heddle::registerArithGradients(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
+    attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::MaximumFOp,
+           arith::MinimumFOp, arith::SelectOp>(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
+    attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);
+  });
+}

@@ -1,0 +1,27 @@
+// Reverse-mode differentiation of straight-line code.
+#ifndef HEDDLE_COMPILER_AUTODIFF_BACKWARD_H
+#define HEDDLE_COMPILER_AUTODIFF_BACKWARD_H
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::heddle {
+
+/// A weight, its value where the forward pass first read it, and the gradient of the loss with respect to it.
+struct WeightGradient {
+  VariableOp weight;
+  Value value;
+  Value gradient;
+};
+
+/// Builds, before `root`, the gradient of `loss` with respect to every weight that it depends on, in the order in which
+/// the block first reads them. Emits an error and fails where an op in between has no rule.
+FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, SymbolTable &symbols);
+
+/// `a` plus `b`. A gradient that is scattered onto zeros is scattered onto the other one instead: a table of zeros and
+/// a pass over the whole table are saved where an embedding is tied to a matrix product, or accumulated.
+Value addGradients(OpBuilder &builder, Location loc, Value a, Value b);
+
+} // namespace mlir::heddle
+
+#endif

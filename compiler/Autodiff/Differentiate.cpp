@@ -1,0 +1,116 @@
+#include "compiler/Autodiff/Differentiate.h"
+
+#include "compiler/Autodiff/ArithGradients.h"
+#include "compiler/Autodiff/Backward.h"
+#include "compiler/Autodiff/Optimizer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class DifferentiatePass : public PassWrapper<DifferentiatePass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiatePass)
+
+  StringRef getArgument() const override { return "heddle-differentiate"; }
+  StringRef getDescription() const override {
+    return "Replace heddle.minimize, .accumulate and .apply by the backward pass and the optimizer";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<HeddleDialect, arith::ArithDialect, math::MathDialect>();
+    registerArithGradients(registry);
+  }
+  void runOnOperation() override;
+};
+
+bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
+
+LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols) {
+  FailureOr<SmallVector<WeightGradient>> weights = buildBackward(op, op.getLoss(), symbols);
+  if (failed(weights))
+    return failure();
+  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), *weights, symbols);
+  if (failed(rate))
+    return failure();
+  op.replaceAllUsesWith(*rate);
+  op.erase();
+  return success();
+}
+
+LogicalResult differentiate(AccumulateOp op, SymbolTable &symbols) {
+  FailureOr<SmallVector<WeightGradient>> weights = buildBackward(op, op.getLoss(), symbols);
+  if (failed(weights))
+    return failure();
+  OpBuilder builder(op), writes(op->getBlock()->getTerminator());
+  for (WeightGradient weight : *weights) {
+    VariableOp sum = lookupVariable(op, symbols, "grad." + weight.weight.getSymName(), weight.weight.getType());
+    if (!sum)
+      return failure();
+    Value before = buildRead(builder, op.getLoc(), sum);
+    Value after = addGradients(builder, op.getLoc(), before, weight.gradient);
+    WriteOp::create(writes, op.getLoc(), FlatSymbolRefAttr::get(sum), after);
+  }
+  op.erase();
+  return success();
+}
+
+LogicalResult differentiate(ApplyOp op, SymbolTable &symbols, ArrayRef<VariableOp> variables) {
+  OpBuilder builder(op), writes(op->getBlock()->getTerminator());
+  SmallVector<WeightGradient> weights;
+  for (VariableOp weight : variables) {
+    auto sum = symbols.lookup<VariableOp>(("grad." + weight.getSymName()).str());
+    if (weight.getKind() != VariableKind::Weight || !sum)
+      continue;
+    Value value = buildRead(builder, op.getLoc(), weight);
+    weights.push_back({weight, value, buildRead(builder, op.getLoc(), sum)});
+    Value zeros = FillOp::create(writes, op.getLoc(), sum.getTensorType(), builder.getF32FloatAttr(0));
+    WriteOp::create(writes, op.getLoc(), FlatSymbolRefAttr::get(sum), zeros);
+  }
+  if (weights.empty())
+    return op.emitOpError("finds no weight with a variable grad.<weight> to apply");
+  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), weights, symbols);
+  if (failed(rate))
+    return failure();
+  op.replaceAllUsesWith(*rate);
+  op.erase();
+  return success();
+}
+
+void DifferentiatePass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  auto variables = llvm::to_vector(module.getOps<VariableOp>());
+  for (auto function : module.getOps<func::FuncOp>()) {
+    SmallVector<Operation *> roots;
+    function.walk([&](Operation *op) {
+      if (isRoot(op))
+        roots.push_back(op);
+    });
+    if (roots.empty())
+      continue;
+    Operation *root = roots.front();
+    if (roots.size() > 1) {
+      roots[1]->emitOpError("is a second root of differentiation in this function; split it into two entries");
+      return signalPassFailure();
+    }
+    if (!function.getBody().hasOneBlock() || root->getParentOp() != function) {
+      root->emitOpError("differentiates straight-line code only: a function of one block, itself at its top level");
+      return signalPassFailure();
+    }
+    LogicalResult done = TypeSwitch<Operation *, LogicalResult>(root)
+                             .Case<MinimizeOp, AccumulateOp>([&](auto op) { return differentiate(op, symbols); })
+                             .Case<ApplyOp>([&](ApplyOp op) { return differentiate(op, symbols, variables); });
+    if (failed(done))
+      return signalPassFailure();
+  }
+}
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createDifferentiatePass() { return std::make_unique<DifferentiatePass>(); }
+
+void heddle::registerDifferentiatePass() { PassRegistration<DifferentiatePass>(); }

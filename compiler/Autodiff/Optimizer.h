@@ -1,0 +1,39 @@
+// One step of Adam (5.3 of "Attention Is All You Need") on a set of weights, as ops.
+#ifndef HEDDLE_COMPILER_AUTODIFF_OPTIMIZER_H
+#define HEDDLE_COMPILER_AUTODIFF_OPTIMIZER_H
+
+#include "compiler/Autodiff/Backward.h"
+
+namespace mlir::heddle {
+
+/// The attributes that `heddle.minimize` and `heddle.apply` share.
+struct OptimizerOptions {
+  double peak;
+  int64_t warmup;
+  FloatAttr beta1, beta2, epsilon;
+  double clipNorm;
+
+  template <typename OpTy>
+  static OptimizerOptions of(OpTy op) {
+    return {op.getPeak().convertToDouble(),
+            static_cast<int64_t>(op.getWarmup()),
+            op.getBeta1Attr(),
+            op.getBeta2Attr(),
+            op.getEpsilonAttr(),
+            op.getClipNorm().convertToDouble()};
+  }
+};
+
+/// Variable `name`, or null after an error at `user` if there is none of the given type.
+VariableOp lookupVariable(Operation *user, SymbolTable &symbols, const Twine &name, Type type);
+
+Value buildRead(OpBuilder &builder, Location loc, VariableOp variable);
+
+/// Builds the update before `root` and the writes of weights, moments and step counter at the end of the block, after
+/// everything that reads them. Returns the learning rate.
+FailureOr<Value> buildOptimizerStep(Operation *root, const OptimizerOptions &options, ArrayRef<WeightGradient> weights,
+                                    SymbolTable &symbols);
+
+} // namespace mlir::heddle
+
+#endif

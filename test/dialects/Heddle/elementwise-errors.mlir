@@ -1,0 +1,115 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics
+
+func.func @fill() {
+  // expected-error @+1 {{expects a value of type 'f32', got 1 : i32}}
+  %0 = heddle.fill 1 : i32 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<1xi32>) {
+  // expected-error @+1 {{expects the same element type in 'tensor<1xi32>' and 'tensor<8xf32>'}}
+  %0 = heddle.broadcast %x : tensor<1xi32> to tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<1x8xf32>) {
+  // expected-error @+1 {{expects a scalar, a row or a column, got 'tensor<1x8xf32>'}}
+  %0 = heddle.broadcast %x : tensor<1x8xf32> to tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<4xf32>) {
+  // expected-error @+1 {{cannot repeat 'tensor<4xf32>' over 'tensor<?x8xf32, #heddle.dims<"tokens">>'}}
+  %0 = heddle.broadcast %x : tensor<4xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  return
+}
+
+// -----
+
+// A column of another run-time size does not fit, though both extents are dynamic.
+func.func @broadcast(%x: tensor<?xf32, #heddle.dims<"sequences">>) {
+  // expected-error @+1 {{cannot repeat}}
+  %0 = heddle.broadcast %x : tensor<?xf32, #heddle.dims<"sequences">> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  return
+}
+
+// -----
+
+func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
+  // expected-error @+1 {{expects the same width in 'tensor<32x8xf32>' (dimension 1) and 'tensor<4x16xf32>' (dimension 1)}}
+  %0 = heddle.embedding %i, %table : tensor<4xi32>, tensor<32x8xf32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
+  // expected-error @+1 {{expects the same number of rows in 'tensor<4xi32>' (dimension 0) and 'tensor<5x8xf32>' (dimension 0)}}
+  %0 = heddle.embedding %i, %table : tensor<4xi32>, tensor<32x8xf32> -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+func.func @sinusoid(%i: tensor<4xi32>) {
+  // expected-error @+1 {{expects a static number of columns, got 'tensor<4x?xf32, #heddle.dims<"tokens">>'}}
+  %0 = heddle.sinusoid %i : tensor<4xi32> -> tensor<4x?xf32, #heddle.dims<"tokens">>
+  return
+}
+
+// -----
+
+func.func @sinusoid(%i: tensor<4xi32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.sinusoid %i : tensor<4xi32> -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>, %seed: tensor<2xi32>, %step: tensor<1xi32>) {
+  // expected-error @+1 {{expects 'rate' in [0, 1), got 1}}
+  %0 = heddle.dropout %x seed %seed step %step {rate = 1.0 : f32, stream = 0 : i32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<2xi32>) {
+  // expected-error @+1 {{expects a static shape, got 'tensor<?xf32>'}}
+  %0 = heddle.random uniform %seed {scale = 1.0 : f32, stream = 0 : i32} : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects 'beta1' in [0, 1)}}
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
+    {beta1 = -0.5 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects 'beta2' in [0, 1)}}
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 1.0 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects 'epsilon' above 0}}
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 0.0 : f32} : tensor<8xf32>
+  return
+}

@@ -1,0 +1,58 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+
+!matrix = tensor<?x8xf32, #heddle.dims<"tokens">>
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+!indices = tensor<?xi32, #heddle.dims<"tokens">>
+
+// CHECK-LABEL: func.func @fill
+func.func @fill() -> (tensor<1xi32>, !matrix) {
+  // CHECK: heddle.fill 1 : i32 : tensor<1xi32>
+  %0 = heddle.fill 1 : i32 : tensor<1xi32>
+  // CHECK: heddle.fill 5.000000e-01 : f32 : tensor<?x8xf32, #heddle.dims<"tokens">>
+  %1 = heddle.fill 0.5 : f32 : !matrix
+  return %0, %1 : tensor<1xi32>, !matrix
+}
+
+// CHECK-LABEL: func.func @broadcast
+// CHECK-SAME: %[[SCALAR:.*]]: tensor<1xf32>, %[[ROW:.*]]: tensor<8xf32>, %[[COLUMN:.*]]: tensor<?xf32, #heddle.dims<"tokens">>
+func.func @broadcast(%scalar: tensor<1xf32>, %row: tensor<8xf32>, %column: !column) {
+  // CHECK: heddle.broadcast %[[SCALAR]] : tensor<1xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.broadcast %scalar : tensor<1xf32> to !matrix
+  // CHECK: heddle.broadcast %[[ROW]] : tensor<8xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  %1 = heddle.broadcast %row : tensor<8xf32> to !matrix
+  // CHECK: heddle.broadcast %[[COLUMN]] : tensor<?xf32, #heddle.dims<"tokens">> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  %2 = heddle.broadcast %column : !column to !matrix
+  return
+}
+
+// CHECK-LABEL: func.func @tokens
+func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>) {
+  // CHECK: heddle.embedding %{{.*}}, %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x8xf32> -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.embedding %indices, %table : !indices, tensor<32x8xf32> -> !matrix
+  // CHECK: heddle.sinusoid %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  %1 = heddle.sinusoid %indices : !indices -> !matrix
+  return
+}
+
+// CHECK-LABEL: func.func @random
+// CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[SEED:.*]]: tensor<2xi32>, %[[STEP:.*]]: tensor<1xi32>
+func.func @random(%x: !matrix, %seed: tensor<2xi32>, %step: tensor<1xi32>) {
+  // CHECK: heddle.dropout %[[X]] seed %[[SEED]] step %[[STEP]] {rate = 1.000000e-01 : f32, stream = 3 : i32} : tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.dropout %x seed %seed step %step {rate = 0.1 : f32, stream = 3 : i32} : !matrix
+  // CHECK: heddle.random uniform %[[SEED]] {scale = 5.000000e-01 : f32, stream = 4 : i32} : tensor<8x8xf32>
+  %1 = heddle.random uniform %seed {scale = 0.5 : f32, stream = 4 : i32} : tensor<8x8xf32>
+  // CHECK: heddle.random normal %[[SEED]]
+  %2 = heddle.random normal %seed {scale = 0.5 : f32, stream = 5 : i32} : tensor<8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @adam
+// CHECK-SAME: %[[W:.*]]: tensor<8xf32>, %[[S:.*]]: tensor<1xf32>
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // CHECK: heddle.adam %[[W]], %[[W]], %[[W]], %[[W]] rate %[[S]] corrections %[[S]], %[[S]] scale %[[S]] {
+  // CHECK-SAME: } : tensor<8xf32>
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}

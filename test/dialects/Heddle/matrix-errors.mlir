@@ -1,0 +1,176 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics
+
+func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects the same contracted extent in 'tensor<4x8xf32>' (dimension 1) and 'tensor<4x8xf32>' (dimension 0)}}
+  %0 = heddle.matmul %a, %b : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// Contracting source tokens with target tokens is an error even where both extents are dynamic.
+func.func @matmul(%a: tensor<?x8xf32, #heddle.dims<"source">>, %b: tensor<?x8xf32, #heddle.dims<"target">>) {
+  // expected-error @+1 {{expects the same contracted extent}}
+  %0 = heddle.matmul %a, %b {transpose_lhs} : tensor<?x8xf32, #heddle.dims<"source">>, tensor<?x8xf32, #heddle.dims<"target">> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.matmul %a, %b : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<6x8xf32>) {
+  // expected-error @+1 {{expects the same number of columns in 'tensor<6x8xf32>' (dimension 0) and 'tensor<4x8xf32>' (dimension 1)}}
+  %0 = heddle.matmul %a, %b {transpose_rhs} : tensor<4x8xf32>, tensor<6x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{expects a matrix, a row or a column, got 'tensor<2x4x8xf32>'}}
+  %0 = heddle.sum rows %x : tensor<2x4x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<8xf32>) {
+  // expected-error @+1 {{cannot sum the rows of 'tensor<8xf32>'}}
+  %0 = heddle.sum rows %x : tensor<8xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<?xf32>) {
+  // expected-error @+1 {{cannot sum the columns of 'tensor<?xf32>'}}
+  %0 = heddle.sum columns %x : tensor<?xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expects the sum of 'tensor<8xf32>' to be a scalar, got 'tensor<8xf32>'}}
+  %0 = heddle.sum columns %x : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects the same remaining extent in 'tensor<4x8xf32>' (dimension 1) and 'tensor<4xf32>' (dimension 0)}}
+  %0 = heddle.sum rows %x : tensor<4x8xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x8xf32>, %g: tensor<4xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0:3 = heddle.layer_norm %x, %g, %g {epsilon = 1.0e-6 : f32} : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x8xf32>, %g: tensor<8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0:3 = heddle.layer_norm %x, %g, %g {epsilon = 1.0e-6 : f32} : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x?xf32>, %g: tensor<?xf32>, %m: tensor<4xf32>) {
+  // expected-error @+1 {{expects a static number of columns, got 'tensor<4x?xf32>'}}
+  %0 = heddle.layer_norm_grad %x, %x, %g, %m, %m : tensor<4x?xf32>, tensor<?xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x8xf32>, %g: tensor<8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.layer_norm_grad %x, %x, %g, %g, %g : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x8xf32>, %m: tensor<4xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0 = heddle.layer_norm_grad %x, %x, %m, %m, %m : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<4x8xf32>, %t: tensor<4xi32>) {
+  // expected-error @+1 {{expects 'smoothing' in [0, 1), got 1}}
+  %0:2 = heddle.cross_entropy %x, %t {smoothing = 1.0 : f32} : tensor<4x8xf32>, tensor<4xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<4x8xf32>, %t: tensor<5xi32>) {
+  // expected-error @+1 {{expects the same number of rows in 'tensor<4x8xf32>' (dimension 0) and 'tensor<5xi32>' (dimension 0)}}
+  %0:2 = heddle.cross_entropy %x, %t {smoothing = 0.0 : f32} : tensor<4x8xf32>, tensor<5xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<4x8xf32>, %t: tensor<4xi32>, %lse: tensor<5xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.cross_entropy_grad %x, %t, %lse, %lse {smoothing = 0.0 : f32} : tensor<4x8xf32>, tensor<4xi32>, tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<4x8xf32>, %t: tensor<4xi32>, %lse: tensor<4xf32>) {
+  // expected-error @+1 {{expects 'smoothing' in [0, 1), got -1}}
+  %0 = heddle.cross_entropy_grad %x, %t, %lse, %lse {smoothing = -1.0 : f32} : tensor<4x8xf32>, tensor<4xi32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @argmax(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.argmax %x : tensor<4x8xf32> -> tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @argmax(%x: tensor<4x?xf32>) {
+  // expected-error @+1 {{expects a static number of columns}}
+  %0 = heddle.argmax %x : tensor<4x?xf32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @scatter(%t: tensor<32x8xf32>, %i: tensor<4xi32>, %r: tensor<4x4xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0 = heddle.scatter_add %t, %i, %r : tensor<32x8xf32>, tensor<4xi32>, tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter(%t: tensor<32x8xf32>, %i: tensor<4xi32>, %r: tensor<5x8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.scatter_rows %t, %i, %r : tensor<32x8xf32>, tensor<4xi32>, tensor<5x8xf32>
+  return
+}

@@ -1,0 +1,55 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+
+// CHECK: heddle.size @source_tokens max 2048
+heddle.size @source_tokens max 2048
+// CHECK: heddle.size @source_length max 256 longest "source_lengths"
+heddle.size @source_length max 256 longest "source_lengths"
+
+// CHECK: heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
+heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
+// CHECK: heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+// CHECK: heddle.variable @grad.w gradient : tensor<8xf32>
+heddle.variable @grad.w gradient : tensor<8xf32>
+// CHECK: heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter : tensor<1xi32>
+// CHECK: heddle.variable @cache.k cache : tensor<64x8xf32>
+heddle.variable @cache.k cache : tensor<64x8xf32>
+
+// CHECK-LABEL: func.func @state
+func.func @state() {
+  // CHECK: %[[STEP:.*]] = heddle.read @step : tensor<1xi32>
+  %step = heddle.read @step : tensor<1xi32>
+  // CHECK: heddle.write @step, %[[STEP]] : tensor<1xi32>
+  heddle.write @step, %step : tensor<1xi32>
+  return
+}
+
+// CHECK-LABEL: func.func @training
+// CHECK-SAME: %[[LOSS:.*]]: tensor<1xf32>
+func.func @training(%loss: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  // CHECK: heddle.minimize %[[LOSS]] {
+  // CHECK-SAME: warmup = 4000 : i64
+  %0 = heddle.minimize %loss {peak = 7.0e-4 : f32, warmup = 4000 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                              epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  // CHECK: heddle.accumulate %[[LOSS]]
+  heddle.accumulate %loss
+  // CHECK: heddle.apply {
+  %1 = heddle.apply {peak = 7.0e-4 : f32, warmup = 4000 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                     epsilon = 1.0e-9 : f32, clip_norm = 1.0 : f32}
+  return %0, %1 : tensor<1xf32>, tensor<1xf32>
+}
+
+// CHECK-LABEL: func.func @kernel
+// CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, #heddle.dims<"tokens">>
+func.func @kernel(%x: tensor<?x8xf32, #heddle.dims<"tokens">>) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
+  // CHECK: heddle.kernel "double"(%[[X]] : tensor<?x8xf32, #heddle.dims<"tokens">>) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
+  // CHECK: heddle.yield %{{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.kernel "double" (%x : tensor<?x8xf32, #heddle.dims<"tokens">>) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
+  ^bb0(%a: tensor<?x8xf32, #heddle.dims<"tokens">>):
+    %1 = arith.addf %a, %a : tensor<?x8xf32, #heddle.dims<"tokens">>
+    heddle.yield %1 : tensor<?x8xf32, #heddle.dims<"tokens">>
+  }
+  return %0 : tensor<?x8xf32, #heddle.dims<"tokens">>
+}
