@@ -1,0 +1,216 @@
+// Reads and checks a description. All mistakes of a file are reported, not the first alone.
+#include "compiler/Import/Description.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+using Member = DescriptionKey::Member;
+
+template <typename T>
+constexpr bool holds(const Member &member) {
+  return std::holds_alternative<T Description::*>(member);
+}
+
+StringRef describeType(const Member &member) {
+  if (holds<std::string>(member))
+    return "a string";
+  if (holds<int64_t>(member))
+    return "a whole number";
+  return holds<double>(member) ? "a number" : "true or false";
+}
+
+const DescriptionKey *findKey(StringRef name) {
+  const auto *found = llvm::find_if(getDescriptionKeys(), [&](const DescriptionKey &key) { return key.name == name; });
+  return found == getDescriptionKeys().end() ? nullptr : found;
+}
+
+StringRef nearestKey(StringRef name) {
+  return llvm::min_element(getDescriptionKeys(), [&](const DescriptionKey &a, const DescriptionKey &b) {
+           return name.edit_distance(a.name) < name.edit_distance(b.name);
+         })->name;
+}
+
+class Reader {
+public:
+  Reader(MLIRContext *context, StringRef path) : context(context), path(path) {
+    description.start = FileLineColLoc::get(context, path, 1, 1);
+  }
+
+  void readFile();
+  void readOverride(StringRef text);
+  void check();
+
+  FailureOr<Description> finish() {
+    if (failed)
+      return failure();
+    return std::move(description);
+  }
+
+private:
+  /// Begins an error at `where`. An override has no line to point at, so it is named in the text instead.
+  InFlightDiagnostic fail(LocationAttr where) {
+    failed = true;
+    if (auto named = dyn_cast<NameLoc>(where))
+      return emitError(UnknownLoc::get(context)) << named.getName().getValue() << ": ";
+    return emitError(Location(where));
+  }
+  InFlightDiagnostic failAtKey(StringRef key) { return fail(description.whereIs(key)); }
+
+  LocationAttr locate(const toml::source_region &source) {
+    return FileLineColLoc::get(context, path, source.begin.line, source.begin.column);
+  }
+
+  void readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere);
+  bool assign(const DescriptionKey &key, const toml::node &value, LocationAttr where);
+  bool checkValue(const DescriptionKey &key, LocationAttr where);
+
+  MLIRContext *context;
+  StringRef path;
+  Description description;
+  bool failed = false;
+};
+
+} // namespace
+
+void Reader::readFile() {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file) {
+    fail(UnknownLoc::get(context)) << "cannot read the model description '" << path
+                                   << "': " << file.getError().message() << "; name a .toml file that exists";
+    return;
+  }
+  StringRef text = (*file)->getBuffer();
+  toml::parse_result parsed = toml::parse(std::string_view(text.data(), text.size()));
+  if (!parsed) {
+    const toml::parse_error &error = parsed.error();
+    fail(locate(error.source())) << "not valid TOML: " << StringRef(error.description())
+                                 << "; each line of a model description reads `key = value`, strings in quotes";
+    return;
+  }
+  for (const auto &[name, value] : parsed.table())
+    readKey(StringRef(name.str()), value, locate(name.source()), locate(value.source()));
+  if (failed)
+    return;
+  for (const DescriptionKey &key : getDescriptionKeys())
+    if (key.required && !description.given.contains(key.name))
+      fail(description.start) << "the description lacks '" << key.name << "', " << describeType(key.member)
+                              << "; add a line `" << key.name << " = ...` (" << key.doc << ")";
+}
+
+void Reader::readOverride(StringRef text) {
+  LocationAttr where = NameLoc::get(StringAttr::get(context, "--set " + text));
+  auto [name, value] = text.split('=');
+  name = name.trim();
+  value = value.trim();
+  if (name.empty() || value.empty()) {
+    fail(where) << "expects key=value, such as --set d_model=64";
+    return;
+  }
+  const DescriptionKey *key = findKey(name);
+  toml::table table;
+  // A shell strips quotes, so a string is taken as it stands.
+  if (key && holds<std::string>(key->member)) {
+    table.insert("value", value.trim('"').str());
+  } else {
+    toml::parse_result parsed = toml::parse("value = " + value.str());
+    if (parsed && parsed.table().size() == 1)
+      table = std::move(parsed).table();
+    else
+      table.insert("value", value.str());
+  }
+  readKey(name, *table.get("value"), where, where);
+}
+
+void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere) {
+  const DescriptionKey *key = findKey(name);
+  if (!key) {
+    fail(keyWhere) << "unknown key '" << name << "'; the nearest known key is '" << nearestKey(name) << "'";
+    return;
+  }
+  if (assign(*key, value, valueWhere) && checkValue(*key, valueWhere))
+    description.given[name] = keyWhere;
+}
+
+/// Stores the value if it is of the key's type. A whole number will do for a number.
+bool Reader::assign(const DescriptionKey &key, const toml::node &value, LocationAttr where) {
+  bool assigned = std::visit(
+      [&](auto member) {
+        using T = std::remove_reference_t<decltype(description.*member)>;
+        std::optional<T> read;
+        if constexpr (std::is_same_v<T, double>)
+          read = value.is_number() ? value.value<double>() : std::nullopt;
+        else
+          read = value.value_exact<T>();
+        if (read)
+          description.*member = std::move(*read);
+        return read.has_value();
+      },
+      key.member);
+  if (!assigned)
+    fail(where) << "'" << key.name << "' expects " << describeType(key.member);
+  return assigned;
+}
+
+bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
+  auto checkNumber = [&](auto number) {
+    double value = static_cast<double>(number);
+    if (key.range.text.empty() || (value >= key.range.low && value <= key.range.high))
+      return true;
+    fail(where) << "'" << key.name << "' expects " << describeType(key.member) << " " << key.range.text << ", got "
+                << number;
+    return false;
+  };
+  if (const auto *whole = std::get_if<int64_t Description::*>(&key.member))
+    return checkNumber(description.**whole);
+  if (const auto *number = std::get_if<double Description::*>(&key.member))
+    return checkNumber(description.**number);
+  const auto *string = std::get_if<std::string Description::*>(&key.member);
+  if (!string || llvm::is_contained(key.choices, StringRef(description.**string)))
+    return true;
+  auto quote = [](StringRef choice) { return "\"" + choice.str() + "\""; };
+  fail(where) << "'" << key.name << "' expects " << llvm::join(llvm::map_range(key.choices, quote), " or ") << ", got \""
+              << description.**string << "\"";
+  return false;
+}
+
+/// What no key can say alone.
+void Reader::check() {
+  if (failed)
+    return;
+  const Description &d = description;
+  if (d.dModel % d.heads != 0)
+    failAtKey("heads") << "'heads' must divide 'd_model', but " << d.heads << " does not divide " << d.dModel
+                       << "; change one of the two";
+  if (!d.learnedPositions() && d.dModel % 2 != 0)
+    failAtKey("d_model") << "sinusoidal positions come in pairs of a sine and a cosine, but 'd_model' is " << d.dModel
+                         << "; make it even, or set positions = \"learned\"";
+  if (!d.given.contains("max_length"))
+    description.maxLength = std::min(d.maxLength, d.maxTokens);
+  if (d.maxLength > d.maxTokens)
+    failAtKey("max_length") << "'max_length' is " << d.maxLength << ", but a call holds at most 'max_tokens' = "
+                            << d.maxTokens << " tokens; lower 'max_length' or raise 'max_tokens'";
+  if (description.learningRate == 0)
+    description.learningRate = 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup));
+}
+
+FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {
+  Reader reader(context, path);
+  reader.readFile();
+  for (const std::string &text : overrides)
+    reader.readOverride(text);
+  reader.check();
+  return reader.finish();
+}

@@ -1,0 +1,94 @@
+// A model description: what a .toml file says about a model, checked and with every default filled in.
+#ifndef HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
+#define HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
+
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace mlir::heddle {
+
+/// The keys of a description, with their defaults. Their meaning, their ranges and which of them must be given is the
+/// table of DescriptionKeys.cpp.
+struct Description {
+  std::string architecture;
+  int64_t dModel = 0;
+  int64_t heads = 0;
+  int64_t dFF = 0;
+  int64_t encoderLayers = 0;
+  int64_t decoderLayers = 0;
+  int64_t vocabSize = 0;
+
+  std::string norm = "post";
+  std::string positions = "sinusoidal";
+  std::string activation = "relu";
+  bool shareEmbeddings = true;
+  double layerNormEpsilon = 1e-5;
+
+  double dropout = 0.1;
+  double attentionDropout = 0.0;
+  double labelSmoothing = 0.1;
+
+  double learningRate = 0.0;
+  int64_t warmup = 4000;
+  double adamBeta1 = 0.9;
+  double adamBeta2 = 0.98;
+  double adamEpsilon = 1e-9;
+  double clipNorm = 0.0;
+  bool accumulate = false;
+
+  int64_t maxTokens = 2048;
+  int64_t maxSequences = 128;
+  int64_t maxLength = 256;
+
+  bool preNorm() const { return norm == "pre"; }
+  bool learnedPositions() const { return positions == "learned"; }
+
+  /// Where the key was given: its line in the file, or `--set`. A key left at its default is placed at the file's start.
+  Location whereIs(StringRef key) const;
+
+  /// Every key with its value, and the token ids that all models share.
+  llvm::json::Object toJSON() const;
+
+  LocationAttr start;
+  llvm::StringMap<LocationAttr> given;
+};
+
+/// Token ids of every vocabulary that Heddle trains.
+enum TokenId : int64_t { kUnknownId = 0, kBeginId = 1, kEndId = 2 };
+
+/// The values that a number may have; `text` completes "expects a number ...".
+struct NumberRange {
+  double low;
+  double high;
+  StringLiteral text;
+};
+
+/// One key of a description.
+struct DescriptionKey {
+  /// The member that holds the value; its type is the key's type.
+  using Member = std::variant<std::string Description::*, int64_t Description::*, double Description::*,
+                              bool Description::*>;
+
+  StringLiteral name;
+  Member member;
+  bool required;
+  NumberRange range;
+  ArrayRef<StringLiteral> choices; // of a string
+  StringLiteral doc;
+};
+
+/// All keys, in the order in which the documentation lists them.
+ArrayRef<DescriptionKey> getDescriptionKeys();
+
+/// Reads the description at `path`, then lets each `key=value` of `overrides` replace what it says. Every mistake found
+/// is reported as an error of `context`.
+FailureOr<Description> readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides);
+
+} // namespace mlir::heddle
+
+#endif

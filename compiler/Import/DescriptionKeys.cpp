@@ -1,0 +1,87 @@
+// The one table of a description's keys: checks, messages, the artifact's JSON and the documentation all come from it.
+#include "compiler/Import/Description.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+const double kBelowOne = std::nextafter(1.0, 0.0);
+
+const NumberRange kAny{0, 0, ""};
+const NumberRange kRate{0, kBelowOne, "from 0 to below 1"};
+const NumberRange kWidth{1, 65536, "from 1 to 65536"};
+const NumberRange kLayers{1, 256, "from 1 to 256"};
+// The smallest vocabulary holds the three special tokens and one other; token ids are 32-bit and signed.
+const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
+const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
+const NumberRange kSequences{1, 65536, "from 1 to 65536"};
+const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
+const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
+const NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
+const NumberRange kNorm{0, 1e30, "of at least 0"};
+
+const StringLiteral kArchitectures[] = {"transformer"};
+const StringLiteral kNorms[] = {"post", "pre"};
+const StringLiteral kPositions[] = {"sinusoidal", "learned"};
+const StringLiteral kActivations[] = {"relu"};
+
+constexpr bool kRequired = true;
+constexpr bool kOptional = false;
+
+} // namespace
+
+ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
+  using D = Description;
+  static const DescriptionKey keys[] = {
+      {"architecture", &D::architecture, kRequired, kAny, kArchitectures, "The family of the model."},
+      {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
+      {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; they share d_model evenly (3.2.2)."},
+      {"d_ff", &D::dFF, kRequired, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
+      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {}, "Layers of the encoder (3.1)."},
+      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1)."},
+      {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {}, "Tokens of the vocabulary, special ones included."},
+      {"norm", &D::norm, kOptional, kAny, kNorms,
+       "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at each stack's "
+       "end."},
+      {"positions", &D::positions, kOptional, kAny, kPositions, "Fixed or learned position encodings (3.5)."},
+      {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
+      {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
+       "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
+      {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {}, "Added to the variance before its root."},
+      {"dropout", &D::dropout, kOptional, kRate, {},
+       "Rate of dropout on each sub-layer's output and on the embeddings (5.4)."},
+      {"attention_dropout", &D::attentionDropout, kOptional, kRate, {}, "Rate of dropout on attention's weights."},
+      {"label_smoothing", &D::labelSmoothing, kOptional, kRate, {}, "Target mass spread over all tokens (5.4)."},
+      {"learning_rate", &D::learningRate, kOptional, kLearningRate, {},
+       "The rate at the end of warm-up, where it peaks; 0 stands for the paper's d_model^-0.5 * warmup^-0.5 (5.3)."},
+      {"warmup", &D::warmup, kOptional, kSteps, {}, "Steps over which the learning rate rises (5.3)."},
+      {"adam_beta1", &D::adamBeta1, kOptional, kRate, {}, "Decay of Adam's first moment (5.3)."},
+      {"adam_beta2", &D::adamBeta2, kOptional, kRate, {}, "Decay of Adam's second moment (5.3)."},
+      {"adam_epsilon", &D::adamEpsilon, kOptional, kEpsilon, {}, "Added to the root of Adam's second moment (5.3)."},
+      {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves it as it is."},
+      {"accumulate", &D::accumulate, kOptional, kAny, {},
+       "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
+      {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
+      {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
+      {"max_length", &D::maxLength, kOptional, kTokens, {}, "The longest sequence, begin or end token included."},
+  };
+  return keys;
+}
+
+Location Description::whereIs(StringRef key) const {
+  auto found = given.find(key);
+  return Location(found == given.end() ? start : found->second);
+}
+
+llvm::json::Object Description::toJSON() const {
+  llvm::json::Object object;
+  for (const DescriptionKey &key : getDescriptionKeys())
+    std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
+  object["unk_id"] = static_cast<int64_t>(kUnknownId);
+  object["bos_id"] = static_cast<int64_t>(kBeginId);
+  object["eos_id"] = static_cast<int64_t>(kEndId);
+  return object;
+}

@@ -1,0 +1,228 @@
+#include "compiler/Import/Entries.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+// Run-time sizes.
+static constexpr StringLiteral kSourceTokens = "source_tokens";
+static constexpr StringLiteral kTargetTokens = "target_tokens";
+static constexpr StringLiteral kSequences = "sequences";
+static constexpr StringLiteral kSourceLength = "source_length";
+static constexpr StringLiteral kTargetLength = "target_length";
+static constexpr StringLiteral kCacheLength = "cache_length";
+
+// Counters. `step` counts optimizer steps, `micro_step` the batches whose gradients were accumulated.
+static constexpr StringLiteral kStep = "step";
+static constexpr StringLiteral kMicroStep = "micro_step";
+static constexpr StringLiteral kSeed = "seed";
+
+void Entries::build() {
+  declareSizes();
+  declareState();
+  buildTrainStep();
+  if (d.accumulate) {
+    buildAccumulateStep();
+    buildApplyStep();
+  }
+  buildEval();
+  buildEncode();
+  buildDecodeStep();
+  buildInit(); // last: by now every variable is declared
+}
+
+void Entries::declareSizes() {
+  Graph::At at(graph, "max_tokens");
+  graph.addSize(kSourceTokens, d.maxTokens);
+  graph.addSize(kTargetTokens, d.maxTokens);
+  graph.addSize(kSequences, d.maxSequences);
+  graph.addSize(kSourceLength, d.maxLength, "source_lengths");
+  graph.addSize(kTargetLength, d.maxLength, "target_lengths");
+  graph.addSize(kCacheLength, d.maxLength, "cache_lengths");
+}
+
+void Entries::declareState() {
+  auto addCounter = [&](StringRef name, int64_t extent) {
+    graph.addVariable(name, VariableKind::Counter, graph.tensor({extent}, graph.i32()), Initializer::zeros());
+  };
+  addCounter(kStep, 1);
+  if (d.accumulate)
+    addCounter(kMicroStep, 1);
+  addCounter(kSeed, 2);
+
+  Graph::At at(graph, "max_tokens");
+  for (int64_t i = 0; i < d.decoderLayers; ++i)
+    for (StringRef attention : {"self", "cross"})
+      for (StringRef part : {"key", "value"})
+        graph.addVariable(cache(Transformer::decoderLayer(i), attention, part), VariableKind::Cache,
+                          graph.tensor({d.maxTokens, d.dModel}, graph.f32()), Initializer::zeros());
+}
+
+//===-- Ports ---------------------------------------------------------------------------------------------------===//
+
+Sequences Entries::addSequences(StringRef side, StringRef sequences, StringRef longest) {
+  // A sequence without tokens may start behind the last token.
+  Value starts = graph.addIndices((side + "_starts").str(), sequences, d.maxTokens + 1);
+  Value lengths = graph.addIndices((side + "_lengths").str(), sequences, d.maxLength + 1);
+  return {starts, lengths, longest};
+}
+
+Tokens Entries::addSource() {
+  Value ids = graph.addIndices("source", kSourceTokens, d.vocabSize);
+  Value positions = graph.addIndices("source_positions", kSourceTokens, d.maxLength);
+  return {ids, positions, addSequences("source", kSequences, kSourceLength)};
+}
+
+Entries::Batch Entries::addBatch() {
+  Tokens source = addSource();
+  Value in = graph.addIndices("target_in", kTargetTokens, d.vocabSize);
+  Value out = graph.addIndices("target_out", kTargetTokens, d.vocabSize);
+  Value positions = graph.addIndices("target_positions", kTargetTokens, d.maxLength);
+  return {source, {in, positions, addSequences("target", kSequences, kTargetLength)}, out};
+}
+
+//===-- Training (5) --------------------------------------------------------------------------------------------===//
+
+/// The loss of a batch with label smoothing and dropout (5.4), whose masks follow the counter `step`. Adds the ports.
+Value Entries::trainingLoss(StringRef step) {
+  Batch batch = addBatch();
+  Value lossScale = graph.addScalar("loss_scale");
+  if (d.dropout > 0 || d.attentionDropout > 0)
+    transformer.train({graph.read(kSeed), graph.read(step)});
+  Value encoded = transformer.encode(batch.source);
+  Value logits = transformer.decode(batch.targetIn, encoded, batch.source.sequences);
+  transformer.infer();
+
+  Graph::At at(graph, "label_smoothing", "loss");
+  Type perToken = getDimType(cast<RankedTensorType>(logits.getType()), 0, graph.f32());
+  auto entropy = graph.create<CrossEntropyOp>(perToken, perToken, logits, batch.targetOut,
+                                              graph.number(d.labelSmoothing));
+  Value scaled = graph.create<arith::MulFOp>(entropy.getLoss(), graph.broadcast(lossScale, perToken));
+  Value loss = graph.create<SumOp>(lossScale.getType(), scaled, /*columns=*/false);
+  graph.addOutput("loss", loss);
+  return loss;
+}
+
+void Entries::buildTrainStep() {
+  graph.beginEntry("train_step");
+  Value loss = trainingLoss(kStep);
+  Graph::At at(graph, "warmup", "optimizer");
+  Value rate = graph.create<MinimizeOp>(loss, graph.number(d.learningRate),
+                                        graph.builder.getI64IntegerAttr(d.warmup), graph.number(d.adamBeta1),
+                                        graph.number(d.adamBeta2), graph.number(d.adamEpsilon),
+                                        graph.number(d.clipNorm));
+  graph.addOutput("learning_rate", rate);
+  graph.endEntry();
+}
+
+void Entries::buildAccumulateStep() {
+  Graph::At at(graph, "accumulate", "optimizer");
+  graph.beginEntry("accumulate_step");
+  // `step` stands still between two optimizer steps; dropout must not.
+  Value loss = trainingLoss(kMicroStep);
+  graph.create<AccumulateOp>(loss);
+  Value microStep = graph.read(kMicroStep);
+  Value one = graph.fill(cast<RankedTensorType>(microStep.getType()), 1);
+  graph.write(kMicroStep, graph.create<arith::AddIOp>(microStep, one));
+  graph.endEntry();
+}
+
+void Entries::buildApplyStep() {
+  Graph::At at(graph, "warmup", "optimizer");
+  graph.beginEntry("apply_step");
+  Value rate = graph.create<ApplyOp>(graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
+                                     graph.number(d.adamBeta1), graph.number(d.adamBeta2),
+                                     graph.number(d.adamEpsilon), graph.number(d.clipNorm));
+  graph.addOutput("learning_rate", rate);
+  graph.endEntry();
+}
+
+void Entries::buildInit() {
+  graph.beginEntry("init");
+  Value seed = graph.read(kSeed);
+  for (const Variable &variable : graph.getVariables()) {
+    if (variable.name == kSeed)
+      continue;
+    const Initializer &initializer = variable.initializer;
+    Graph::At at(graph, variable);
+    Value value;
+    if (initializer.kind == Initializer::Constant) {
+      value = graph.fill(variable.type, initializer.scale);
+    } else {
+      auto distribution =
+          initializer.kind == Initializer::Normal ? Distribution::Normal : Distribution::Uniform;
+      value = graph.create<RandomOp>(variable.type, seed,
+                                     DistributionAttr::get(graph.builder.getContext(), distribution),
+                                     graph.number(initializer.scale), graph.whole(graph.nextStream()));
+    }
+    graph.write(variable.name, value);
+  }
+  graph.endEntry();
+}
+
+//===-- Evaluation and decoding (6.1) ---------------------------------------------------------------------------===//
+
+void Entries::buildEval() {
+  graph.beginEntry("eval");
+  Batch batch = addBatch();
+  Value encoded = transformer.encode(batch.source);
+  Value logits = transformer.decode(batch.targetIn, encoded, batch.source.sequences);
+  Graph::At at(graph, "vocab_size", "loss");
+  Type perToken = getDimType(cast<RankedTensorType>(logits.getType()), 0, graph.f32());
+  auto entropy = graph.create<CrossEntropyOp>(perToken, perToken, logits, batch.targetOut, graph.number(0));
+  graph.addOutput("token_loss", entropy.getLoss());
+  graph.addOutput("logits", logits);
+  graph.endEntry();
+}
+
+/// Runs the encoder and leaves its output behind as the keys and values that each decoder layer makes of it: they are
+/// the same for every token to come.
+void Entries::buildEncode() {
+  graph.beginEntry("encode");
+  Value encoded = transformer.encode(addSource());
+  Graph::At at(graph, "max_tokens", "cache");
+  Value rows = graph.create<IotaOp>(graph.tensor({kSourceTokens}, graph.i32()));
+  for (int64_t i = 0; i < d.decoderLayers; ++i) {
+    std::string layer = Transformer::decoderLayer(i);
+    updateCache(cache(layer, "cross", "key"), rows, transformer.keys(layer + ".cross", encoded));
+    updateCache(cache(layer, "cross", "value"), rows, transformer.values(layer + ".cross", encoded));
+  }
+  graph.endEntry();
+}
+
+/// One more token for each sequence. The self-attention caches hold the tokens before it, the cross-attention caches
+/// what `encode` left there.
+void Entries::buildDecodeStep() {
+  graph.beginEntry("decode_step");
+  Value token = graph.addIndices("token", kSequences, d.vocabSize);
+  Value position = graph.addIndices("position", kSequences, d.maxLength);
+  Value starts = graph.addIndices("query_starts", kSequences, d.maxSequences);
+  Value lengths = graph.addIndices("query_lengths", kSequences, 2);
+  Value rows = graph.addIndices("cache_rows", kSequences, d.maxTokens);
+  Sequences past = addSequences("cache", kSequences, kCacheLength);
+  Sequences source = addSequences("source", kSequences, kSourceLength);
+
+  auto self = [&](StringRef layer, Value x) {
+    Value keys = transformer.keys(layer + ".self", x), values = transformer.values(layer + ".self", x);
+    return Memory{updateCache(cache(layer, "self", "key"), rows, keys),
+                  updateCache(cache(layer, "self", "value"), rows, values), past};
+  };
+  auto cross = [&](StringRef layer, Value x) {
+    return Memory{graph.read(cache(layer, "cross", "key")), graph.read(cache(layer, "cross", "value")), source};
+  };
+  Value logits = transformer.decodeStep({token, position, {starts, lengths, /*longest=*/""}}, self, cross);
+  Graph::At at(graph, "vocab_size", "argmax");
+  graph.addOutput("next_token", graph.create<ArgmaxOp>(token.getType(), logits));
+  graph.addOutput("logits", logits);
+  graph.endEntry();
+}
+
+std::string Entries::cache(StringRef layer, StringRef attention, StringRef part) {
+  return ("cache." + layer + "." + attention + "." + part).str();
+}
+
+Value Entries::updateCache(StringRef name, Value indices, Value rows) {
+  Value old = graph.read(name);
+  Value updated = graph.create<ScatterRowsOp>(old.getType(), old, indices, rows);
+  graph.write(name, updated);
+  return updated;
+}

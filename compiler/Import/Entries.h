@@ -1,0 +1,52 @@
+// The entry points of a Transformer's artifact and the state that they share.
+#ifndef HEDDLE_COMPILER_IMPORT_ENTRIES_H
+#define HEDDLE_COMPILER_IMPORT_ENTRIES_H
+
+#include "compiler/Import/Transformer.h"
+
+namespace mlir::heddle {
+
+class Entries {
+public:
+  Entries(Graph &graph, const Description &description)
+      : graph(graph), d(description), transformer(graph, description) {}
+
+  /// Fills the module. An entry's ports, in order, are what docs and runtime know it by.
+  void build();
+
+private:
+  void declareSizes();
+  void declareState();
+
+  void buildTrainStep();
+  void buildAccumulateStep();
+  void buildApplyStep();
+  void buildEval();
+  void buildEncode();
+  void buildDecodeStep();
+  void buildInit();
+
+  /// A batch of sentence pairs. `targetIn` is what the decoder reads and `targetOut` what it should say: the same
+  /// sentence, a token later (teacher forcing).
+  struct Batch {
+    Tokens source, targetIn;
+    Value targetOut;
+  };
+  Batch addBatch();
+  Tokens addSource();
+  Sequences addSequences(StringRef side, StringRef sequences, StringRef longest);
+  Value trainingLoss(StringRef step);
+
+  /// The name of a cache of a decoder layer's attention.
+  static std::string cache(StringRef layer, StringRef attention, StringRef part);
+  /// Puts `rows` into the cache at `indices` and returns the cache as it then is.
+  Value updateCache(StringRef name, Value indices, Value rows);
+
+  Graph &graph;
+  const Description &d;
+  Transformer transformer;
+};
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,189 @@
+#include "compiler/Import/Transformer.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===-- The two stacks (3.1, Figure 1) --------------------------------------------------------------------------===//
+
+Value Transformer::encode(const Tokens &source) {
+  Value x = embed(source, "source_embedding");
+  for (int64_t i = 0; i < d.encoderLayers; ++i) {
+    std::string layer = ("encoder." + Twine(i)).str();
+    x = residual(layer + ".norm1", x, [&](Value x) {
+      return multiHeadAttention(layer + ".self", x, source.sequences, /*causal=*/false, [&](Value x) {
+        return Memory{keys(layer + ".self", x), values(layer + ".self", x), source.sequences};
+      });
+    });
+    x = residual(layer + ".norm2", x, [&](Value x) { return feedForward(layer + ".feed_forward", x); });
+  }
+  return d.preNorm() ? layerNorm("encoder.norm", x) : x;
+}
+
+Value Transformer::decode(const Tokens &target, Value encoded, const Sequences &source) {
+  auto self = [&](StringRef layer, Value x) {
+    return Memory{keys(layer + ".self", x), values(layer + ".self", x), target.sequences};
+  };
+  auto cross = [&](StringRef layer, Value x) {
+    return Memory{keys(layer + ".cross", encoded), values(layer + ".cross", encoded), source};
+  };
+  return runDecoder(target, /*causal=*/true, self, cross);
+}
+
+Value Transformer::decodeStep(const Tokens &target, MemoryOf self, MemoryOf cross) {
+  // The memory holds nothing after the query's token, so there is nothing to hide.
+  return runDecoder(target, /*causal=*/false, self, cross);
+}
+
+Value Transformer::runDecoder(const Tokens &target, bool causal, MemoryOf self, MemoryOf cross) {
+  Value x = embed(target, "target_embedding");
+  for (int64_t i = 0; i < d.decoderLayers; ++i) {
+    std::string layer = decoderLayer(i);
+    x = residual(layer + ".norm1", x, [&](Value x) {
+      return multiHeadAttention(layer + ".self", x, target.sequences, causal,
+                                [&](Value x) { return self(layer, x); });
+    });
+    x = residual(layer + ".norm2", x, [&](Value x) {
+      return multiHeadAttention(layer + ".cross", x, target.sequences, /*causal=*/false,
+                                [&](Value x) { return cross(layer, x); });
+    });
+    x = residual(layer + ".norm3", x, [&](Value x) { return feedForward(layer + ".feed_forward", x); });
+  }
+  return project(d.preNorm() ? layerNorm("decoder.norm", x) : x);
+}
+
+/// LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4), or with the norm moved to the sub-layer's input.
+Value Transformer::residual(const Twine &norm, Value x, Sublayer sublayer) {
+  if (d.preNorm())
+    return graph.add(x, dropout(sublayer(layerNorm(norm, x)), d.dropout, "dropout"));
+  return layerNorm(norm, graph.add(x, dropout(sublayer(x), d.dropout, "dropout")));
+}
+
+//===-- Attention (3.2) -----------------------------------------------------------------------------------------===//
+
+Value Transformer::multiHeadAttention(const std::string &name, Value x, const Sequences &queries, bool causal,
+                                      function_ref<Memory(Value)> memory) {
+  Graph::At at(graph, "heads", name);
+  Value query = linear(name + ".query", x, d.dModel);
+  Value context = scaledDotProductAttention(query, queries, memory(x), causal);
+  return linear(name + ".output", context, d.dModel);
+}
+
+Value Transformer::keys(const Twine &name, Value x) { return linear(name + ".key", x, d.dModel); }
+Value Transformer::values(const Twine &name, Value x) { return linear(name + ".value", x, d.dModel); }
+
+/// softmax(Q K^T / sqrt(d_k)) V of each head (3.2.1), one op for each symbol: making one op of it is `fuse-attention`'s
+/// work.
+Value Transformer::scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, bool causal) {
+  int64_t headWidth = d.dModel / d.heads;
+  auto split = [&](Value x) -> Value {
+    RankedTensorType type = typeOf(x);
+    RankedTensorType heads = RankedTensorType::get({d.heads, type.getDimSize(0), headWidth}, graph.f32(),
+                                                   type.getEncoding());
+    return graph.create<SplitHeadsOp>(heads, x);
+  };
+  Value q = split(query), k = split(memory.keys), v = split(memory.values);
+  RankedTensorType scoresType =
+      getTypeOfDims({{typeOf(q), 0}, {typeOf(q), 1}, {typeOf(k), 1}}, graph.f32());
+
+  Value scores = graph.create<BatchMatmulOp>(scoresType, q, k, /*transpose_rhs=*/true);
+  scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
+  scores = mask(scores, queries, memory.sequences, causal);
+  Value weights = graph.create<SoftmaxOp>(scores);
+  weights = dropout(weights, d.attentionDropout, "attention_dropout");
+  Value context = graph.create<BatchMatmulOp>(q.getType(), weights, v, /*transpose_rhs=*/false);
+  return graph.create<MergeHeadsOp>(query.getType(), context);
+}
+
+/// A query sees the keys of its own sentence, and in the decoder none after itself (3.2.3).
+Value Transformer::mask(Value scores, const Sequences &queries, const Sequences &keys, bool causal) {
+  auto op = graph.create<MaskOp>(scores.getType(), scores, queries.starts, queries.lengths, keys.starts, keys.lengths,
+                                 queries.longest, keys.longest);
+  if (!causal)
+    return op;
+  OpBuilder::InsertionGuard guard(graph.builder);
+  Location where = op.getLoc();
+  Block *block = graph.builder.createBlock(&op.getMask(), {}, {graph.i32(), graph.i32()}, {where, where});
+  Value query = block->getArgument(0), key = block->getArgument(1);
+  Value counts = graph.create<arith::CmpIOp>(arith::CmpIPredicate::sle, key, query);
+  graph.create<YieldOp>(ValueRange{counts});
+  return op;
+}
+
+//===-- Other layers --------------------------------------------------------------------------------------------===//
+
+/// max(0, x W1 + b1) W2 + b2 (3.3).
+Value Transformer::feedForward(const std::string &name, Value x) {
+  Graph::At at(graph, "d_ff", name);
+  Value inner = linear(name + ".inner", x, d.dFF);
+  inner = graph.create<arith::MaximumFOp>(inner, graph.fill(typeOf(inner), 0));
+  return linear(name + ".outer", inner, d.dModel);
+}
+
+/// The token's embedding times sqrt(d_model) (3.4), plus its position's encoding (3.5), with dropout on the sum (5.4).
+Value Transformer::embed(const Tokens &tokens, StringRef table) {
+  Graph::At at(graph, "vocab_size", "embedding");
+  RankedTensorType type = getTypeOfDims({{typeOf(tokens.ids), 0}, {typeOf(embeddingTable(table)), 1}}, graph.f32());
+  Value x = graph.create<EmbeddingOp>(type, tokens.ids, embeddingTable(table));
+  x = graph.scale(x, std::sqrt(static_cast<double>(d.dModel)));
+  {
+    Graph::At at(graph, "positions", "positions");
+    Value position;
+    if (d.learnedPositions())
+      position = graph.create<EmbeddingOp>(type, tokens.positions,
+                                           graph.weight("positions", {d.maxLength, d.dModel},
+                                                        Initializer::normal(1 / std::sqrt(d.dModel))));
+    else
+      position = graph.create<SinusoidOp>(type, tokens.positions);
+    x = graph.add(x, position);
+  }
+  return dropout(x, d.dropout, "dropout");
+}
+
+/// The linear transformation before the softmax, which is the embedding's transpose (3.4).
+Value Transformer::project(Value x) {
+  Graph::At at(graph, "vocab_size", "logits");
+  Value table = embeddingTable("projection");
+  RankedTensorType type = getTypeOfDims({{typeOf(x), 0}, {typeOf(table), 0}}, graph.f32());
+  return graph.create<MatmulOp>(type, x, table, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+}
+
+/// One matrix for all three uses, unless the description asks for three (3.4). Its rows, times sqrt(d_model), start out
+/// with elements of variance 1.
+Value Transformer::embeddingTable(StringRef name) {
+  return graph.weight(d.shareEmbeddings ? "embedding" : name, {d.vocabSize, d.dModel},
+                      Initializer::normal(1 / std::sqrt(d.dModel)));
+}
+
+Value Transformer::linear(const Twine &name, Value x, int64_t outputs) {
+  std::string layer = name.str();
+  Graph::At at(graph, "d_model", layer);
+  int64_t inputs = typeOf(x).getDimSize(1);
+  Value weight = graph.weight(layer + ".weight", {inputs, outputs}, Initializer::xavier(inputs, outputs));
+  Value bias = graph.weight(layer + ".bias", {outputs}, Initializer::zeros());
+  RankedTensorType type = getTypeOfDims({{typeOf(x), 0}, {typeOf(weight), 1}}, graph.f32());
+  Value product = graph.create<MatmulOp>(type, x, weight, /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+  return graph.add(product, graph.broadcast(bias, type));
+}
+
+Value Transformer::layerNorm(const Twine &name, Value x) {
+  std::string layer = name.str();
+  Graph::At at(graph, "norm", layer);
+  Value gamma = graph.weight(layer + ".gamma", {d.dModel}, Initializer::ones());
+  Value beta = graph.weight(layer + ".beta", {d.dModel}, Initializer::zeros());
+  RankedTensorType perToken = getDimType(typeOf(x), 0, graph.f32());
+  return graph
+      .create<LayerNormOp>(TypeRange{x.getType(), perToken, perToken}, x, gamma, beta, graph.number(d.layerNormEpsilon))
+      .getResult();
+}
+
+Value Transformer::dropout(Value x, double rate, StringRef key) {
+  if (!randomness || rate == 0)
+    return x;
+  Graph::At at(graph, key, "dropout");
+  return graph.create<DropoutOp>(x.getType(), x, randomness->seed, randomness->step, graph.number(rate),
+                                 graph.whole(graph.nextStream()));
+}

@@ -1,0 +1,82 @@
+// The Transformer of "Attention Is All You Need" (Vaswani et al., 2017). Numbers in parentheses are its sections.
+#ifndef HEDDLE_COMPILER_IMPORT_TRANSFORMER_H
+#define HEDDLE_COMPILER_IMPORT_TRANSFORMER_H
+
+#include "compiler/Import/Graph.h"
+
+namespace mlir::heddle {
+
+/// The sequences of a token-packed batch. `longest` names the run-time size that holds the longest one's length, or is
+/// empty where each has one token.
+struct Sequences {
+  Value starts, lengths;
+  StringRef longest;
+};
+
+/// The tokens of a batch with their places in their sequences.
+struct Tokens {
+  Value ids, positions;
+  Sequences sequences;
+};
+
+/// What attention attends to.
+struct Memory {
+  Value keys, values;
+  Sequences sequences;
+};
+
+class Transformer {
+public:
+  Transformer(Graph &graph, const Description &description) : graph(graph), d(description) {}
+
+  /// Where dropout's masks come from; unless it is set, there is no dropout.
+  struct Randomness {
+    Value seed, step;
+  };
+  void train(Randomness source) { randomness = source; }
+  void infer() { randomness.reset(); }
+
+  /// The encoder (left of Figure 1), tensor<tokens x d_model>.
+  Value encode(const Tokens &source);
+
+  /// The decoder (right of Figure 1) up to the logits, tensor<tokens x vocab_size>, for whole target sentences.
+  Value decode(const Tokens &target, Value encoded, const Sequences &source);
+
+  /// Gives a decoder layer, named by its prefix, the keys and values of one of its attentions; `x` is the attention's
+  /// input.
+  using MemoryOf = function_ref<Memory(StringRef layer, Value x)>;
+
+  /// The same decoder with keys and values from elsewhere, for one token a sequence.
+  Value decodeStep(const Tokens &target, MemoryOf self, MemoryOf cross);
+
+  /// The key and value projections of `x` for the attention called `name` (3.2.2).
+  Value keys(const Twine &name, Value x);
+  Value values(const Twine &name, Value x);
+
+  static std::string decoderLayer(int64_t index) { return ("decoder." + Twine(index)).str(); }
+
+private:
+  using Sublayer = function_ref<Value(Value)>;
+
+  Value embed(const Tokens &tokens, StringRef table);
+  Value runDecoder(const Tokens &target, bool causal, MemoryOf self, MemoryOf cross);
+  Value project(Value x);
+  Value residual(const Twine &norm, Value x, Sublayer sublayer);
+  Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, bool causal,
+                           function_ref<Memory(Value)> memory);
+  Value scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, bool causal);
+  Value mask(Value scores, const Sequences &queries, const Sequences &keys, bool causal);
+  Value feedForward(const std::string &name, Value x);
+  Value linear(const Twine &name, Value x, int64_t outputs);
+  Value layerNorm(const Twine &name, Value x);
+  Value dropout(Value x, double rate, StringRef key);
+  Value embeddingTable(StringRef name);
+
+  Graph &graph;
+  const Description &d;
+  std::optional<Randomness> randomness;
+};
+
+} // namespace mlir::heddle
+
+#endif
