@@ -30,6 +30,12 @@ target_compile_options(heddle_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:${LLVM_ENABLE_RTTI}>>>:-fno-rtti>)
 
+# LLVM's allocators mark memory for the address sanitizer in header code, and in the installed library they do not: half of
+# the marks would be missing. And the library has no type information for the `vptr` check.
+if(HEDDLE_SANITIZE)
+  target_compile_options(heddle_mlir INTERFACE -fno-sanitize=address,vptr)
+endif()
+
 # heddle_precompile(<library>): lets a compiler library share one precompiled header of MLIR.
 option(HEDDLE_PRECOMPILE "Parse MLIR's headers once for the whole compiler" ON)
 if(HEDDLE_PRECOMPILE)
