@@ -1,0 +1,257 @@
+// Cuts an entry into kernels. Each has at most one anchor (an op that decides a grid and loops); elementwise work joins
+//  - the anchor that produces its operand, as an epilogue, where the anchor allows it,
+//  - the anchor that alone consumes it, as a prologue, where the anchor allows it,
+//  - or else a kernel of elementwise ops over the same matrix.
+// Ops that cost nothing but a register (fills, broadcasts, index columns) are copied into every kernel that uses them.
+#include "compiler/Fusion/FuseKernels.h"
+
+#include "compiler/Tiling/KernelEmitter.h"
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included.
+constexpr size_t kMaxOperands = 13;
+
+bool isCopied(Operation *op) { return isa_and_nonnull<FillOp, BroadcastOp, IotaOp>(op); }
+
+struct Group {
+  SmallVector<Operation *> ops; // in program order, without copied ones
+  KernelOpInterface anchor;
+  SmallVector<int64_t> shape;   // of the elementwise ops in it
+  Attribute encoding;
+};
+
+class FuseKernelsPass : public PassWrapper<FuseKernelsPass, OperationPass<func::FuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseKernelsPass)
+  FuseKernelsPass() = default;
+  FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
+  StringRef getArgument() const override { return "heddle-fuse-kernels"; }
+  StringRef getDescription() const override { return "Cut each entry into kernels: anchors with prologue and epilogue"; }
+
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    if (!llvm::hasSingleElement(getOperation().getBody())) {
+      getOperation().emitError("an entry is straight-line code: expects one block");
+      return signalPassFailure();
+    }
+    groups.clear();
+    groupOf.clear();
+    materialize();
+    absorbPrologues();
+    for (Operation &op : getOperation().getBody().front())
+      if (failed(assign(&op)))
+        return signalPassFailure();
+    SmallVector<std::unique_ptr<Group>> done = std::move(groups);
+    for (auto &group : done)
+      outline(*group);
+    eraseDead();
+  }
+
+private:
+  /// Copied ops whose value is needed in memory (written, returned, or an operand that an anchor reads as a matrix)
+  /// get a copy of their own that is computed like any other op.
+  void materialize() {
+    for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
+      if (isElementwise(&op))
+        continue;
+      auto anchor = dyn_cast<KernelOpInterface>(op);
+      if (anchor && anchor.takesPrologue())
+        continue;
+      for (OpOperand &operand : op.getOpOperands())
+        if (isCopied(operand.get().getDefiningOp())) {
+          OpBuilder builder(&op);
+          Operation *copy = builder.clone(*operand.get().getDefiningOp());
+          operand.set(copy->getResult(0));
+          materialized.insert(copy);
+        }
+    }
+  }
+
+  bool isInlined(Operation *op) { return isCopied(op) && !materialized.contains(op); }
+
+  /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
+  void absorbPrologues() {
+    for (auto anchor : getOperation().getBody().front().getOps<KernelOpInterface>()) {
+      if (!anchor.takesPrologue())
+        continue;
+      SetVector<Operation *> members;
+      SmallVector<Operation *> worklist{anchor};
+      while (!worklist.empty() && members.size() < kMaxOperands) {
+        Operation *op = worklist.pop_back_val();
+        for (Value operand : op->getOperands()) {
+          Operation *producer = operand.getDefiningOp();
+          if (producer && isElementwise(producer) && !isCopied(producer) && producer->hasOneUse() &&
+              producer->getNumResults() == 1 && sameMatrix(anchor->getOperand(0).getType(), operand.getType()) &&
+              members.insert(producer))
+            worklist.push_back(producer);
+        }
+      }
+      if (members.empty())
+        continue;
+      Group &group = *groups.emplace_back(std::make_unique<Group>());
+      group.ops = llvm::to_vector(members);
+      group.ops.push_back(anchor);
+      llvm::sort(group.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      group.anchor = anchor;
+      for (Operation *op : group.ops)
+        groupOf[op] = &group;
+    }
+  }
+
+  static bool sameMatrix(Type a, Type b) {
+    auto x = cast<RankedTensorType>(a), y = cast<RankedTensorType>(b);
+    return x.getShape() == y.getShape() && x.getEncoding() == y.getEncoding();
+  }
+
+  LogicalResult assign(Operation *op) {
+    if (isa<ReadOp, WriteOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
+      return success();
+    if (auto anchor = dyn_cast<KernelOpInterface>(op)) {
+      Group &group = start(op);
+      group.anchor = anchor;
+      return success();
+    }
+    if (!isElementwise(op))
+      return op->emitError() << "'" << op->getName() << "' is not part of any kernel: unfused attention cannot be "
+                             << "compiled, and other ops must be elementwise or anchor a kernel";
+    for (Value operand : op->getOperands())
+      if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
+        group->ops.push_back(op);
+        groupOf[op] = group;
+        return success();
+      }
+    start(op);
+    return success();
+  }
+
+  Group &start(Operation *op) {
+    Group &group = *groups.emplace_back(std::make_unique<Group>());
+    group.ops.push_back(op);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    group.shape = llvm::to_vector(type.getShape());
+    group.encoding = type.getEncoding();
+    groupOf[op] = &group;
+    return group;
+  }
+
+  /// The kernel runs where its first op stands, so all that `op` needs must be there by then, or in the kernel.
+  bool canJoin(Operation *op, Group &group) {
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (type.getShape() != ArrayRef<int64_t>(group.shape) || type.getEncoding() != group.encoding)
+      return false;
+    if (group.anchor && !group.anchor.takesEpilogue())
+      return false;
+    SetVector<Value> outside;
+    for (Operation *member : group.ops)
+      if (!collectOperands(member, group, outside))
+        return false;
+    return collectOperands(op, group, outside) && outside.size() + group.ops.size() < kMaxOperands;
+  }
+
+  /// Adds what `op` takes from outside of the group; false where that is not there yet at the group's first op, or is a
+  /// vector that the group itself computes.
+  bool collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      bool inside = producer && groupOf.lookup(producer) == &group;
+      if (inside && sameMatrix(operand.getType(), op->getResult(0).getType()) &&
+          (!group.anchor || producer != group.anchor.getOperation() || operand == producer->getResult(0)))
+        continue;
+      if (inside)
+        return false;
+      if (producer && isInlined(producer)) {
+        if (!collectOperands(producer, group, outside))
+          return false;
+        continue;
+      }
+      if (producer && !producer->isBeforeInBlock(group.ops.front()))
+        return false;
+      outside.insert(operand);
+    }
+    return true;
+  }
+
+  void outline(Group &group) {
+    llvm::SetVector<Value> inputs, outputs;
+    SetVector<Operation *> body;
+    for (Operation *op : group.ops)
+      gather(op, group, body, inputs);
+    for (Operation *op : group.ops)
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return groupOf.lookup(user) != &group; }))
+          outputs.insert(result);
+    if (outputs.empty()) // an anchor that nothing uses
+      return;
+
+    // With a prologue, the first op may stand before a later op's operand: the kernel then runs where its anchor stands.
+    Operation *place = group.anchor ? group.anchor.getOperation() : group.ops.front();
+    OpBuilder builder(place);
+    auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(), nameOf(group),
+                                   inputs.getArrayRef());
+    Block *block = builder.createBlock(&kernel.getBody());
+    IRMapping mapping;
+    for (Value input : inputs)
+      mapping.map(input, block->addArgument(input.getType(), input.getLoc()));
+    for (Operation *op : body)
+      builder.clone(*op, mapping);
+    SmallVector<Value> yielded;
+    for (Value output : outputs)
+      yielded.push_back(mapping.lookup(output));
+    YieldOp::create(builder, place->getLoc(), yielded);
+    for (auto [output, result] : llvm::zip(outputs.takeVector(), kernel.getResults()))
+      output.replaceUsesWithIf(result, [&](OpOperand &use) { return groupOf.lookup(use.getOwner()) != &group; });
+  }
+
+  /// `op`, after the copied ops that it needs; what comes from elsewhere is an input.
+  void gather(Operation *op, Group &group, SetVector<Operation *> &body, SetVector<Value> &inputs) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && groupOf.lookup(producer) == &group)
+        continue;
+      if (producer && isInlined(producer))
+        gather(producer, group, body, inputs);
+      else
+        inputs.insert(operand);
+    }
+    body.insert(op);
+  }
+
+  /// The anchor's name, then those of its epilogue's arithmetic: "matmul_addf_maximumf".
+  static std::string nameOf(const Group &group) {
+    constexpr size_t maximum = 4;
+    SmallVector<StringRef> names;
+    Operation *anchor = group.anchor;
+    if (anchor)
+      names.push_back(anchor->getName().stripDialect());
+    for (Operation *op : group.ops)
+      if (op != anchor && names.size() < maximum)
+        names.push_back(op->getName().stripDialect());
+    return llvm::join(names, "_");
+  }
+
+  void eraseDead() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getOperation().getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
+  SmallVector<std::unique_ptr<Group>> groups;
+  DenseMap<Operation *, Group *> groupOf;
+  DenseSet<Operation *> materialized;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createFuseKernelsPass() { return std::make_unique<FuseKernelsPass>(); }
+
+void heddle::registerFuseKernelsPass() { PassRegistration<FuseKernelsPass>(); }

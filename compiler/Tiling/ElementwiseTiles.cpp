@@ -1,0 +1,186 @@
+// How the heddle dialect's elementwise ops are computed on a tile.
+#include "compiler/Tiling/KernelEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// The part of a rank-1 operand that goes with a place of the matrix: its columns if the operand is a row, its rows if
+/// it is a column, its only element if it is a scalar.
+Place placeOfVector(KernelEmitter &emitter, RankedTensorType vector, const Place &place) {
+  if (isColumn(vector))
+    return {place.row, emitter.index(0), place.rows, 1, place.rowLimit, {}};
+  if (vector.getDimSize(0) == 1)
+    return {emitter.index(0), emitter.index(0), 1, 1, {}, {}};
+  return {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit};
+}
+
+/// The tile of a rank-1 operand, repeated over the place.
+Value repeated(KernelEmitter &emitter, Value vector, const Place &place) {
+  Value tile = emitter.evaluate(vector, placeOfVector(emitter, typeOf(vector), place));
+  return emitter.broadcast(tile, place.rows, place.columns);
+}
+
+/// Uniform numbers in [0, 1) for each element of a place.
+Value uniform(KernelEmitter &emitter, Value seed, Value step, int64_t stream, const Place &place) {
+  auto &b = emitter.builder();
+  Value rows = emitter.broadcast(emitter.indices(place, 0), place.rows, place.columns);
+  Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
+  Value stepValue = step ? emitter.loadScalar(step, 0) : arith::ConstantIntOp::create(b, b.getI32Type(), 0).getResult();
+  Value streamValue = arith::ConstantIntOp::create(b, b.getI32Type(), stream);
+  return tile::RandomOp::create(b, emitter.tileType(place.rows, place.columns), emitter.loadScalar(seed, 0),
+                                emitter.loadScalar(seed, 1), stepValue, streamValue, rows, columns);
+}
+
+struct FillTile : TileOpInterface::ExternalModel<FillTile, FillOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto value = cast<FillOp>(op).getValue();
+    RankedTensorType type = emitter.tileType(place.rows, place.columns, value.getType());
+    return {arith::ConstantOp::create(emitter.builder(), DenseElementsAttr::get(type, ArrayRef<Attribute>(value)))};
+  }
+};
+
+struct BroadcastTile : TileOpInterface::ExternalModel<BroadcastTile, BroadcastOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    return {repeated(emitter, cast<BroadcastOp>(op).getInput(), place)};
+  }
+};
+
+struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp> {
+  bool readsElsewhere(Operation *, unsigned operand) const { return operand == 1; }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto embedding = cast<EmbeddingOp>(op);
+    Value rows = emitter.evaluate(embedding.getIndices(),
+                                  placeOfVector(emitter, typeOf(embedding.getIndices()), place));
+    return {tile::GatherOp::create(emitter.builder(), emitter.tileType(place.rows, place.columns),
+                                   emitter.memoryOf(embedding.getTable()), rows, place.column, place.columnLimit)};
+  }
+};
+
+struct IotaTile : TileOpInterface::ExternalModel<IotaTile, IotaOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    bool column = isColumn(typeOf(op->getResult(0)));
+    return {emitter.indices(place, column ? 0 : 1)};
+  }
+};
+
+struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto sinusoid = cast<SinusoidOp>(op);
+    int64_t width = typeOf(sinusoid.getResult()).getDimSize(1);
+    Value positions = repeated(emitter, sinusoid.getPositions(), place);
+    Value columns = emitter.indices(place, 1);
+    // Frequencies are needed once a column, the angle's sine and cosine once an element.
+    Value pair = arith::ShRUIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
+    Value pairFloat = arith::UIToFPOp::create(b, emitter.tileType(1, place.columns), pair);
+    double logStep = -2.0 * std::log(10000.0) / static_cast<double>(width);
+    Value frequency = math::ExpOp::create(
+        b, arith::MulFOp::create(b, pairFloat, emitter.constant(1, place.columns, logStep)));
+    Value angle = arith::MulFOp::create(
+        b, arith::UIToFPOp::create(b, emitter.tileType(place.rows, place.columns), positions),
+        emitter.broadcast(frequency, place.rows, place.columns));
+    Value parity = arith::AndIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
+    Value even = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, parity, emitter.constantInt(1, place.columns, 0));
+    return {arith::SelectOp::create(b, emitter.broadcast(even, place.rows, place.columns), math::SinOp::create(b, angle),
+                                    math::CosOp::create(b, angle))};
+  }
+};
+
+struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto dropout = cast<DropoutOp>(op);
+    double rate = dropout.getRate().convertToDouble();
+    Value input = emitter.evaluate(dropout.getInput(), place);
+    Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), dropout.getStream(), place);
+    Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random,
+                                       emitter.constant(place.rows, place.columns, rate));
+    Value scaled = arith::MulFOp::create(b, input, emitter.constant(place.rows, place.columns, 1 / (1 - rate)));
+    return {arith::SelectOp::create(b, keep, scaled, emitter.constant(place.rows, place.columns, 0))};
+  }
+};
+
+struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto random = cast<heddle::RandomOp>(op);
+    double scale = random.getScale().convertToDouble();
+    auto splat = [&](double value) { return emitter.constant(place.rows, place.columns, value); };
+    Value first = uniform(emitter, random.getSeed(), {}, random.getStream(), place);
+    if (random.getDistribution() == Distribution::Uniform)
+      return {arith::SubFOp::create(b, arith::MulFOp::create(b, first, splat(2 * scale)), splat(scale))};
+    // Box and Muller: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is finite.
+    Value second = uniform(emitter, random.getSeed(), {}, ~random.getStream(), place);
+    Value radius = math::SqrtOp::create(
+        b, arith::MulFOp::create(b, math::LogOp::create(b, arith::SubFOp::create(b, splat(1), first)), splat(-2)));
+    Value cosine = math::CosOp::create(b, arith::MulFOp::create(b, second, splat(2 * M_PI)));
+    return {arith::MulFOp::create(b, arith::MulFOp::create(b, radius, cosine), splat(scale))};
+  }
+};
+
+struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto adam = cast<AdamOp>(op);
+    auto splat = [&](double value) { return emitter.constant(place.rows, place.columns, value); };
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    auto at = [&](Value value) { return emitter.evaluate(value, place); };
+    // (1 - decay) * fresh + decay * old
+    auto blend = [&](Value old, Value fresh, const APFloat &decay) -> Value {
+      double rate = decay.convertToDouble();
+      return math::FmaOp::create(b, old, splat(rate), mul(fresh, splat(1 - rate)));
+    };
+    Value gradient = mul(at(adam.getGradient()), repeated(emitter, adam.getGradientScale(), place));
+    Value first = blend(at(adam.getFirstMoment()), gradient, adam.getBeta1());
+    Value second = blend(at(adam.getSecondMoment()), mul(gradient, gradient), adam.getBeta2());
+    Value mean = mul(first, repeated(emitter, adam.getFirstCorrection(), place));
+    Value deviation = math::SqrtOp::create(b, mul(second, repeated(emitter, adam.getSecondCorrection(), place)));
+    Value step = arith::DivFOp::create(
+        b, mul(mean, repeated(emitter, adam.getRate(), place)),
+        arith::AddFOp::create(b, deviation, splat(adam.getEpsilon().convertToDouble())));
+    return {arith::SubFOp::create(b, at(adam.getWeight()), step), first, second};
+  }
+};
+
+struct CrossEntropyGradTile : TileOpInterface::ExternalModel<CrossEntropyGradTile, CrossEntropyGradOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto grad = cast<CrossEntropyGradOp>(op);
+    auto splat = [&](double value) { return emitter.constant(place.rows, place.columns, value); };
+    double smoothing = grad.getSmoothing().convertToDouble();
+    double floor = smoothing / static_cast<double>(typeOf(grad.getLogits()).getDimSize(1));
+    Value logits = emitter.evaluate(grad.getLogits(), place);
+    Value probability = math::ExpOp::create(
+        b, arith::SubFOp::create(b, logits, repeated(emitter, grad.getLogSumExp(), place)));
+    Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
+    Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columns, repeated(emitter, grad.getTargets(), place));
+    Value target = arith::SelectOp::create(b, hit, splat(1 - smoothing + floor), splat(floor));
+    return {arith::MulFOp::create(b, arith::SubFOp::create(b, probability, target),
+                                  repeated(emitter, grad.getGradient(), place))};
+  }
+};
+
+} // namespace
+
+void heddle::registerElementwiseTiles(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    FillOp::attachInterface<FillTile>(*context);
+    BroadcastOp::attachInterface<BroadcastTile>(*context);
+    EmbeddingOp::attachInterface<EmbeddingTile>(*context);
+    IotaOp::attachInterface<IotaTile>(*context);
+    SinusoidOp::attachInterface<SinusoidTile>(*context);
+    DropoutOp::attachInterface<DropoutTile>(*context);
+    heddle::RandomOp::attachInterface<RandomTile>(*context);
+    AdamOp::attachInterface<AdamTile>(*context);
+    CrossEntropyGradOp::attachInterface<CrossEntropyGradTile>(*context);
+  });
+}

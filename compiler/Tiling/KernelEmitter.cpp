@@ -1,0 +1,332 @@
+#include "compiler/Tiling/KernelEmitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+#include "compiler/Tiling/TilingInterfaces.cpp.inc"
+
+int64_t heddle::chunkOf(int64_t extent, int64_t vector, int64_t limit) {
+  int64_t best = vector;
+  for (int64_t chunk = vector; chunk <= std::min(extent, limit); chunk += vector)
+    if (extent % chunk == 0)
+      best = chunk;
+  return best;
+}
+
+FailureOr<Matrix> Matrix::of(RankedTensorType type) {
+  if (type.getRank() == 1)
+    return isColumn(type) ? Matrix{ShapedType::kDynamic, 1, getSizeName(type, 0)} : Matrix{1, type.getDimSize(0), {}};
+  if (type.getRank() != 2 || type.isDynamicDim(1) || (type.isDynamicDim(0) && getSizeName(type, 0).empty()))
+    return failure();
+  return Matrix{type.getDimSize(0), type.getDimSize(1), getSizeName(type, 0)};
+}
+
+KernelEmitter::KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima)
+    : kernel(kernel), profile(profile), maxima(maxima), b(kernel.getLoc(), kernel.getContext()) {
+  for (int axis = 0; axis < 3; ++axis)
+    grid.push_back(tile::GridAttr::get(kernel.getContext(), "", 1, 1));
+}
+
+FailureOr<tile::FuncOp> KernelEmitter::emit() {
+  SmallVector<Type> arguments;
+  SmallVector<int64_t> widths;
+  auto addMatrix = [&](Value value) -> LogicalResult {
+    auto type = cast<RankedTensorType>(value.getType());
+    FailureOr<Matrix> matrix = Matrix::of(type);
+    if (mlir::failed(matrix))
+      return fail() << "a kernel works on matrices with a static number of columns, not on " << type
+                    << "; is its attention not fused?";
+    arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
+    if (matrix->columns > 1)
+      widths.push_back(matrix->columns);
+    return success();
+  };
+  Block &body = kernel.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  for (Value value : body.getArguments())
+    if (mlir::failed(addMatrix(value)))
+      return failure();
+  for (Value value : yield.getOperands())
+    if (mlir::failed(addMatrix(value)))
+      return failure();
+
+  func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, "columns", 1,
+                              /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
+  Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
+  for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
+    memory[value] = argument;
+  b.setInsertionPointToStart(entry);
+  setVector(widths);
+
+  KernelOpInterface anchor;
+  for (Operation &op : body)
+    if (auto candidate = dyn_cast<KernelOpInterface>(op))
+      anchor = candidate;
+  LogicalResult emitted = anchor ? anchor.emitKernel(*this) : emitElementwise();
+  if (mlir::failed(emitted) || failed) {
+    func.erase();
+    return failure();
+  }
+  b.setInsertionPointToEnd(entry);
+  tile::ReturnOp::create(b);
+  func.setSpread(spread == Spread::Rows ? "rows" : "columns");
+  func.setVector(vector);
+  if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
+    int64_t count = func.getNumArguments();
+    func.erase();
+    return fail() << "the kernel needs " << count << " arguments, but " << profile.name << " passes at most "
+                  << profile.maxBindings;
+  }
+  if (profile.maxLoopTrips && trips > profile.maxLoopTrips) {
+    func.erase();
+    return fail() << "the kernel may run " << trips << " loop iterations in one invocation, but " << profile.name
+                  << " ends loops silently after " << profile.maxLoopTrips
+                  << "; lower the maximum that bounds the loop";
+  }
+  return func;
+}
+
+ArrayAttr KernelEmitter::getGrid() { return b.getArrayAttr(grid); }
+
+ArrayAttr KernelEmitter::getSizes() {
+  SmallVector<StringRef> names;
+  for (auto &[name, value] : sizes)
+    names.push_back(name);
+  return b.getStrArrayAttr(names);
+}
+
+InFlightDiagnostic KernelEmitter::fail() {
+  failed = true;
+  return kernel.emitError() << "in kernel '" << kernel.getName() << "': ";
+}
+
+//===-- Decisions -----------------------------------------------------------------------------------------------===//
+
+void KernelEmitter::setSpread(Spread value) { spread = value; }
+
+void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
+  vector = profile.vector;
+  for (int64_t width : widths)
+    vector = std::gcd(vector, width);
+}
+
+Value KernelEmitter::setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat) {
+  int64_t maximum = size.empty() ? extent : maximumOf(size);
+  int64_t groups = llvm::divideCeil(maximum, tile) * repeat;
+  if (groups > profile.maxWorkgroups)
+    fail() << "up to " << groups << " workgroups along axis " << axis << ", but " << profile.name << " starts at most "
+           << profile.maxWorkgroups << (size.empty() ? "" : "; lower the maximum of size ") << size;
+  grid[axis] = size.empty() ? tile::GridAttr::get(b.getContext(), "", 1, groups)
+                            : tile::GridAttr::get(b.getContext(), size, tile, repeat);
+  gpu::Dimension dimensions[] = {gpu::Dimension::x, gpu::Dimension::y, gpu::Dimension::z};
+  return gpu::BlockIdOp::create(b, dimensions[axis]);
+}
+
+//===-- Values --------------------------------------------------------------------------------------------------===//
+
+Value KernelEmitter::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+
+Value KernelEmitter::mul(Value a, int64_t factor) {
+  return factor == 1 ? a : b.createOrFold<arith::MulIOp>(a, index(factor));
+}
+
+Value KernelEmitter::add(Value a, Value c) { return b.createOrFold<arith::AddIOp>(a, c); }
+
+Value KernelEmitter::size(StringRef name) {
+  Value &value = sizes[name];
+  if (!value) {
+    (void)func.insertArgument(func.getNumArguments(), b.getIndexType(), {}, b.getLoc());
+    value = func.getArgument(func.getNumArguments() - 1);
+  }
+  return value;
+}
+
+int64_t KernelEmitter::maximumOf(StringRef size) const {
+  auto found = maxima.find(size);
+  assert(found != maxima.end() && "the verifier of the tile pass checks that every size is declared");
+  return found->second;
+}
+
+Value KernelEmitter::rowsOf(const Matrix &matrix) { return matrix.isDynamic() ? size(matrix.size) : index(matrix.rows); }
+
+int64_t KernelEmitter::maximumRows(const Matrix &matrix) const {
+  return matrix.isDynamic() ? maximumOf(matrix.size) : matrix.rows;
+}
+
+RankedTensorType KernelEmitter::tileType(int64_t rows, int64_t columns, Type element) {
+  return RankedTensorType::get({rows, columns}, element ? element : b.getF32Type());
+}
+
+Value KernelEmitter::constant(int64_t rows, int64_t columns, double value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(tileType(rows, columns), b.getF32FloatAttr(value).getValue()));
+}
+
+Value KernelEmitter::constantInt(int64_t rows, int64_t columns, int64_t value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(tileType(rows, columns, b.getI32Type()), b.getI32IntegerAttr(value).getValue()));
+}
+
+Value KernelEmitter::broadcast(Value tile, int64_t rows, int64_t columns) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  RankedTensorType result = tileType(rows, columns, type.getElementType());
+  return type == result ? tile : tile::BroadcastOp::create(b, result, tile).getResult();
+}
+
+Value KernelEmitter::reduce(tile::Combine combine, Value tile, int64_t dim) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getDimSize(dim) == 1)
+    return tile;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = 1;
+  return tile::ReduceOp::create(b, RankedTensorType::get(shape, type.getElementType()), combine, tile, dim);
+}
+
+Value KernelEmitter::indices(const Place &place, int64_t dim) {
+  RankedTensorType type = dim == 0 ? tileType(place.rows, 1, b.getI32Type()) : tileType(1, place.columns, b.getI32Type());
+  return tile::IndexOp::create(b, type, dim == 0 ? place.row : place.column, dim);
+}
+
+//===-- Memory --------------------------------------------------------------------------------------------------===//
+
+Value KernelEmitter::memoryOf(Value value) { return memory.lookup(value); }
+
+Value KernelEmitter::memoryOfResult(Value value) {
+  Block &body = kernel.getBody().front();
+  for (auto [i, yielded] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (yielded == value)
+      return func.getArgument(body.getNumArguments() + i);
+  return {};
+}
+
+Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
+  int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
+  return tile::LoadOp::create(b, tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType()), matrix,
+                              place.row, place.column, place.rowLimit, place.columnLimit, padding == Padding::Any,
+                              transposed);
+}
+
+Value KernelEmitter::loadIndex(Value value, Value position) {
+  Value scalar = memref::LoadOp::create(b, memoryOf(value), ValueRange{position, index(0)});
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), scalar);
+}
+
+Value KernelEmitter::loadScalar(Value value, int64_t position) {
+  return memref::LoadOp::create(b, memoryOf(value), ValueRange{index(0), index(position)});
+}
+
+Value KernelEmitter::evaluate(Value value, const Place &place, Padding padding) {
+  Region *here = b.getInsertionBlock()->getParent();
+  for (auto &[known, at, block, tile] : tiles)
+    if (known == value && at == place && block->getParent()->isAncestor(here))
+      return tile;
+  if (Value matrix = memoryOf(value)) {
+    Value tile = load(matrix, place, padding);
+    tiles.emplace_back(value, place, b.getInsertionBlock(), tile);
+    return tile;
+  }
+  Operation *op = value.getDefiningOp();
+  SmallVector<Value> results = compute(op, place);
+  if (results.empty()) { // an error has been emitted; go on with anything of the right type
+    auto type = cast<RankedTensorType>(value.getType());
+    return tile::SplatOp::create(b, tileType(place.rows, place.columns, type.getElementType()),
+                                 arith::ConstantOp::create(b, b.getZeroAttr(type.getElementType())));
+  }
+  for (auto [result, tile] : llvm::zip(op->getResults(), results))
+    tiles.emplace_back(result, place, b.getInsertionBlock(), tile);
+  return results[cast<OpResult>(value).getResultNumber()];
+}
+
+SmallVector<Value> KernelEmitter::compute(Operation *op, const Place &place) {
+  if (auto special = dyn_cast<TileOpInterface>(op))
+    return special.emitTile(*this, place);
+  if (!OpTrait::hasElementwiseMappableTraits(op)) {
+    fail() << "'" << op->getName() << "' cannot be computed tile by tile";
+    return {};
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(evaluate(operand, place));
+  SmallVector<Type> types;
+  for (Type type : op->getResultTypes())
+    types.push_back(tileType(place.rows, place.columns, cast<RankedTensorType>(type).getElementType()));
+  OperationState state(op->getLoc(), op->getName(), operands, types, op->getAttrs());
+  return llvm::to_vector_of<Value>(b.create(state)->getResults());
+}
+
+void KernelEmitter::define(Value result, const Place &place, Value tile) {
+  tiles.emplace_back(result, place, b.getInsertionBlock(), tile);
+}
+
+void KernelEmitter::store(Value value, Value tile, const Place &place) {
+  if (Value matrix = memoryOfResult(value))
+    tile::StoreOp::create(b, tile, matrix, place.row, place.column, place.rowLimit, place.columnLimit);
+}
+
+LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
+  // All tiles are computed before the first is stored: a result may take over an operand's memory.
+  SmallVector<std::pair<Value, Value>> results;
+  for (Value value : kernel.getBody().front().getTerminator()->getOperands())
+    if (*Matrix::of(cast<RankedTensorType>(value.getType())) == matrix)
+      results.emplace_back(value, evaluate(value, place));
+  for (auto [value, tile] : results)
+    store(value, tile, place);
+  return success(!failed);
+}
+
+//===-- Loops ---------------------------------------------------------------------------------------------------===//
+
+int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) const {
+  if (!profile.maxLoopTrips)
+    return step;
+  // Past a few dozen times the step a larger body costs more than it is worth; then `emit` refuses the kernel.
+  int64_t result = step;
+  while (llvm::divideCeil(maximum, result) * loops > profile.maxLoopTrips && result < 32 * step)
+    result += step;
+  return result;
+}
+
+SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int64_t maximum, ValueRange state,
+                                       function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  trips += llvm::divideCeil(maximum, step);
+  auto forOp = scf::ForOp::create(b, begin, end, index(step), state);
+  OpBuilder::InsertionGuard guard(b);
+  if (forOp.getBody()->mightHaveTerminator())
+    forOp.getBody()->getTerminator()->erase();
+  b.setInsertionPointToEnd(forOp.getBody());
+  SmallVector<Value> next = body(forOp.getInductionVar(), forOp.getRegionIterArgs());
+  scf::YieldOp::create(b, next);
+  return llvm::to_vector_of<Value>(forOp.getResults());
+}
+
+//===-- Elementwise kernels -------------------------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitElementwise() {
+  Value first = kernel.getBody().front().getTerminator()->getOperand(0);
+  Matrix matrix = *Matrix::of(cast<RankedTensorType>(first.getType()));
+  int64_t rows, columns;
+  if (matrix.columns == 1) {
+    setSpread(Spread::Rows);
+    rows = matrix.rows == 1 ? 1 : getLanes();
+    columns = 1;
+  } else {
+    setSpread(Spread::Columns);
+    int64_t run = getLanes() * getVector();
+    rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
+    columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.columns, run));
+  }
+  Value column = mul(setGrid(0, matrix.columns, {}, columns), columns);
+  Value row = mul(setGrid(1, matrix.rows, matrix.size, rows), rows);
+  Place place{row, column, rows, columns, {}, {}};
+  if (matrix.isDynamic() || matrix.rows % rows != 0)
+    place.rowLimit = rowsOf(matrix);
+  if (matrix.columns % columns != 0)
+    place.columnLimit = index(matrix.columns);
+  return finish(matrix, place);
+}

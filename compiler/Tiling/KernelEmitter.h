@@ -1,0 +1,152 @@
+// Turns one heddle.kernel into one tile.func: the services that every kernel's emission shares.
+#ifndef HEDDLE_COMPILER_TILING_KERNELEMITTER_H
+#define HEDDLE_COMPILER_TILING_KERNELEMITTER_H
+
+#include "compiler/Target/TargetProfile.h"
+#include "dialects/Heddle/Heddle.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::heddle {
+
+/// A tensor as kernels see it: a row-major matrix. `size` names the number of rows where it is known at run time only.
+struct Matrix {
+  int64_t rows;
+  int64_t columns;
+  StringRef size;
+
+  static FailureOr<Matrix> of(RankedTensorType type);
+  bool isDynamic() const { return !size.empty(); }
+  bool operator==(const Matrix &other) const {
+    return rows == other.rows && columns == other.columns && size == other.size;
+  }
+};
+
+/// Part of a matrix that a tile covers: `rows` x `columns` elements from (row, column) on, of which those at or past a
+/// limit do not exist. No limit means that the whole tile lies inside.
+struct Place {
+  Value row, column;
+  int64_t rows, columns;
+  Value rowLimit, columnLimit;
+
+  bool operator==(const Place &other) const = default;
+};
+
+/// Whether elements past a limit must read as zero, or may be anything because nothing depends on them.
+enum class Padding { Zero, Any };
+
+class KernelEmitter {
+public:
+  KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima);
+
+  /// Emits the kernel's function, detached; failure after an emitted error.
+  FailureOr<tile::FuncOp> emit();
+
+  /// The grid and the names of the sizes that the function takes after its matrices, once it is emitted.
+  ArrayAttr getGrid();
+  ArrayAttr getSizes();
+
+  //===-- What an anchor decides ------------------------------------------------------------------------------===//
+
+  enum class Spread { Rows, Columns };
+  /// Along which dimension of its tiles the lanes stand.
+  void setSpread(Spread spread);
+  /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
+  void setVector(ArrayRef<int64_t> widths);
+  int64_t getVector() const { return vector; }
+  int64_t getLanes() const { return profile.lanes; }
+  const TargetProfile &getProfile() const { return profile; }
+
+  /// Workgroups along `axis`: one for each `tile` of `extent`, times `repeat`. Returns this workgroup's number.
+  Value setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat = 1);
+
+  //===-- Values ----------------------------------------------------------------------------------------------===//
+
+  ImplicitLocOpBuilder &builder() { return b; }
+  Value index(int64_t value);
+  Value mul(Value a, int64_t factor);
+  Value add(Value a, Value b);
+  /// A run-time size, passed as an argument.
+  Value size(StringRef name);
+  int64_t maximumOf(StringRef size) const;
+  /// The number of rows of a matrix, and the most that it can be.
+  Value rowsOf(const Matrix &matrix);
+  int64_t maximumRows(const Matrix &matrix) const;
+
+  RankedTensorType tileType(int64_t rows, int64_t columns, Type element = {});
+  /// A tile of one f32, i32 or i1 value.
+  Value constant(int64_t rows, int64_t columns, double value);
+  Value constantInt(int64_t rows, int64_t columns, int64_t value);
+  Value broadcast(Value tile, int64_t rows, int64_t columns);
+  Value reduce(tile::Combine combine, Value tile, int64_t dim);
+  /// Element indices of `place` along `dim` as i32, as a column (dim 0) or a row (dim 1) of numbers.
+  Value indices(const Place &place, int64_t dim);
+
+  //===-- Memory ----------------------------------------------------------------------------------------------===//
+
+  /// The memory of an operand of the kernel; a value computed inside has none: null. And that of a result.
+  Value memoryOf(Value value);
+  Value memoryOfResult(Value value);
+  Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
+  /// One i32 of a vector in memory, as an index: a sequence's start or length.
+  Value loadIndex(Value value, Value position);
+  Value loadScalar(Value value, int64_t position);
+
+  /// The tile of any value of the kernel at a place: loaded, or computed from its operands at that place.
+  Value evaluate(Value value, const Place &place, Padding padding = Padding::Zero);
+  /// What an anchor has computed for one of its results at a place; `evaluate` and `finish` find it there.
+  void define(Value result, const Place &place, Value tile);
+  /// Writes a result of the kernel, if it is one.
+  void store(Value value, Value tile, const Place &place);
+  /// Computes the epilogue at a place and writes every result of the kernel that has the extent of `matrix`.
+  LogicalResult finish(const Matrix &matrix, const Place &place);
+
+  //===-- Loops -----------------------------------------------------------------------------------------------===//
+
+  /// for (i = begin; i < end; i += step) state = body(i, state). `maximum` bounds end - begin at compile time: a target
+  /// with a limit on iterations refuses a kernel that might exceed it.
+  SmallVector<Value> loop(Value begin, Value end, int64_t step, int64_t maximum, ValueRange state,
+                          function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// The smallest multiple of `step` by which `maximum` is covered within the target's limit on iterations, given that
+  /// `loops` loops of the kernel share it.
+  int64_t stepFor(int64_t maximum, int64_t step, int64_t loops = 1) const;
+
+  /// Reports an error at the kernel and makes `emit` fail.
+  InFlightDiagnostic fail();
+
+private:
+  LogicalResult emitElementwise();
+  SmallVector<Value> compute(Operation *op, const Place &place);
+
+  KernelOp kernel;
+  const TargetProfile &profile;
+  const llvm::StringMap<int64_t> &maxima;
+  ImplicitLocOpBuilder b;
+  tile::FuncOp func;
+  Spread spread = Spread::Columns;
+  int64_t vector = 1;
+  int64_t trips = 0;
+  bool failed = false;
+  SmallVector<Attribute> grid;
+  llvm::MapVector<StringRef, Value> sizes;
+  DenseMap<Value, Value> memory;
+  SmallVector<std::tuple<Value, Place, Block *, Value>> tiles;
+};
+
+/// The largest divisor of `extent` that is a multiple of `vector` and at most `limit`.
+int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
+
+} // namespace mlir::heddle
+
+#include "compiler/Tiling/TilingInterfaces.h.inc"
+
+namespace mlir::heddle {
+/// Attach the models of TilingInterfaces.td to the dialects' ops.
+void registerElementwiseTiles(DialectRegistry &registry);
+void registerMatrixKernels(DialectRegistry &registry);
+void registerRowKernels(DialectRegistry &registry);
+void registerAttentionKernels(DialectRegistry &registry);
+} // namespace mlir::heddle
+
+#endif

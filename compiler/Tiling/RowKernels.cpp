@@ -1,0 +1,293 @@
+// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows: nothing crosses lanes.
+#include "compiler/Tiling/KernelEmitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Columns that a row kernel takes at a time.
+constexpr int64_t kChunk = 64;
+
+/// The frame of a kernel in which a lane owns rows: which rows, and how to walk over their columns in chunks that divide
+/// the width, so that no column needs a check.
+struct RowFrame {
+  KernelEmitter &emitter;
+  Matrix matrix;
+  int64_t rows, chunk;
+  Value row, rowLimit;
+
+  /// `loops` loops over the row share the target's limit on iterations.
+  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops) : emitter(emitter), matrix(matrix) {
+    emitter.setSpread(KernelEmitter::Spread::Rows);
+    rows = matrix.rows == 1 ? 1 : emitter.getLanes();
+    chunk = chunkOf(matrix.columns, emitter.getVector(),
+                    emitter.stepFor(matrix.columns, std::min(kChunk, matrix.columns), loops));
+    row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);
+    if (matrix.isDynamic() || matrix.rows % rows != 0)
+      rowLimit = emitter.rowsOf(matrix);
+  }
+
+  Place at(Value column) const { return {row, column, rows, chunk, rowLimit, {}}; }
+  Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
+  Value zero() const { return emitter.constant(rows, 1, 0); }
+  Value wide(Value tile) const { return emitter.broadcast(tile, rows, chunk); }
+
+  SmallVector<Value> walk(ValueRange state, function_ref<SmallVector<Value>(const Place &, ValueRange)> body) const {
+    if (chunk == matrix.columns)
+      return body(at(emitter.index(0)), state);
+    return emitter.loop(emitter.index(0), emitter.index(matrix.columns), chunk, matrix.columns, state,
+                        [&](Value column, ValueRange values) { return body(at(column), values); });
+  }
+};
+
+struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
+  bool takesPrologue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto sum = cast<SumOp>(op);
+    auto &b = emitter.builder();
+    Matrix input = *Matrix::of(typeOf(sum.getInput()));
+    if (sum.getColumns()) {
+      RowFrame frame(emitter, input, 1);
+      Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+        Value tile = emitter.evaluate(sum.getInput(), place);
+        return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 1))};
+      })[0];
+      emitter.store(sum.getResult(), total, frame.column());
+      return success();
+    }
+    emitter.setSpread(KernelEmitter::Spread::Columns);
+    int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
+    int64_t maximum = emitter.maximumRows(input), step = emitter.stepFor(maximum, std::min<int64_t>(maximum, 8));
+    Value column = emitter.mul(emitter.setGrid(0, input.columns, {}, columns), columns);
+    Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
+    Value end = emitter.rowsOf(input);
+    Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
+    Value total = emitter.loop(emitter.index(0), end, step, maximum, emitter.constant(1, columns, 0),
+                               [&](Value row, ValueRange state) -> SmallVector<Value> {
+      Place place{row, column, step, columns, rowLimit, columnLimit};
+      Value tile = emitter.evaluate(sum.getInput(), place);
+      if (rowLimit) { // a prologue need not map zero to zero
+        Value inside = arith::CmpIOp::create(
+            b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
+            tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
+                                  arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
+        tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
+                                       emitter.constant(step, columns, 0));
+      }
+      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 0))};
+    })[0];
+    emitter.store(sum.getResult(), total, {emitter.index(0), column, 1, columns, {}, columnLimit});
+    return success();
+  }
+};
+
+struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, LayerNormOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto norm = cast<LayerNormOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(typeOf(norm.getInput())), 3);
+    Value scale = emitter.constant(frame.rows, 1, 1.0 / static_cast<double>(frame.matrix.columns));
+    auto average = [&](function_ref<Value(const Place &)> element) -> Value {
+      Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+        return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, element(place), 1))};
+      })[0];
+      return arith::MulFOp::create(b, total, scale);
+    };
+    auto centred = [&](Value mean, const Place &place) -> Value {
+      return arith::SubFOp::create(b, emitter.evaluate(norm.getInput(), place), frame.wide(mean));
+    };
+    Value mean = average([&](const Place &place) { return emitter.evaluate(norm.getInput(), place); });
+    Value variance = average([&](const Place &place) -> Value {
+      Value x = centred(mean, place);
+      return arith::MulFOp::create(b, x, x);
+    });
+    Value epsilon = emitter.constant(frame.rows, 1, norm.getEpsilon().convertToDouble());
+    Value rstd = math::RsqrtOp::create(b, arith::AddFOp::create(b, variance, epsilon));
+    emitter.store(norm.getMean(), mean, frame.column());
+    emitter.store(norm.getRstd(), rstd, frame.column());
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      Place vector{emitter.index(0), place.column, 1, place.columns, {}, {}};
+      Value gamma = frame.wide(emitter.evaluate(norm.getGamma(), vector));
+      Value beta = frame.wide(emitter.evaluate(norm.getBeta(), vector));
+      Value normal = arith::MulFOp::create(b, centred(mean, place), frame.wide(rstd));
+      emitter.define(norm.getResult(), place, math::FmaOp::create(b, normal, gamma, beta));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+  bool takesEpilogue(Operation *) const { return true; }
+};
+
+struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKernel, LayerNormGradOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  // With g = gradient * gamma and x the normalised input: dx = rstd (g - mean(g) - x mean(g x)).
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<LayerNormGradOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(typeOf(grad.getInput())), 2);
+    Value mean = emitter.evaluate(grad.getMean(), frame.column());
+    Value rstd = emitter.evaluate(grad.getRstd(), frame.column());
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    auto parts = [&](const Place &place) -> std::pair<Value, Value> {
+      Place vector{emitter.index(0), place.column, 1, place.columns, {}, {}};
+      Value gamma = frame.wide(emitter.evaluate(grad.getGamma(), vector));
+      Value input = emitter.evaluate(grad.getInput(), place);
+      Value normal = mul(arith::SubFOp::create(b, input, frame.wide(mean)), frame.wide(rstd));
+      return {mul(emitter.evaluate(grad.getGradient(), place), gamma), normal};
+    };
+    SmallVector<Value> sums = frame.walk({frame.zero(), frame.zero()},
+                                         [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+      auto [gradient, normal] = parts(place);
+      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, gradient, 1)),
+              arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, mul(gradient, normal), 1))};
+    });
+    Value scale = emitter.constant(frame.rows, 1, 1.0 / static_cast<double>(frame.matrix.columns));
+    Value meanGradient = mul(sums[0], scale), meanProduct = mul(sums[1], scale);
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      auto [gradient, normal] = parts(place);
+      Value centred = arith::SubFOp::create(b, gradient, frame.wide(meanGradient));
+      Value rest = arith::SubFOp::create(b, centred, mul(normal, frame.wide(meanProduct)));
+      emitter.define(grad.getResult(), place, mul(rest, frame.wide(rstd)));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+};
+
+struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
+  // One pass: the sum of exponentials is kept relative to the largest logit so far.
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto entropy = cast<CrossEntropyOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(typeOf(entropy.getLogits())), 1);
+    double smoothing = entropy.getSmoothing().convertToDouble();
+    Value target = emitter.evaluate(entropy.getTargets(), frame.column());
+    Value lowest = emitter.constant(frame.rows, 1, -1e30);
+    SmallVector<Value> totals = frame.walk({lowest, frame.zero(), frame.zero(), frame.zero()},
+                                           [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+      Value x = emitter.evaluate(entropy.getLogits(), place);
+      Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
+      Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
+      Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, x, frame.wide(largest)));
+      Value exponentials =
+          math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
+      Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
+      Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, frame.wide(emitter.indices(place, 1)),
+                                        frame.wide(target));
+      Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, frame.chunk, 0));
+      Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
+      return {largest, exponentials, sum, score};
+    });
+    Value logSumExp = arith::AddFOp::create(b, totals[0], math::LogOp::create(b, totals[1]));
+    Value spread = arith::MulFOp::create(
+        b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
+    Value score = arith::MulFOp::create(b, totals[3], emitter.constant(frame.rows, 1, 1 - smoothing));
+    Value loss = arith::SubFOp::create(b, arith::SubFOp::create(b, logSumExp, score), spread);
+    emitter.store(entropy.getLoss(), loss, frame.column());
+    emitter.store(entropy.getLogSumExp(), logSumExp, frame.column());
+    return success();
+  }
+};
+
+struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto argmax = cast<ArgmaxOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(typeOf(argmax.getInput())), 1);
+    Value lowest = emitter.constant(frame.rows, 1, -std::numeric_limits<float>::max());
+    Value none = emitter.constantInt(frame.rows, 1, 0);
+    SmallVector<Value> best =
+        frame.walk({lowest, none}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          Value x = emitter.evaluate(argmax.getInput(), place);
+          Value largest = emitter.reduce(tile::Combine::Max, x, 1);
+          Value hit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, frame.wide(largest));
+          Value columns = frame.wide(emitter.indices(place, 1));
+          Value past = emitter.constantInt(frame.rows, frame.chunk, std::numeric_limits<int32_t>::max());
+          Value first =
+              emitter.reduce(tile::Combine::Min, arith::SelectOp::create(b, hit, columns, past).getResult(), 1);
+          Value better = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, largest, state[0]);
+          return {arith::SelectOp::create(b, better, largest, state[0]),
+                  arith::SelectOp::create(b, better, first, state[1])};
+        });
+    emitter.store(argmax.getResult(), best[1], frame.column());
+    return success();
+  }
+};
+
+struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKernel, AttentionDeltaOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto delta = cast<AttentionDeltaOp>(op);
+    auto &b = emitter.builder();
+    Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
+    int64_t width = tokens.columns / result.columns, rows = emitter.getLanes();
+    emitter.setSpread(KernelEmitter::Spread::Rows);
+    emitter.setVector({width});
+    Value row = emitter.mul(emitter.setGrid(0, tokens.rows, tokens.size, rows), rows);
+    Value head = emitter.setGrid(1, result.columns, {}, 1);
+    Value limit = tokens.isDynamic() || tokens.rows % rows != 0 ? emitter.rowsOf(tokens) : Value();
+    Place place{row, emitter.mul(head, width), rows, width, limit, {}};
+    Value product = arith::MulFOp::create(b, emitter.evaluate(delta.getForward(), place),
+                                          emitter.evaluate(delta.getGradient(), place));
+    emitter.store(delta.getResult(), emitter.reduce(tile::Combine::Sum, product, 1), {row, head, rows, 1, limit, {}});
+    return success();
+  }
+};
+
+/// Scatters: a workgroup owns a strip of columns, so that rows with the same index never meet in two workgroups.
+template <typename ScatterOp>
+struct ScatterKernel : KernelOpInterface::ExternalModel<ScatterKernel<ScatterOp>, ScatterOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto scatter = cast<ScatterOp>(op);
+    auto &b = emitter.builder();
+    Matrix rows = *Matrix::of(typeOf(scatter.getRows()));
+    if (!emitter.memoryOfResult(scatter.getResult()))
+      return emitter.fail() << "a scatter whose result is not written to memory";
+    emitter.setSpread(KernelEmitter::Spread::Columns);
+    int64_t columns = emitter.getLanes() * emitter.getVector(), maximum = emitter.maximumRows(rows);
+    Value column = emitter.mul(emitter.setGrid(0, rows.columns, {}, columns), columns);
+    Value columnLimit = rows.columns % columns != 0 ? emitter.index(rows.columns) : Value();
+    emitter.loop(emitter.index(0), emitter.rowsOf(rows), 1, maximum, {},
+                 [&](Value row, ValueRange) -> SmallVector<Value> {
+      Value target = emitter.loadIndex(scatter.getIndices(), row);
+      Place to{target, column, 1, columns, {}, columnLimit};
+      Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), {row, column, 1, columns, {}, columnLimit});
+      if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
+        tile = arith::AddFOp::create(b, emitter.load(emitter.memoryOfResult(scatter.getResult()), to), tile);
+      emitter.store(scatter.getResult(), tile, to);
+      return {};
+    });
+    return success();
+  }
+  /// Rows without an index keep what they hold, so the result lives in the destination's memory.
+  bool worksInPlace(Operation *) const { return true; }
+};
+
+} // namespace
+
+void heddle::registerRowKernels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    SumOp::attachInterface<SumKernel>(*context);
+    LayerNormOp::attachInterface<LayerNormKernel>(*context);
+    LayerNormGradOp::attachInterface<LayerNormGradKernel>(*context);
+    CrossEntropyOp::attachInterface<CrossEntropyKernel>(*context);
+    ArgmaxOp::attachInterface<ArgmaxKernel>(*context);
+    AttentionDeltaOp::attachInterface<AttentionDeltaKernel>(*context);
+    ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);
+    ScatterRowsOp::attachInterface<ScatterKernel<ScatterRowsOp>>(*context);
+  });
+}

@@ -1,0 +1,196 @@
+#include "compiler/Tiling/Tiling.h"
+
+#include "compiler/Tiling/KernelEmitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Whether every use of a kernel's operand reads the element at the place that is being computed, so that a result may
+/// be written over it.
+bool isReadInPlace(Value operand) {
+  return llvm::all_of(operand.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (!isElementwise(user))
+      return false;
+    if (auto special = dyn_cast<TileOpInterface>(user); special && special.readsElsewhere(use.getOperandNumber()))
+      return false;
+    return cast<ShapedType>(user->getResult(0).getType()).getShape() == cast<ShapedType>(operand.getType()).getShape();
+  });
+}
+
+class TilePass : public PassWrapper<TilePass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilePass)
+  TilePass() = default;
+  explicit TilePass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
+  TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile) {}
+
+  StringRef getArgument() const override { return "heddle-tile"; }
+  StringRef getDescription() const override { return "Turn each heddle.kernel into one workgroup's program"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<tile::TileDialect, scf::SCFDialect, memref::MemRefDialect, gpu::GPUDialect, math::MathDialect>();
+  }
+
+  LogicalResult initialize(MLIRContext *) override {
+    std::string message;
+    if (!profile && !(profile = lookupTargetProfile(target, message))) {
+      llvm::errs() << message << "\n";
+      return failure();
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    names.clear();
+    functions.clear();
+    maxima.clear();
+    for (auto size : getOperation().getOps<SizeOp>())
+      maxima[size.getSymName()] = size.getMaximum();
+    for (Operation &op : getOperation())
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op))
+        names.insert(symbol.getName());
+    SmallVector<KernelOp> kernels;
+    getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    for (KernelOp kernel : kernels)
+      if (failed(verifySizes(kernel)) || failed(tile(kernel)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult verifySizes(KernelOp kernel) {
+    auto verify = [&](Type type) -> LogicalResult {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
+      for (StringAttr name : dims ? dims.getNames() : ArrayRef<StringAttr>())
+        if (!maxima.contains(name.getValue()))
+          return kernel.emitError() << "size '" << name.getValue() << "' is not declared; add heddle.size @"
+                                    << name.getValue() << " max N";
+      return success();
+    };
+    for (Operation &op : kernel.getBody().front()) {
+      for (Type type : op.getResultTypes())
+        if (failed(verify(type)))
+          return failure();
+      for (StringRef attribute : {"query_size", "key_size"})
+        if (auto name = op.getAttrOfType<StringAttr>(attribute); name && !name.empty() && !maxima.contains(name))
+          return op.emitError() << attribute << " '" << name.getValue() << "' is not declared";
+    }
+    for (Type type : kernel.getInputs().getTypes())
+      if (failed(verify(type)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult tile(KernelOp kernel) {
+    KernelEmitter emitter(kernel, *profile, maxima);
+    FailureOr<tile::FuncOp> emitted = emitter.emit();
+    if (failed(emitted))
+      return failure();
+    tile::FuncOp func = share(*emitted, kernel);
+
+    bool inPlace = false;
+    SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
+    OpBuilder builder(kernel);
+    auto launch =
+        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), func.getSymName(), kernel.getInputs(),
+                               emitter.getGrid(), emitter.getSizes(), builder.getDenseI64ArrayAttr(reuse));
+    if (inPlace)
+      launch->setDiscardableAttr("inplace", builder.getUnitAttr());
+    kernel.replaceAllUsesWith(launch.getResults());
+    kernel.erase();
+    return success();
+  }
+
+  /// The function with this program: an earlier one if there is one, or else this one under a name of its own.
+  tile::FuncOp share(tile::FuncOp func, KernelOp kernel) {
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance;
+    eliminateCommonSubExpressions(rewriter, dominance, func);
+    func.setSymName("kernel");
+    std::string program;
+    llvm::raw_string_ostream(program) << func;
+    tile::FuncOp &known = functions[program];
+    if (known) {
+      func.erase();
+      return known;
+    }
+    std::string base = nameOf(kernel), name = base;
+    for (int i = 2; !names.insert(name).second; ++i)
+      name = base + "_" + std::to_string(i);
+    func.setSymName(name);
+    getOperation().push_back(func);
+    return known = func;
+  }
+
+  /// The kernel's name and the extents of its first result: "matmul_relu_Tx2048".
+  static std::string nameOf(KernelOp kernel) {
+    std::string name = kernel.getName().str();
+    if (kernel.getNumResults() == 0)
+      return name;
+    auto type = cast<RankedTensorType>(kernel.getResult(0).getType());
+    for (auto [i, extent] : llvm::enumerate(type.getShape()))
+      name += (i == 0 ? "_" : "x") + (ShapedType::isDynamic(extent) ? "T" : std::to_string(extent));
+    return name;
+  }
+
+  /// For each result the operand whose memory it may take over, or -1: first of all the variable that it will be
+  /// written to, else a temporary.
+  SmallVector<int64_t> findReuse(KernelOp kernel, bool &inPlace) {
+    Block &body = kernel.getBody().front();
+    SmallVector<int64_t> reuse(kernel.getNumResults(), -1);
+    for (auto anchor : body.getOps<KernelOpInterface>())
+      if (anchor.worksInPlace()) {
+        inPlace = true;
+        reuse[0] = cast<BlockArgument>(anchor->getOperand(0)).getArgNumber();
+        return reuse;
+      }
+    SmallVector<bool> taken(body.getNumArguments(), false);
+    for (bool variables : {true, false})
+      for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
+        auto writes = llvm::make_filter_range(result.getUsers(), llvm::IsaPred<WriteOp>);
+        for (auto [j, input] : llvm::enumerate(kernel.getInputs())) {
+          auto read = input.getDefiningOp<ReadOp>();
+          bool wanted = variables ? read && llvm::any_of(writes, [&](Operation *write) {
+            return cast<WriteOp>(write).getVariable() == read.getVariable();
+          }) : !read && writes.empty();
+          if (reuse[i] < 0 && !taken[j] && wanted && input.getType() == result.getType() &&
+              isReadInPlace(body.getArgument(j))) {
+            reuse[i] = j;
+            taken[j] = true;
+          }
+        }
+      }
+    return reuse;
+  }
+
+  const TargetProfile *profile = nullptr;
+  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that decides the tiles' shapes"),
+                             llvm::cl::init(kDefaultTarget.str())};
+  llvm::StringMap<int64_t> maxima;
+  llvm::StringSet<> names;
+  llvm::StringMap<tile::FuncOp> functions;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile) {
+  return std::make_unique<TilePass>(profile);
+}
+
+void heddle::registerTilePass() { PassRegistration<TilePass>(); }
+
+void heddle::registerTilingInterfaces(DialectRegistry &registry) {
+  registerElementwiseTiles(registry);
+  registerMatrixKernels(registry);
+  registerRowKernels(registry);
+  registerAttentionKernels(registry);
+}
