@@ -22,6 +22,11 @@ function(heddle_test_properties name)
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 300)
   endif()
+  set(environment HEDDLE_VALIDATION=1)
+  if(HEDDLE_SANITIZE)
+    # Mesa's driver frees little before the process ends.
+    list(APPEND environment ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT HEDDLE_VALIDATION=1)
+    ENVIRONMENT "${environment}")
 endfunction()
