@@ -59,13 +59,13 @@ bool Batch::hasRoomFor(std::span<const int32_t> sourceSentence, std::span<const 
 }
 
 BatchSource::BatchSource(const SentencePairs &pairs, BatchLimits limits, uint64_t seed, DataCursor start)
-    : pairs(pairs), limits(limits), seed(seed), place(start) {
+    : pairs(&pairs), limits(limits), seed(seed), place(start) {
   assert(!pairs.empty() && "nothing to serve");
   draw();
 }
 
 void BatchSource::draw() {
-  order.resize(pairs.size());
+  order.resize(pairs->size());
   std::iota(order.begin(), order.end(), 0u);
   OrderRandom random(seed, place.epoch);
   for (size_t i = order.size(); i > 1; --i)
@@ -82,9 +82,9 @@ Batch BatchSource::next() {
   while (place.next < order.size()) {
     uint32_t pair = order[place.next];
     // A first pair always goes in: a corpus holds none that is too long for a call.
-    if (!batch.targetIn.empty() && !batch.hasRoomFor(pairs.source(pair), pairs.target(pair), limits))
+    if (!batch.targetIn.empty() && !batch.hasRoomFor(pairs->source(pair), pairs->target(pair), limits))
       break;
-    batch.add(pairs.source(pair), pairs.target(pair));
+    batch.add(pairs->source(pair), pairs->target(pair));
     ++place.next;
   }
   return batch;

@@ -64,7 +64,7 @@ public:
 private:
   void draw();
 
-  const SentencePairs &pairs;
+  const SentencePairs *pairs; // outlives this
   BatchLimits limits;
   uint64_t seed;
   DataCursor place;

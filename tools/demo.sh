@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# From nothing to a translator of number words: builds Heddle, writes the data, compiles the model, trains it and scores
+# it on numbers that it was never trained on. Any step that fails, fails the demo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bin=build/bin
+work=build/demo
+steps=${HEDDLE_DEMO_STEPS:-400}
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "Preparing and building"
+tools/setup.sh
+cmake --preset release
+cmake --build --preset release
+
+say "Writing the data"
+rm -rf "$work"
+mkdir -p "$work"
+"$bin/heddle-numbers" --out "$work" --train 30000 --valid 500 --test 500 --maximum 999999 --seed 1
+if [ -n "$(sort "$work/test.en" | comm -12 - <(sort "$work/train.en"))" ]; then
+  echo "demo: a test number is among the training numbers" >&2
+  exit 1
+fi
+head -n 2 "$work/train.en" "$work/train.de"
+
+say "Compiling the model"
+"$bin/heddle-compile" models/numbers.toml -o "$work/numbers.heddle"
+
+say "Training for $steps steps"
+started=$(date +%s)
+"$bin/heddle-run" train "$work/numbers.heddle" --src "$work/train.en" --tgt "$work/train.de" \
+  --valid-src "$work/valid.en" --valid-tgt "$work/valid.de" --checkpoint "$work/checkpoint" \
+  --steps "$steps" --validate-every 100 --seed 1 --log "$work/train.jsonl"
+echo "training took $(($(date +%s) - started)) s"
+
+say "Translating"
+head -n 3 "$work/test.en" > "$work/sample.en"
+"$bin/heddle-run" translate "$work/numbers.heddle" --checkpoint "$work/checkpoint" \
+  < "$work/sample.en" > "$work/sample.de"
+paste -d '|' "$work/sample.en" "$work/sample.de" | sed 's/|/ -> /'
+
+say "Scoring numbers that it has never seen"
+"$bin/heddle-run" score "$work/numbers.heddle" --checkpoint "$work/checkpoint" \
+  --src "$work/test.en" --tgt "$work/test.de" 2> "$work/score.txt" || { cat "$work/score.txt" >&2; exit 1; }

@@ -1,0 +1,50 @@
+#include "tools/heddle-run/call/VariableFile.h"
+
+#include "runtime/core/Safetensors.h"
+
+#include <algorithm>
+#include <set>
+
+namespace heddle::run {
+namespace {
+
+std::set<uint32_t> usedVariables(const schema::Module &module, std::span<const std::string_view> entries) {
+  std::set<uint32_t> used;
+  for (const schema::Entry *entry : *module.entries()) {
+    if (std::ranges::find(entries, view(entry->name())) == entries.end())
+      continue;
+    for (const schema::Launch *launch : *entry->launches())
+      for (const schema::Binding *binding : *launch->bindings())
+        if (binding->space() == schema::Space::Variable)
+          used.insert(binding->index());
+  }
+  return used;
+}
+
+} // namespace
+
+Status loadVariables(Session &session, const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+  for (const SafetensorsEntry &entry : reader.entries()) {
+    HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry.name));
+    if (Status status = session.writeVariable(entry.name, tensor); !status.ok())
+      return std::move(status).error().within(path.string());
+  }
+  return Success();
+}
+
+Status saveVariables(Session &session, std::span<const std::string_view> entries, const std::filesystem::path &path) {
+  std::vector<SafetensorsEntry> saved;
+  for (uint32_t index : usedVariables(session.artifact().module(), entries)) {
+    const VariableInfo &variable = session.variables()[index];
+    saved.push_back({variable.name, variable.type, variable.shape});
+  }
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, saved));
+  for (const SafetensorsEntry &entry : saved) {
+    HEDDLE_ASSIGN(HostTensor tensor, session.readVariable(entry.name));
+    HEDDLE_CHECK(writer.write(tensor.bytes()));
+  }
+  return writer.commit();
+}
+
+} // namespace heddle::run

@@ -1,0 +1,72 @@
+// The commands of heddle-run. Each takes what the command line said and returns what went wrong.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle::run {
+
+struct ArtifactOptions {
+  std::string artifact;
+  std::string device = "vulkan";
+};
+
+struct TrainCommand {
+  ArtifactOptions common;
+  std::string source, target, validSource, validTarget;
+  std::string checkpoint, log, vocabulary;
+  uint64_t steps = 100'000;
+  std::optional<uint64_t> seed;
+  bool resume = false;
+  int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
+  uint64_t microBatches = 1;
+  uint64_t validateEvery = 1'000, saveEvery = 1'000;
+};
+
+struct DecodingOptions {
+  int64_t maximumLength = 0;
+  int64_t beam = 1;
+  bool noCache = false;
+};
+
+struct TranslateCommand {
+  ArtifactOptions common;
+  std::string checkpoint;
+  DecodingOptions decoding;
+};
+
+struct ScoreCommand {
+  ArtifactOptions common;
+  std::string checkpoint, source, target, log;
+  DecodingOptions decoding;
+};
+
+struct CallCommand {
+  ArtifactOptions common;
+  std::string entry;
+  std::vector<std::string> inputs, outputs, expectations; // NAME=@FILE.npy
+  std::string variables, saveVariables;
+  std::optional<uint64_t> seed;
+  double tolerance = 1e-4;
+  uint64_t repeat = 1;
+};
+
+struct BenchCommand {
+  ArtifactOptions common;
+  std::string entry;
+  uint64_t repeat = 10;
+  bool json = false;
+};
+
+Status runDevices();
+Status runTrain(const TrainCommand &command);
+Status runTranslate(const TranslateCommand &command);
+Status runScore(const ScoreCommand &command);
+Status runCall(const CallCommand &command);
+Status runBench(const BenchCommand &command);
+
+} // namespace heddle::run

@@ -1,0 +1,43 @@
+#include "tools/heddle-run/commands/Opening.h"
+
+#include "runtime/core/Log.h"
+#include "tools/heddle-run/model/Checkpoint.h"
+
+namespace heddle::run {
+
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options) {
+  SessionOptions session;
+  session.device = options.device;
+  HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
+  const hal::DeviceInfo &device = opened->device();
+  log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
+  return std::make_unique<SessionEngine>(std::move(opened));
+}
+
+Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
+  if (tokenizer.pieces() > description.vocabularySize)
+    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", tokenizer.pieces(),
+                     " pieces and the model room for ", description.vocabularySize,
+                     "; compile it with --set vocab_size=", tokenizer.pieces(), " or use a smaller vocabulary.");
+  return Success();
+}
+
+Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose) {
+  for (std::string_view entry : entries)
+    if (!engine.hasEntry(entry))
+      return makeError(ErrorKind::Unsupported, "the artifact has no entry '", entry, "', which ", purpose,
+                       " needs; compile the model with all its entries.");
+  return Success();
+}
+
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
+  HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
+  HEDDLE_CHECK(checkVocabulary(tokenizer, description));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, *engine, description, CheckpointUse::Weights));
+  log(LogLevel::Info, str("checkpoint ", checkpoint, " of step ", manifest.step));
+  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
+}
+
+} // namespace heddle::run

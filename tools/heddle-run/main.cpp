@@ -1,0 +1,171 @@
+// heddle-run: trains, translates and calls compiled models.
+#include "tools/heddle-run/commands/Commands.h"
+#include "tools/heddle-run/report/Logging.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <functional>
+
+using namespace heddle;
+using namespace heddle::run;
+
+namespace {
+
+constexpr int kWorkFailed = 1;
+constexpr int kWrongCommandLine = 2;
+
+// The commands by name, and what to do for each.
+class CommandLine {
+public:
+  CommandLine() : app("Runs models that heddle-compile compiled.", "heddle-run") {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
+    addDevices();
+    addTrain();
+    addTranslate();
+    addScore();
+    addCall();
+    addBench();
+  }
+
+  int main(int argc, char **argv) {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+      return app.exit(error) == 0 ? 0 : kWrongCommandLine;
+    }
+    startLogging();
+    Status status = work();
+    if (status.ok())
+      return 0;
+    std::fflush(stdout);
+    std::fprintf(stderr, "heddle-run %s: %s\n", app.get_subcommands().front()->get_name().c_str(),
+                 status.message().c_str());
+    return kWorkFailed;
+  }
+
+private:
+  CLI::App *add(const char *name, const char *purpose, std::function<Status()> action) {
+    CLI::App *command = app.add_subcommand(name, purpose);
+    command->callback([this, action = std::move(action)] { work = action; });
+    return command;
+  }
+
+  static void addArtifact(CLI::App *command, ArtifactOptions &options) {
+    command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
+    command->add_option("--device", options.device, "Where to run: vulkan, or vulkan:1 as `heddle-run devices` says")
+        ->capture_default_str();
+  }
+
+  static void addDecoding(CLI::App *command, DecodingOptions &options) {
+    command
+        ->add_option("--max-length", options.maximumLength,
+                     "Tokens of a translation at most (default: the sentence's and 50)")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--no-cache", options.noCache,
+                      "Evaluate the whole translation at every step: slow, a check of the key-value cache");
+    command->add_option("--beam", options.beam, "Width of the beam")
+        ->check([](const std::string &width) {
+          return width == "1" ? std::string() : "this version translates greedily: only --beam=1";
+        })
+        ->capture_default_str();
+  }
+
+  // One value for each time the flag is given.
+  static CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values,
+                                  const char *purpose) {
+    return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
+  }
+
+  void addDevices() {
+    add("devices", "List the devices of this machine", [] { return runDevices(); });
+  }
+
+  void addTrain() {
+    CLI::App *command = add("train", "Train a model on two text files whose lines translate one another",
+                            [this] { return runTrain(train); });
+    addArtifact(command, train.common);
+    command->add_option("--src", train.source, "Source sentences, one a line")->required();
+    command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
+    command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
+    command->add_option("--valid-tgt", train.validTarget, "Target sentences to validate on");
+    command->add_option("--checkpoint", train.checkpoint, "Folder of the checkpoint")->required();
+    command->add_option("--steps", train.steps, "Steps in all, those before a --resume counted")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_flag("--resume", train.resume, "Continue from the checkpoint");
+    command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
+    command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
+    command->add_option("--vocab", train.vocabulary, "A SentencePiece model (default: learn one from the text)");
+    command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before a step is taken")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
+        ->capture_default_str();
+    command->add_option("--save-every", train.saveEvery, "Steps between checkpoints; 0: at the end only")
+        ->capture_default_str();
+  }
+
+  void addTranslate() {
+    CLI::App *command =
+        add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
+    addArtifact(command, translate.common);
+    command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint")->required();
+    addDecoding(command, translate.decoding);
+  }
+
+  void addScore() {
+    CLI::App *command =
+        add("score", "Loss, perplexity, BLEU and exact matches of a trained model", [this] { return runScore(score); });
+    addArtifact(command, score.common);
+    command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint")->required();
+    command->add_option("--src", score.source, "Source sentences, one a line")->required();
+    command->add_option("--tgt", score.target, "Reference translations, one a line")->required();
+    command->add_option("--log", score.log, "Append the scores as a line of JSON");
+    addDecoding(command, score.decoding);
+  }
+
+  void addCall() {
+    CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
+    addArtifact(command, call.common);
+    command->add_option("--entry", call.entry, "The entry's name")->required();
+    addRepeated(command, "--input", call.inputs, "An input");
+    addRepeated(command, "--output", call.outputs, "Where to write an output");
+    addRepeated(command, "--expect", call.expectations, "What an output must be");
+    command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    command->add_option("--variables", call.variables, "Variables to load first, a .safetensors file");
+    command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
+    command->add_option("--seed", call.seed, "Run `init` with this seed first");
+    command->add_option("--repeat", call.repeat, "Calls to make; the last one's outputs count")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+  }
+
+  void addBench() {
+    CLI::App *command =
+        add("bench", "Time an entry with random inputs as large as it takes", [this] { return runBench(bench); });
+    addArtifact(command, bench.common);
+    command->add_option("--entry", bench.entry, "The entry's name")->required();
+    command->add_option("--repeat", bench.repeat, "Timed calls")->check(CLI::PositiveNumber)->capture_default_str();
+    command->add_flag("--json", bench.json, "Print one JSON object");
+  }
+
+  CLI::App app;
+  std::function<Status()> work;
+  TrainCommand train;
+  TranslateCommand translate;
+  ScoreCommand score;
+  CallCommand call;
+  BenchCommand bench;
+};
+
+} // namespace
+
+int main(int argc, char **argv) { return CommandLine().main(argc, argv); }

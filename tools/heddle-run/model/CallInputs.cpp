@@ -1,0 +1,21 @@
+#include "tools/heddle-run/model/CallInputs.h"
+
+namespace heddle::run {
+
+CallInputs &CallInputs::addSource(const SourceBatch &source) {
+  return add("source", source.tokens)
+      .add("source_positions", source.layout.positions)
+      .add("source_starts", source.layout.starts)
+      .add("source_lengths", source.layout.lengths);
+}
+
+CallInputs &CallInputs::addBatch(const Batch &batch) {
+  return addSource(batch.source)
+      .add("target_in", batch.targetIn)
+      .add("target_out", batch.targetOut)
+      .add("target_positions", batch.target.positions)
+      .add("target_starts", batch.target.starts)
+      .add("target_lengths", batch.target.lengths);
+}
+
+} // namespace heddle::run

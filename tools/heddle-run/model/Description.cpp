@@ -1,0 +1,78 @@
+#include "tools/heddle-run/model/Description.h"
+
+#include <array>
+#include <cstdio>
+#include <set>
+
+namespace heddle::run {
+namespace {
+
+// What a weight means depends on these; every other key may change between a training and its continuation.
+constexpr std::array<std::string_view, 12> kFunctionKeys = {
+    "architecture", "d_model", "heads",     "d_ff",       "encoder_layers",   "decoder_layers",
+    "vocab_size",   "norm",    "positions", "activation", "share_embeddings", "layer_norm_epsilon"};
+
+Error lacking(std::string_view key) {
+  return makeError(ErrorKind::Unsupported, "the artifact's model description has no positive number '", key,
+                   "': it is no Transformer that heddle-run can train or translate with. `heddle-run call` runs the "
+                   "entries of any artifact.");
+}
+
+} // namespace
+
+std::string hexadecimal(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Result<ModelDescription> ModelDescription::parse(std::string_view text) {
+  ModelDescription description;
+  description.json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!description.json.is_object())
+    return makeError(ErrorKind::Malformed, "the artifact's model description is no JSON object; compile it anew.");
+  const std::pair<const char *, int64_t *> numbers[] = {{"vocab_size", &description.vocabularySize},
+                                                        {"max_tokens", &description.maximumTokens},
+                                                        {"max_sequences", &description.maximumSequences},
+                                                        {"max_length", &description.maximumLength}};
+  for (auto [key, value] : numbers) {
+    auto found = description.json.find(key);
+    if (found == description.json.end() || !found->is_number_integer() || found->get<int64_t>() <= 0)
+      return lacking(key);
+    *value = found->get<int64_t>();
+  }
+  const std::pair<const char *, int32_t> marks[] = {{"unk_id", kUnknownId}, {"bos_id", kBeginId}, {"eos_id", kEndId}};
+  for (auto [key, value] : marks)
+    if (auto found = description.json.find(key); found != description.json.end() && *found != value)
+      return makeError(ErrorKind::Unsupported, "the model was compiled with ", key, " = ", found->dump(),
+                       ", but heddle-run uses ", value, "; compile it without that key.");
+  return description;
+}
+
+std::string ModelDescription::hash() const {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : json.dump())
+    hash = (hash ^ c) * 0x100000001b3;
+  return hexadecimal(hash);
+}
+
+std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly) {
+  std::set<std::string> keys;
+  if (functionOnly) {
+    keys.insert(kFunctionKeys.begin(), kFunctionKeys.end());
+  } else {
+    for (const nlohmann::json *side : {&before, &now})
+      for (const auto &item : side->items())
+        keys.insert(item.key());
+  }
+  auto show = [](const nlohmann::json &side, const std::string &key) {
+    return side.contains(key) ? side.at(key).dump() : std::string("absent");
+  };
+  std::vector<std::string> result;
+  for (const std::string &key : keys)
+    if (std::string was = show(before, key), is = show(now, key); was != is)
+      result.push_back(str(key, " (", was, ", now ", is, ")"));
+  return result;
+}
+
+} // namespace heddle::run

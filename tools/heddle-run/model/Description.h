@@ -1,0 +1,36 @@
+// The keys of an artifact's model description that the host has to know.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "tools/heddle-run/text/Batches.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::run {
+
+struct ModelDescription {
+  int64_t vocabularySize = 0;
+  int64_t maximumTokens = 0;    // of one side, in one call; also the rows of the self-attention caches
+  int64_t maximumSequences = 0; // in one call
+  int64_t maximumLength = 0;    // of one sequence, with its mark
+  nlohmann::json json;          // all keys
+
+  static Result<ModelDescription> parse(std::string_view text);
+
+  BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength}; }
+
+  // Of everything that was resolved, as 16 hexadecimal digits.
+  std::string hash() const;
+};
+
+// The keys in which two descriptions differ, as "d_model (512, now 64)". With `functionOnly`, keys that change how a
+// model is trained or how much one call holds, but not what its weights compute, do not count.
+std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly);
+
+std::string hexadecimal(uint64_t value);
+
+} // namespace heddle::run

@@ -1,0 +1,58 @@
+// What training and translation need of a compiled model. A session on a device is one; tests bring their own.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/session/Session.h"
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle::run {
+
+class Engine {
+public:
+  virtual ~Engine() = default;
+
+  virtual std::string_view description() const = 0; // JSON
+  virtual bool hasEntry(std::string_view entry) const = 0;
+  virtual Status prepare(std::span<const std::string_view> entries) = 0;
+
+  // Starts an entry; output() waits for it.
+  virtual Status run(std::string_view entry, std::span<const Input> inputs) = 0;
+  virtual Result<HostTensor> output(std::string_view name) = 0;
+
+  virtual Status init(uint64_t seed) = 0;
+  virtual Result<HostTensor> readVariable(std::string_view name) = 0;
+  virtual Status save(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
+  virtual Status load(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
+};
+
+class SessionEngine final : public Engine {
+public:
+  explicit SessionEngine(std::unique_ptr<Session> session) : session(std::move(session)) {}
+
+  Session &onDevice() { return *session; }
+
+  std::string_view description() const override { return session->description(); }
+  bool hasEntry(std::string_view entry) const override { return session->findEntry(entry) != nullptr; }
+  Status prepare(std::span<const std::string_view> entries) override { return session->prepare(entries); }
+  Status run(std::string_view entry, std::span<const Input> inputs) override { return session->run(entry, inputs); }
+  Result<HostTensor> output(std::string_view name) override { return session->output(name); }
+  Status init(uint64_t seed) override { return session->init(seed); }
+  Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }
+  Status save(const std::filesystem::path &path, const VariableKinds &kinds) override {
+    return session->save(path, kinds);
+  }
+  Status load(const std::filesystem::path &path, const VariableKinds &kinds) override {
+    return session->load(path, kinds);
+  }
+
+private:
+  std::unique_ptr<Session> session;
+};
+
+} // namespace heddle::run

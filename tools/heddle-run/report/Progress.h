@@ -1,0 +1,47 @@
+// What a person sees of a training on stderr: one line rewritten in place on a terminal, a line now and then elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace heddle::run {
+
+struct StepReport {
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  double loss = 0; // per target token, as trained: with label smoothing and dropout
+  double learningRate = 0;
+  int64_t sourceTokens = 0, targetTokens = 0;
+  double seconds = 0;
+
+  double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
+};
+
+class Progress {
+public:
+  Progress(std::FILE *out, bool terminal, uint64_t lastStep) : out(out), terminal(terminal), lastStep(lastStep) {}
+  ~Progress() { clear(); }
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+  void step(const StepReport &report);
+
+  // Takes the line in work away, so that something else can be printed.
+  void clear();
+
+private:
+  std::FILE *out;
+  bool terminal;
+  uint64_t lastStep;
+  bool lineInWork = false;
+  // Averages over about the last twenty steps, so that the numbers can be read.
+  double secondsPerStep = 0, tokensPerSecond = 0;
+  std::chrono::steady_clock::time_point printed{};
+};
+
+// "2 h 05 min", "3 min 20 s", "12 s"
+std::string describeDuration(double seconds);
+
+} // namespace heddle::run

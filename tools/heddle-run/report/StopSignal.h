@@ -1,0 +1,11 @@
+// Lets a training end in good order: the first SIGINT or SIGTERM asks it to, a second one kills it as usual.
+#pragma once
+
+namespace heddle::run {
+
+void watchStopSignals();
+
+// The signal that came, or 0.
+int stopSignal();
+
+} // namespace heddle::run

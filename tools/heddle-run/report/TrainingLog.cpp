@@ -1,0 +1,73 @@
+#include "tools/heddle-run/report/TrainingLog.h"
+
+#include "runtime/core/File.h"
+#include "tools/heddle-run/text/Lines.h"
+
+#include <nlohmann/json.hpp>
+
+namespace heddle::run {
+namespace {
+
+Status keepUpTo(const std::filesystem::path &path, uint64_t lastStep) {
+  HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
+  std::string kept, line;
+  while (reader.next(line)) {
+    nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!record.is_object() || !record.contains("step") || !record["step"].is_number_unsigned() ||
+        record["step"].get<uint64_t>() > lastStep)
+      continue;
+    kept += line;
+    kept += '\n';
+  }
+  HEDDLE_CHECK(reader.status());
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(kept))));
+  return file.commit();
+}
+
+} // namespace
+
+Result<TrainingLog> TrainingLog::open(const std::filesystem::path &path, uint64_t resumedStep) {
+  std::error_code error;
+  bool append = resumedStep != 0 && std::filesystem::is_regular_file(path, error);
+  if (append)
+    HEDDLE_CHECK(keepUpTo(path, resumedStep));
+  TrainingLog log;
+  log.path = path;
+  log.file.open(path, append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
+  if (!log.file)
+    return makeError(ErrorKind::Io, "cannot write the log '", path.string(), "'; does its folder exist?");
+  return log;
+}
+
+Status TrainingLog::step(const StepReport &report) {
+  nlohmann::ordered_json record = {{"step", report.step},
+                                   {"loss", report.loss},
+                                   {"learning_rate", report.learningRate},
+                                   {"tokens_per_second", report.tokensPerSecond()},
+                                   {"source_tokens", report.sourceTokens},
+                                   {"target_tokens", report.targetTokens},
+                                   {"epoch", report.epoch},
+                                   {"seconds", report.seconds}};
+  return write(record.dump());
+}
+
+Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
+  nlohmann::ordered_json record = {{"step", step},
+                                   {"validation_loss", result.loss},
+                                   {"validation_perplexity", result.perplexity()},
+                                   {"validation_tokens", result.tokens}};
+  return write(record.dump());
+}
+
+Status TrainingLog::write(const std::string &line) {
+  if (path.empty())
+    return Success();
+  file << line << '\n';
+  file.flush(); // somebody may be watching, and a crash must not take the last steps along
+  if (!file)
+    return makeError(ErrorKind::Io, "cannot write to the log '", path.string(), "'; is the disk full?");
+  return Success();
+}
+
+} // namespace heddle::run

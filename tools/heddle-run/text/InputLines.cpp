@@ -1,0 +1,66 @@
+#include "tools/heddle-run/text/InputLines.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+
+namespace heddle::run {
+namespace {
+
+constexpr size_t kPortion = 1 << 16;
+constexpr int kPatienceMilliseconds = 20;
+
+} // namespace
+
+bool InputLines::moreIsReady() const {
+  pollfd wait = {descriptor, POLLIN, 0};
+  return ::poll(&wait, 1, kPatienceMilliseconds) > 0;
+}
+
+Status InputLines::fill() {
+  size_t held = buffer.size();
+  buffer.resize(held + kPortion);
+  ssize_t got;
+  do
+    got = ::read(descriptor, buffer.data() + held, kPortion);
+  while (got < 0 && errno == EINTR);
+  buffer.resize(held + size_t(std::max<ssize_t>(got, 0)));
+  if (got < 0)
+    return makeError(ErrorKind::Io, "reading the standard input failed: ", std::strerror(errno), ".");
+  atEnd = got == 0;
+  return Success();
+}
+
+Result<std::vector<std::string>> InputLines::next(size_t limit) {
+  std::vector<std::string> lines;
+  auto take = [&](size_t end) {
+    std::string line = buffer.substr(begin, end - begin);
+    if (line.ends_with('\r'))
+      line.pop_back();
+    lines.push_back(std::move(line));
+  };
+  while (lines.size() < limit) {
+    if (size_t end = buffer.find('\n', begin); end != std::string::npos) {
+      take(end);
+      begin = end + 1;
+      continue;
+    }
+    buffer.erase(0, begin);
+    begin = 0;
+    if (atEnd) {
+      if (!buffer.empty()) {
+        take(buffer.size());
+        buffer.clear();
+      }
+      break;
+    }
+    if (!lines.empty() && !moreIsReady())
+      break;
+    HEDDLE_CHECK(fill());
+  }
+  return lines;
+}
+
+} // namespace heddle::run
