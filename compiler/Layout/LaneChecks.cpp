@@ -1,0 +1,88 @@
+// What heddle-lower-to-lanes cannot do, told before it starts.
+#include "compiler/Layout/Lanes.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Both dimensions lie in a lane in the same way: the lane's k-th element along one has the index of its k-th element
+/// along the other.
+bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
+  return a.getDimSize(dimA) == b.getDimSize(dimB) && Dealing::of(a, dimA) == Dealing::of(b, dimB);
+}
+
+LogicalResult checkDot(tile::DotOp op) {
+  RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = op.getType();
+  int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
+  if (Dealing::of(lhs, 1 - lhsRow).lanes != 1 || Dealing::of(rhs, 1 - rhsColumn).lanes != 1)
+    return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
+  if (!agree(lhs, lhsRow, result, 0))
+    return op.emitOpError() << "cannot deal the rows of " << result << " as " << lhs << " has them";
+  if (!agree(rhs, rhsColumn, result, 1) ||
+      (!op.getTransposeRhs() && tile::getLaneShape(rhs).vector != tile::getLaneShape(result).vector))
+    return op.emitOpError() << "cannot deal the columns of " << result << " as " << rhs << " has them";
+  return success();
+}
+
+LogicalResult checkReduce(tile::ReduceOp op, int64_t workgroup) {
+  RankedTensorType input = typeOf(op.getInput()), result = op.getType();
+  int kept = 1 - static_cast<int>(op.getDim());
+  if (!agree(input, kept, result, kept) ||
+      (kept == 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector))
+    return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " deal differently";
+  Dealing reduced = Dealing::of(input, static_cast<int>(op.getDim()));
+  if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
+      reduced.lanes * reduced.stride > workgroup)
+    return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "
+                            << "workgroup of " << workgroup << ", got " << input;
+  return success();
+}
+
+LogicalResult checkBroadcast(tile::BroadcastOp op) {
+  RankedTensorType input = typeOf(op.getInput()), result = op.getType();
+  for (int dim : {0, 1})
+    if (input.getDimSize(dim) != 1 && !agree(input, dim, result, dim))
+      return op.emitOpError() << "keeps dimension " << dim << ", which " << input << " and " << result
+                              << " deal differently";
+  if (input.getDimSize(1) != 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector)
+    return op.emitOpError() << "cannot change the registers of " << input << " into those of " << result;
+  return success();
+}
+
+LogicalResult checkGather(tile::GatherOp op) {
+  if (agree(typeOf(op.getRows()), 0, op.getType(), 0))
+    return success();
+  return op.emitOpError() << "cannot deal the rows of " << op.getType() << " as " << op.getRows().getType()
+                          << " has them";
+}
+
+LogicalResult checkConstant(arith::ConstantOp op) {
+  if (!isa<RankedTensorType>(op.getType()) || isa<SplatElementsAttr>(op.getValue()))
+    return success();
+  return op.emitOpError() << "is a tile whose elements differ; a lane knows only constants that all lanes share";
+}
+
+} // namespace
+
+LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
+  int64_t workgroup = kernel.getWorkgroup();
+  WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
+    for (Type type : op->getResultTypes())
+      if (isa<RankedTensorType>(type) && !tile::getLayout(type))
+        return op->emitOpError() << "has no layout for " << type << "; heddle-layout assigns them";
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([](tile::DotOp op) { return checkDot(op); })
+        .Case([&](tile::ReduceOp op) { return checkReduce(op, workgroup); })
+        .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
+        .Case([](tile::GatherOp op) { return checkGather(op); })
+        .Case([](arith::ConstantOp op) { return checkConstant(op); })
+        .Default([](Operation *) { return success(); });
+  });
+  return failure(result.wasInterrupted());
+}

@@ -1,0 +1,229 @@
+// Loads, stores and gathers of tiles, in one lane.
+#include "compiler/Layout/Lanes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// An index that may be read, and whether it is the one that was asked for; null says that it always is. A run of
+/// columns cut by a limit has a condition for each of its elements.
+struct Bounded {
+  Value index, inside;
+};
+
+/// The last index below `limit` that is a multiple of `unit`. A limit of 0 leaves nothing that matters, so index 0.
+Value lastIndex(LaneBuilder &b, Value limit, int64_t unit) {
+  Value last = b.createOrFold<arith::MaxSIOp>(b.add(limit, -1), b.index(0));
+  if (unit == 1)
+    return last;
+  return b.createOrFold<arith::SubIOp>(last, b.createOrFold<arith::RemUIOp>(last, b.index(unit)));
+}
+
+Bounded bound(LaneBuilder &b, Value index, Value limit, Value last) {
+  if (!limit)
+    return {index, {}};
+  return {b.createOrFold<arith::MinSIOp>(index, last), b.less(index, limit)};
+}
+
+/// Elements past a limit that is no multiple of the run's length share the run with elements before it.
+bool cutsRuns(Value limit, int64_t vector) {
+  std::optional<int64_t> constant = getConstantIntValue(limit);
+  return vector > 1 && (!constant || *constant % vector != 0);
+}
+
+/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it.
+bool movesRuns(Value memory, int64_t vector) {
+  return vector > 1 && cast<MemRefType>(memory.getType()).getDimSize(1) % vector == 0;
+}
+
+/// Reads the registers of tiles; `rows` are the lane's rows of the matrix.
+SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, Value memory, ArrayRef<Bounded> rows,
+                            const LanePlace &place, Value columnLimit, bool anyPadding) {
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  Type type = getRegisterType(tile);
+  bool runs = movesRuns(memory, shape.vector);
+  int64_t unit = runs ? shape.vector : 1, pieces = shape.vector / unit;
+
+  // A piece is what one load reads: a whole register, or one element of it.
+  Value last = columnLimit ? lastIndex(b, columnLimit, unit) : Value();
+  SmallVector<Bounded> columns;
+  for (int64_t run = 0; run < shape.runs; ++run)
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      Bounded column = bound(b, place.column(b, run, piece), columnLimit, last);
+      if (columnLimit && runs && cutsRuns(columnLimit, unit)) {
+        Type indices = VectorType::get({unit}, b.getIndexType());
+        SmallVector<Value> elements;
+        for (int64_t element = 0; element < unit; ++element)
+          elements.push_back(place.column(b, run, element));
+        column.inside = b.less(b.assemble(indices, elements), b.splat(indices, columnLimit));
+      }
+      columns.push_back(column);
+    }
+
+  Type pieceType = runs ? type : tile.getElementType();
+  Value zero = anyPadding ? Value() : b.constant(pieceType, 0);
+  SmallVector<Value> registers, parts;
+  for (const Bounded &row : rows)
+    for (const Bounded &column : columns) {
+      ValueRange at{row.index, column.index};
+      Value part = runs ? vector::LoadOp::create(b, cast<VectorType>(type), memory, at).getResult()
+                        : memref::LoadOp::create(b, memory, at).getResult();
+      Value inside = anyPadding ? Value() : b.both(row.inside, column.inside);
+      parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
+      if (static_cast<int64_t>(parts.size()) == pieces) {
+        registers.push_back(runs ? parts.front() : b.assemble(type, parts));
+        parts.clear();
+      }
+    }
+  return registers;
+}
+
+struct LowerLoad : LanePattern<tile::LoadOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    RankedTensorType tile = op.getType();
+    if (op.getTransposed()) {
+      rewriter.replaceOpWithMultiple(op, {readTransposed(b, op)});
+      return success();
+    }
+    LanePlace place(b, lanes, tile, op.getRow(), op.getColumn());
+    Value limit = op.getRowLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
+    SmallVector<Bounded> rows;
+    for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i)
+      rows.push_back(bound(b, place.row(b, i), limit, last));
+    rewriter.replaceOpWithMultiple(
+        op, {readRows(b, tile, op.getMemory(), rows, place, op.getColumnLimit(), op.getAnyPadding())});
+    return success();
+  }
+
+  /// Rows of the tile are columns of the matrix: neighbours in a register lie a row apart in memory.
+  SmallVector<Value> readTransposed(LaneBuilder &b, tile::LoadOp op) const {
+    RankedTensorType tile = op.getType();
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    LanePlace place(b, lanes, tile, op.getColumn(), op.getRow());
+    Value rowLimit = op.getRowLimit(), columnLimit = op.getColumnLimit();
+    Value lastRow = rowLimit ? lastIndex(b, rowLimit, 1) : Value();
+    Value lastColumn = columnLimit ? lastIndex(b, columnLimit, 1) : Value();
+    SmallVector<Bounded> memoryRows;
+    for (int64_t run = 0; run < shape.runs; ++run)
+      for (int64_t element = 0; element < shape.vector; ++element)
+        memoryRows.push_back(bound(b, place.column(b, run, element), rowLimit, lastRow));
+
+    Value zero = op.getAnyPadding() ? Value() : b.constant(tile.getElementType(), 0);
+    SmallVector<Value> registers, parts;
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      Bounded column = bound(b, place.row(b, i), columnLimit, lastColumn);
+      for (const Bounded &row : memoryRows) {
+        Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row.index, column.index});
+        Value inside = zero ? b.both(row.inside, column.inside) : Value();
+        parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
+        if (static_cast<int64_t>(parts.size()) == shape.vector) {
+          registers.push_back(b.assemble(getRegisterType(tile), parts));
+          parts.clear();
+        }
+      }
+    }
+    return registers;
+  }
+};
+
+struct LowerGather : LanePattern<tile::GatherOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::GatherOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    LanePlace place(b, lanes, op.getType(), b.index(0), op.getColumn());
+    SmallVector<Bounded> rows;
+    for (Value row : adaptor.getRows())
+      rows.push_back({arith::IndexCastOp::create(b, b.getIndexType(), row), {}});
+    rewriter.replaceOpWithMultiple(op, {readRows(b, op.getType(), op.getMemory(), rows, place, op.getColumnLimit(),
+                                                 /*anyPadding=*/false)});
+    return success();
+  }
+};
+
+struct LowerStore : LanePattern<tile::StoreOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    RankedTensorType tile = typeOf(op.getValue());
+    Registers registers(tile, adaptor.getValue());
+    LanePlace place(b, lanes, tile, op.getRow(), op.getColumn());
+    guard(b, isOwner(b, tile), [&](LaneBuilder &b) { writeRuns(b, op, registers, place); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// Runs `body` where `condition` holds; always, where it is null.
+  static void guard(LaneBuilder &b, Value condition, function_ref<void(LaneBuilder &)> body) {
+    if (!condition)
+      return body(b);
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    LaneBuilder inner(b.getLoc(), b);
+    inner.setInsertionPointToStart(branch.thenBlock());
+    body(inner);
+  }
+
+  /// Of the lanes that hold the same elements one writes them: the one whose number has no part but its coordinates.
+  Value isOwner(LaneBuilder &b, RankedTensorType tile) const {
+    Dealing rows = Dealing::of(tile, 0), columns = Dealing::of(tile, 1);
+    if (rows.lanes * columns.lanes == lanes.count())
+      return {};
+    Value owner = b.index(0);
+    for (const Dealing &dealing : {rows, columns})
+      if (Value coordinate = lanes.coordinate(dealing))
+        owner = b.createOrFold<arith::AddIOp>(
+            owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(dealing.stride)));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
+  }
+
+  /// One branch a run where columns are limited, and one a row where rows are.
+  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place) {
+    Value columnLimit = op.getColumnLimit();
+    int64_t vector = registers.shape.vector;
+    bool whole = movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector));
+    int64_t pieces = whole ? 1 : vector;
+    auto write = [&](LaneBuilder &b, int64_t i, int64_t piece) {
+      ValueRange at{place.row(b, i), place.column(b, piece / pieces, piece % pieces)};
+      Value value = registers.at(i, piece / pieces);
+      if (whole)
+        vector::StoreOp::create(b, value, op.getMemory(), at);
+      else
+        memref::StoreOp::create(b, b.extract(value, piece % pieces), op.getMemory(), at);
+    };
+    int64_t rows = registers.shape.rows, columns = registers.shape.runs * pieces;
+    auto rowInside = [&](LaneBuilder &b, int64_t i) {
+      return op.getRowLimit() ? b.less(place.row(b, i), op.getRowLimit()) : Value();
+    };
+    if (!columnLimit) {
+      for (int64_t i = 0; i < rows; ++i)
+        guard(b, rowInside(b, i), [&](LaneBuilder &b) {
+          for (int64_t piece = 0; piece < columns; ++piece)
+            write(b, i, piece);
+        });
+      return;
+    }
+    for (int64_t piece = 0; piece < columns; ++piece)
+      guard(b, b.less(place.column(b, piece / pieces, piece % pieces), columnLimit), [&](LaneBuilder &b) {
+        for (int64_t i = 0; i < rows; ++i)
+          guard(b, rowInside(b, i), [&](LaneBuilder &b) { write(b, i, piece); });
+      });
+  }
+};
+
+} // namespace
+
+void heddle::populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                        RewritePatternSet &patterns) {
+  patterns.add<LowerLoad, LowerGather, LowerStore>(converter, patterns.getContext(), lanes);
+}

@@ -1,0 +1,96 @@
+#include "compiler/Layout/Lanes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+Dealing Dealing::of(RankedTensorType tile, int dim) {
+  tile::SimtAttr layout = tile::getLayout(tile);
+  if (tile.getDimSize(dim) == 1)
+    return {};
+  if (dim == 0)
+    return {layout.getRowLanes(), layout.getRowStride(), 1};
+  return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
+}
+
+Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()) {
+  LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
+  lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  auto addCoordinates = [&](Type type) {
+    if (!tile::getLayout(type))
+      return;
+    for (int dim : {0, 1}) {
+      Dealing dealing = Dealing::of(cast<RankedTensorType>(type), dim);
+      if (dealing.lanes == 1)
+        continue;
+      Value &coordinate = coordinates[{dealing.lanes, dealing.stride}];
+      if (coordinate)
+        continue;
+      coordinate = lane;
+      if (dealing.stride != 1)
+        coordinate = arith::DivUIOp::create(b, coordinate, b.index(dealing.stride));
+      if (dealing.stride * dealing.lanes < workgroup)
+        coordinate = arith::RemUIOp::create(b, coordinate, b.index(dealing.lanes));
+    }
+  };
+  kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), addCoordinates); });
+}
+
+Value Lanes::coordinate(const Dealing &dealing) const {
+  return dealing.lanes == 1 ? Value() : coordinates.lookup({dealing.lanes, dealing.stride});
+}
+
+Value LaneBuilder::constant(Type type, int64_t value) {
+  Type element = getElementTypeOrSelf(type);
+  TypedAttr attribute = isa<FloatType>(element) ? TypedAttr(getFloatAttr(element, static_cast<double>(value)))
+                                                : TypedAttr(getIntegerAttr(element, value));
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+  return arith::ConstantOp::create(*this, attribute);
+}
+
+Value LaneBuilder::add(Value base, int64_t offset) {
+  return offset == 0 ? base : createOrFold<arith::AddIOp>(base, index(offset));
+}
+
+Value LaneBuilder::both(Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  if (a.getType() != b.getType()) {
+    Type wide = isa<VectorType>(a.getType()) ? a.getType() : b.getType();
+    a = splat(wide, a);
+    b = splat(wide, b);
+  }
+  return createOrFold<arith::AndIOp>(a, b);
+}
+
+Value LaneBuilder::splat(Type type, Value scalar) {
+  return scalar.getType() == type ? scalar : vector::BroadcastOp::create(*this, type, scalar).getResult();
+}
+
+Value LaneBuilder::extract(Value value, int64_t position) {
+  return isa<VectorType>(value.getType()) ? vector::ExtractOp::create(*this, value, position).getResult() : value;
+}
+
+Value LaneBuilder::assemble(Type type, ArrayRef<Value> elements) {
+  if (!isa<VectorType>(type))
+    return elements.front();
+  return vector::FromElementsOp::create(*this, cast<VectorType>(type), elements);
+}
+
+Type heddle::getRegisterType(RankedTensorType tile) {
+  int64_t vector = tile::getLaneShape(tile).vector;
+  return vector == 1 ? tile.getElementType() : VectorType::get({vector}, tile.getElementType());
+}
+
+LanePlace::LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column) {
+  Dealing rows = Dealing::of(tile, 0), columns = Dealing::of(tile, 1);
+  rowStep = rows.lanes;
+  runStep = columns.lanes * tile::getLaneShape(tile).vector;
+  Value laneRow = lanes.coordinate(rows), laneColumn = lanes.coordinate(columns);
+  firstRow = laneRow ? b.createOrFold<arith::AddIOp>(row, laneRow) : row;
+  if (laneColumn && columns.unit != 1)
+    laneColumn = arith::MulIOp::create(b, laneColumn, b.index(columns.unit));
+  firstColumn = laneColumn ? b.createOrFold<arith::AddIOp>(column, laneColumn) : column;
+}

@@ -1,0 +1,108 @@
+// What the patterns of heddle-lower-to-lanes share: where the executing lane stands and what it holds of a tile.
+#ifndef HEDDLE_COMPILER_LAYOUT_LANES_H
+#define HEDDLE_COMPILER_LAYOUT_LANES_H
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::heddle {
+
+/// How a dimension of a tile is dealt to lanes: in turn, `unit` neighbours at a time. Where all of it lies in each
+/// lane, the units do not matter.
+struct Dealing {
+  int64_t lanes = 1, stride = 1, unit = 1;
+
+  static Dealing of(RankedTensorType tile, int dim);
+  bool operator==(const Dealing &other) const {
+    return lanes == other.lanes && (lanes == 1 || (stride == other.stride && unit == other.unit));
+  }
+};
+
+/// Reports the first tile that has no layout and every op whose operands' layouts it cannot work with. The patterns
+/// below rely on it.
+LogicalResult checkLayouts(tile::FuncOp kernel);
+
+/// The executing lane. Its coordinates are computed once, at the kernel's entry.
+class Lanes {
+public:
+  explicit Lanes(tile::FuncOp kernel);
+
+  int64_t count() const { return workgroup; }
+  /// The lane's number in its workgroup.
+  Value number() const { return lane; }
+  /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
+  Value coordinate(const Dealing &dealing) const;
+
+private:
+  int64_t workgroup;
+  Value lane;
+  DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
+};
+
+/// A builder with the abbreviations that the patterns need.
+struct LaneBuilder : ImplicitLocOpBuilder {
+  LaneBuilder(Location loc, ConversionPatternRewriter &rewriter) : ImplicitLocOpBuilder(loc, rewriter) {}
+  LaneBuilder(Location loc, const OpBuilder &builder) : ImplicitLocOpBuilder(loc, builder) {}
+
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(*this, value); }
+  Value constant(Type type, int64_t value);
+  Value add(Value base, int64_t offset);
+  Value less(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b); }
+  /// The conjunction of conditions, either of which may be null: none.
+  Value both(Value a, Value b);
+  /// A scalar as a register of `type`: itself, or repeated.
+  Value splat(Type type, Value scalar);
+  Value extract(Value value, int64_t position);
+  /// A register of one scalar an element.
+  Value assemble(Type type, ArrayRef<Value> elements);
+};
+
+/// The type of one register of a tile: a scalar, or a vector of neighbouring columns.
+Type getRegisterType(RankedTensorType tile);
+
+/// The registers that a lane holds of a tile, row by row.
+struct Registers {
+  Registers(RankedTensorType tile, ValueRange values) : shape(tile::getLaneShape(tile)), values(values) {}
+
+  Value at(int64_t row, int64_t run) const { return values[row * shape.runs + run]; }
+  /// The element in one of the lane's columns.
+  Value element(LaneBuilder &b, int64_t row, int64_t column) const {
+    return b.extract(at(row, column / shape.vector), column % shape.vector);
+  }
+
+  tile::LaneShape shape;
+  ValueRange values;
+};
+
+/// The indices of a lane's elements, given those of the tile's first element.
+class LanePlace {
+public:
+  LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column);
+
+  Value row(LaneBuilder &b, int64_t i) const { return b.add(firstRow, i * rowStep); }
+  Value column(LaneBuilder &b, int64_t run, int64_t element = 0) const {
+    return b.add(firstColumn, run * runStep + element);
+  }
+
+private:
+  Value firstRow, firstColumn;
+  int64_t rowStep, runStep;
+};
+
+template <typename Op>
+struct LanePattern : OpConversionPattern<Op> {
+  LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
+      : OpConversionPattern<Op>(converter, context), lanes(lanes) {}
+  const Lanes &lanes;
+};
+
+void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+
+} // namespace mlir::heddle
+
+#endif

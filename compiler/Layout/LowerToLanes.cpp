@@ -1,0 +1,66 @@
+#include "compiler/Layout/LowerToLanes.h"
+
+#include "compiler/Layout/Lanes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToLanesPass)
+
+  StringRef getArgument() const override { return "heddle-lower-to-lanes"; }
+  StringRef getDescription() const override { return "Turn a workgroup's program on tiles into one lane's"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                    vector::VectorDialect>();
+  }
+
+  void runOnOperation() override {
+    tile::FuncOp kernel = getOperation();
+    if (failed(checkLayouts(kernel)))
+      return signalPassFailure();
+    Lanes lanes(kernel);
+
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion([](RankedTensorType tile, SmallVectorImpl<Type> &registers) -> std::optional<LogicalResult> {
+      if (!tile::getLayout(tile))
+        return failure();
+      registers.append(tile::getLaneShape(tile).count(), getRegisterType(tile));
+      return success();
+    });
+
+    RewritePatternSet patterns(&getContext());
+    ConversionTarget target(getContext());
+    populateLaneMemoryPatterns(converter, lanes, patterns);
+    populateLaneArithmeticPatterns(converter, lanes, patterns);
+    populateLaneProductPatterns(converter, lanes, patterns);
+    populateLaneRandomPatterns(converter, lanes, patterns);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
+    target.markUnknownOpDynamicallyLegal([&](Operation *op) {
+      if (isa<tile::TileDialect>(op->getDialect()))
+        return isa<tile::FuncOp, tile::ReturnOp>(op);
+      return converter.isLegal(op);
+    });
+
+    // Nothing is rolled back: checkLayouts has told what cannot be lowered.
+    ConversionConfig config;
+    config.allowPatternRollback = false;
+    if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createLowerToLanesPass() { return std::make_unique<LowerToLanesPass>(); }
+void heddle::registerLowerToLanesPass() { PassRegistration<LowerToLanesPass>(); }

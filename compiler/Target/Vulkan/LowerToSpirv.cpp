@@ -1,0 +1,147 @@
+#include "compiler/Target/Vulkan/LowerToSpirv.h"
+
+#include "compiler/Target/Vulkan/SpirvPatterns.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
+#include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
+#include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Conversion/UBToSPIRV/UBToSPIRV.h"
+#include "mlir/Conversion/VectorToSPIRV/VectorToSPIRV.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// What a kernel may use. A device that Heddle runs on has all of it; see runtime/hal/vulkan/Features.cpp.
+constexpr spirv::Capability kBaseCapabilities[] = {
+    spirv::Capability::Shader, spirv::Capability::Int64, spirv::Capability::PhysicalStorageBufferAddresses,
+    spirv::Capability::VulkanMemoryModel};
+constexpr spirv::Capability kExchangeCapabilities[] = {
+    spirv::Capability::GroupNonUniform, spirv::Capability::GroupNonUniformShuffle,
+    spirv::Capability::GroupNonUniformBallot};
+
+spirv::VerCapExtAttr getTriple(MLIRContext *context, bool exchangesLanes) {
+  SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
+  if (exchangesLanes)
+    llvm::append_range(capabilities, ArrayRef(kExchangeCapabilities));
+  return spirv::VerCapExtAttr::get(spirv::Version::V_1_5, capabilities, ArrayRef<spirv::Extension>(), context);
+}
+
+/// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
+class KernelLowering {
+public:
+  KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module)
+      : kernel(kernel), module(module), context(kernel.getContext()) {}
+
+  LogicalResult run() {
+    bool exchangesLanes = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    module.setVceTripleAttr(getTriple(context, exchangesLanes));
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
+    main.getBody().takeBody(kernel.getBody());
+    bindArguments(main);
+    if (failed(convert(main, exchangesLanes)))
+      return failure();
+
+    SmallVector<Attribute> interface;
+    for (auto variable : module.getOps<spirv::GlobalVariableOp>())
+      interface.push_back(FlatSymbolRefAttr::get(variable));
+    builder.setInsertionPointToEnd(module.getBody());
+    spirv::EntryPointOp::create(builder, kernel.getLoc(), spirv::ExecutionModel::GLCompute, main, interface);
+    spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::LocalSize,
+                                   {static_cast<int32_t>(kernel.getWorkgroup()), 1, 1});
+    return success();
+  }
+
+private:
+  /// Arguments are 64-bit addresses in the push constants: a matrix's first element, or the i32 that holds a size.
+  void bindArguments(spirv::FuncOp main) {
+    Block &entry = main.getBody().front();
+    unsigned count = entry.getNumArguments();
+    if (count == 0)
+      return;
+    OpBuilder builder(main);
+    Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
+    auto block = spirv::StructType::get({spirv::ArrayType::get(i64, count, /*stride=*/8)}, /*offsetInfo=*/{0});
+    auto variable = spirv::GlobalVariableOp::create(
+        builder, main.getLoc(), spirv::PointerType::get(block, spirv::StorageClass::PushConstant), "arguments");
+    builder.setInsertionPointToStart(&entry);
+    Value base = spirv::AddressOfOp::create(builder, main.getLoc(), variable);
+    auto number = [&](unsigned value) -> Value {
+      return spirv::ConstantOp::create(builder, main.getLoc(), i32, builder.getI32IntegerAttr(value));
+    };
+    for (BlockArgument argument : entry.getArguments()) {
+      if (argument.use_empty())
+        continue;
+      Location loc = argument.getLoc();
+      Value place =
+          spirv::AccessChainOp::create(builder, loc, base, ValueRange{number(0), number(argument.getArgNumber())});
+      Value bound = spirv::LoadOp::create(builder, loc, place);
+      if (isa<IndexType>(argument.getType()))
+        bound = loadAt(builder, loc, i32, bound);
+      argument.replaceAllUsesWith(
+          UnrealizedConversionCastOp::create(builder, loc, argument.getType(), bound).getResult(0));
+    }
+    entry.eraseArguments(0, count);
+  }
+
+  LogicalResult convert(spirv::FuncOp main, bool exchangesLanes) {
+    auto environment = spirv::TargetEnvAttr::get(getTriple(context, /*exchangesLanes=*/true),
+                                                 spirv::getDefaultResourceLimits(context), spirv::ClientAPI::Vulkan);
+    SPIRVTypeConverter converter(environment);
+    addMatrixConversion(converter);
+    std::unique_ptr<ConversionTarget> target = SPIRVConversionTarget::get(environment);
+    target->addIllegalOp<UnrealizedConversionCastOp>();
+
+    RewritePatternSet patterns(context);
+    ScfToSPIRVContext loops;
+    arith::populateArithToSPIRVPatterns(converter, patterns);
+    populateMathToSPIRVPatterns(converter, patterns);
+    populateSCFToSPIRVPatterns(converter, loops, patterns);
+    populateVectorToSPIRVPatterns(converter, patterns);
+    ub::populateUBToSPIRVConversionPatterns(converter, patterns);
+    populateKernelPatterns(converter, exchangesLanes, patterns);
+    return applyFullConversion(main, *target, std::move(patterns));
+  }
+
+  tile::FuncOp kernel;
+  spirv::ModuleOp module;
+  MLIRContext *context;
+};
+
+struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToSpirvPass)
+
+  StringRef getArgument() const override { return "heddle-lower-to-spirv"; }
+  StringRef getDescription() const override { return "Turn each kernel into a SPIR-V module"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<spirv::SPIRVDialect>(); }
+
+  void runOnOperation() override {
+    SmallVector<std::pair<tile::FuncOp, spirv::ModuleOp>> kernels;
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::FuncOp>())) {
+      OpBuilder builder(kernel);
+      auto module = spirv::ModuleOp::create(builder, kernel.getLoc(), spirv::AddressingModel::PhysicalStorageBuffer64,
+                                            spirv::MemoryModel::Vulkan);
+      kernels.emplace_back(kernel, module);
+    }
+    LogicalResult lowered = failableParallelForEach(
+        &getContext(), kernels, [](auto &pair) { return KernelLowering(pair.first, pair.second).run(); });
+    for (auto [kernel, module] : kernels) {
+      module.setSymName(kernel.getSymName());
+      kernel.erase();
+    }
+    if (failed(lowered))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createLowerToSpirvPass() { return std::make_unique<LowerToSpirvPass>(); }
+void heddle::registerLowerToSpirvPass() { PassRegistration<LowerToSpirvPass>(); }

@@ -1,0 +1,178 @@
+#include "compiler/Target/Vulkan/SpirvPatterns.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kElementBytes = 4;
+
+int64_t bytesOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return kElementBytes * (vector ? vector.getNumElements() : 1);
+}
+
+Value pointerTo(OpBuilder &builder, Location loc, Type type, Value address) {
+  auto pointer = spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer);
+  return spirv::ConvertUToPtrOp::create(builder, loc, pointer, address);
+}
+
+spirv::MemoryAccessAttr aligned(OpBuilder &builder) {
+  return spirv::MemoryAccessAttr::get(builder.getContext(), spirv::MemoryAccess::Aligned);
+}
+
+IntegerAttr alignmentOf(OpBuilder &builder, Type type) {
+  return builder.getI32IntegerAttr(static_cast<int32_t>(bytesOf(type)));
+}
+
+Value integer(OpBuilder &builder, Location loc, Type type, int64_t value) {
+  return spirv::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+}
+
+/// An index as a value and a constant, which is kept apart so that neighbouring accesses share their arithmetic.
+struct SplitIndex {
+  Value value;
+  int64_t offset = 0;
+};
+
+SplitIndex split(Value index, ConversionPatternRewriter &rewriter) {
+  if (std::optional<int64_t> constant = getConstantIntValue(index))
+    return {{}, *constant};
+  if (auto sum = index.getDefiningOp<arith::AddIOp>())
+    if (std::optional<int64_t> constant = getConstantIntValue(sum.getRhs()))
+      return {rewriter.getRemappedValue(sum.getLhs()), *constant};
+  return {rewriter.getRemappedValue(index), 0};
+}
+
+/// The address of an element of a row-major matrix of up to 2^31 elements.
+Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
+  Type i32 = rewriter.getI32Type(), i64 = rewriter.getI64Type();
+  int64_t width = matrix.getDimSize(1);
+  SplitIndex row = split(indices[0], rewriter), column = split(indices[1], rewriter);
+  Value linear = row.value;
+  if (linear && width != 1)
+    linear = spirv::IMulOp::create(rewriter, loc, linear, integer(rewriter, loc, i32, width));
+  if (column.value)
+    linear = linear ? spirv::IAddOp::create(rewriter, loc, linear, column.value).getResult() : column.value;
+  Value address = base;
+  if (linear) {
+    // Signed: without the constants the index may lie before the matrix.
+    Value wide = spirv::SConvertOp::create(rewriter, loc, i64, linear);
+    Value bytes = spirv::IMulOp::create(rewriter, loc, wide, integer(rewriter, loc, i64, kElementBytes));
+    address = spirv::IAddOp::create(rewriter, loc, address, bytes);
+  }
+  if (int64_t offset = (row.offset * width + column.offset) * kElementBytes)
+    address = spirv::IAddOp::create(rewriter, loc, address, integer(rewriter, loc, i64, offset));
+  return address;
+}
+
+template <typename Op>
+struct LowerLoad : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value address =
+        addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
+    rewriter.replaceOp(op, loadAt(rewriter, op.getLoc(), op.getResult().getType(), address));
+    return success();
+  }
+};
+
+template <typename Op>
+struct LowerStore : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value value = adaptor.getOperands()[0];
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
+    spirv::StoreOp::create(rewriter, op.getLoc(), pointerTo(rewriter, op.getLoc(), value.getType(), address), value,
+                           aligned(rewriter), alignmentOf(rewriter, value.getType()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+template <typename Op>
+struct LowerId : OpConversionPattern<Op> {
+  LowerId(const TypeConverter &converter, MLIRContext *context, spirv::BuiltIn builtin)
+      : OpConversionPattern<Op>(converter, context), builtin(builtin) {}
+
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor, ConversionPatternRewriter &rewriter) const override {
+    Type i32 = rewriter.getI32Type();
+    Value id = spirv::getBuiltinVariableValue(op, builtin, i32, rewriter);
+    if (isa<VectorType>(id.getType()))
+      id = spirv::CompositeExtractOp::create(rewriter, op.getLoc(), id,
+                                             ArrayRef<int32_t>{static_cast<int32_t>(op.getDimension())});
+    rewriter.replaceOp(op, id);
+    return success();
+  }
+
+  spirv::BuiltIn builtin;
+};
+
+struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::ShuffleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    spirv::Scope scope = spirv::Scope::Subgroup;
+    Value value = adaptor.getValue(), result;
+    if (op.getMode() == gpu::ShuffleMode::XOR)
+      result = spirv::GroupNonUniformShuffleXorOp::create(rewriter, loc, scope, value, adaptor.getOffset());
+    else if (op.getMode() == gpu::ShuffleMode::IDX && getConstantIntValue(op.getOffset()))
+      result = spirv::GroupNonUniformBroadcastOp::create(rewriter, loc, value.getType(), scope, value,
+                                                         adaptor.getOffset());
+    else
+      return rewriter.notifyMatchFailure(op, "only exchanges across a distance and from a constant lane are lowered");
+    rewriter.replaceOp(op, {result, spirv::ConstantOp::getOne(rewriter.getI1Type(), loc, rewriter)});
+    return success();
+  }
+};
+
+/// The prologue's casts from addresses to matrices and from loaded sizes to indices.
+struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
+struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<spirv::ReturnOp>(op);
+    return success();
+  }
+};
+
+} // namespace
+
+Value heddle::loadAt(OpBuilder &builder, Location loc, Type type, Value address) {
+  return spirv::LoadOp::create(builder, loc, pointerTo(builder, loc, type, address), aligned(builder),
+                               alignmentOf(builder, type));
+}
+
+void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
+  converter.addConversion([](MemRefType type) -> Type { return IntegerType::get(type.getContext(), 64); });
+}
+
+void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, bool exchangesLanes,
+                                    RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  // MLIR's own patterns for these loads and stores take memory for a descriptor's buffer.
+  patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
+               LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
+  patterns.add<LowerShuffle, LowerCast, LowerReturn>(converter, context);
+  patterns.add<LowerId<gpu::BlockIdOp>>(converter, context, spirv::BuiltIn::WorkgroupId);
+  patterns.add<LowerId<gpu::ThreadIdOp>>(converter, context,
+                                         exchangesLanes ? spirv::BuiltIn::SubgroupLocalInvocationId
+                                                        : spirv::BuiltIn::LocalInvocationId);
+}
