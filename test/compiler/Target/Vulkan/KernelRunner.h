@@ -1,0 +1,46 @@
+// Compiles kernels written in the tile dialect and runs them on this machine's Vulkan device.
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::test {
+
+/// A row-major matrix, in host memory before and after a run and in device memory between. A size is a 1x1 matrix.
+template <typename T>
+struct Matrix {
+  Matrix(int64_t rows, int64_t columns, T fill = T())
+      : rows(rows), columns(columns), values(static_cast<size_t>(rows * columns), fill) {}
+
+  T &operator()(int64_t row, int64_t column) { return values[static_cast<size_t>(row * columns + column)]; }
+  const T &operator()(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
+
+  int64_t rows, columns;
+  std::vector<T> values;
+};
+
+/// Numbers in [-0.5, 0.5), the same in every run.
+Matrix<float> numbers(int64_t rows, int64_t columns, uint32_t seed);
+
+struct Argument {
+  template <typename T>
+  Argument(Matrix<T> &matrix) : bytes(std::as_writable_bytes(std::span(matrix.values))) {}
+  std::span<std::byte> bytes;
+};
+
+/// `text` with every `$name` replaced.
+std::string fill(std::string text, std::initializer_list<std::pair<const char *, std::string>> values);
+
+/// The SPIR-V of the only kernel of `text`; empty after an error, which has been printed.
+std::vector<uint32_t> compile(const std::string &text);
+
+/// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after.
+/// The test fails where anything goes wrong.
+void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid);
+
+} // namespace heddle::test
