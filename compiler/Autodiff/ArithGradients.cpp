@@ -41,9 +41,9 @@ Gradients rule(arith::DivFOp op, const Formula &f, Value g) {
 Gradients rule(arith::NegFOp op, const Formula &f, Value g) { return {f.neg(g)}; }
 
 // Where both sides are equal the gradient goes to the right: maximumf(x, 0) then has gradient 0 at 0, as is the custom
-// for ReLU.
+// for ReLU. The result exceeds the right side just where the left side does, and is what the forward pass keeps anyway.
 Gradients rule(arith::MaximumFOp op, const Formula &f, Value g) {
-  Value left = f.greater(op.getLhs(), op.getRhs()), zero = f.constant(0);
+  Value left = f.greater(op.getResult(), op.getRhs()), zero = f.constant(0);
   return {f.select(left, g, zero), f.select(left, zero, g)};
 }
 Gradients rule(arith::MinimumFOp op, const Formula &f, Value g) {

@@ -52,7 +52,6 @@ private:
   VariableOp getWeight(ReadOp read) const;
   LogicalResult visit(Operation *op);
   void add(Operation *user, Value value, Value contribution);
-  void eraseUnused(Operation *before);
 
   Operation *root;
   SymbolTable &symbols;
@@ -123,28 +122,14 @@ LogicalResult Backward::visit(Operation *op) {
   return success();
 }
 
-/// Rules build more than is needed, and scatters are built anew on another base.
-void Backward::eraseUnused(Operation *before) {
-  SmallVector<Operation *> built;
-  for (Operation *op = root->getPrevNode(); op != before; op = op->getPrevNode())
-    built.push_back(op);
-  DenseSet<Value> wanted;
-  for (auto [weight, value] : weights)
-    wanted.insert(gradients.lookup(value));
-  for (Operation *op : built)
-    if (isOpTriviallyDead(op) && llvm::none_of(op->getResults(), [&](Value result) { return wanted.contains(result); }))
-      op->erase();
-}
-
 FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
   findActiveValues();
   if (!active.contains(loss))
     return root->emitOpError("has a loss that depends on no weight");
 
   // The block of the forward pass, before the backward pass grows behind it.
-  Operation *last = root->getPrevNode();
   SmallVector<Operation *> forward;
-  for (Operation *op = last; op; op = op->getPrevNode())
+  for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode())
     forward.push_back(op);
   gradients[loss] = FillOp::create(builder, root->getLoc(), loss.getType(), builder.getF32FloatAttr(1));
   for (Operation *op : forward)
@@ -155,7 +140,6 @@ FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
   for (auto [weight, value] : weights)
     if (Value gradient = gradients.lookup(value))
       result.push_back({weight, value, gradient});
-  eraseUnused(last);
   return result;
 }
 

@@ -15,7 +15,8 @@ struct WeightGradient {
 };
 
 /// Builds, before `root`, the gradient of `loss` with respect to every weight that it depends on, in the order in which
-/// the block first reads them. Emits an error and fails where an op in between has no rule.
+/// the block first reads them. Emits an error and fails where an op in between has no rule. Leaves dead code behind:
+/// rules build more than is needed.
 FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, SymbolTable &symbols);
 
 /// `a` plus `b`. A gradient that is scattered onto zeros is scattered onto the other one instead: a table of zeros and

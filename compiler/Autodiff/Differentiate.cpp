@@ -4,6 +4,7 @@
 #include "compiler/Autodiff/Backward.h"
 #include "compiler/Autodiff/Optimizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,6 +27,16 @@ public:
   }
   void runOnOperation() override;
 };
+
+/// Erases what is dead of the ops behind `last` (of all ops if it is null). The forward pass is left as it was written.
+void eraseDeadCode(Block &block, Operation *last) {
+  SmallVector<Operation *> built;
+  for (Operation *op = block.getTerminator(); op != last; op = op->getPrevNode())
+    built.push_back(op);
+  for (Operation *op : built)
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
 
 bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 
@@ -101,11 +112,13 @@ void DifferentiatePass::runOnOperation() {
       root->emitOpError("differentiates straight-line code only: a function of one block, itself at its top level");
       return signalPassFailure();
     }
+    Operation *last = root->getPrevNode();
     LogicalResult done = TypeSwitch<Operation *, LogicalResult>(root)
                              .Case<MinimizeOp, AccumulateOp>([&](auto op) { return differentiate(op, symbols); })
                              .Case<ApplyOp>([&](ApplyOp op) { return differentiate(op, symbols, variables); });
     if (failed(done))
       return signalPassFailure();
+    eraseDeadCode(function.getBody().front(), last);
   }
 }
 

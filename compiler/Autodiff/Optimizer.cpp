@@ -6,11 +6,11 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 VariableOp heddle::lookupVariable(Operation *user, SymbolTable &symbols, const Twine &name, Type type) {
-  SmallString<64> storage;
-  auto variable = symbols.lookup<VariableOp>(name.toStringRef(storage));
+  std::string key = name.str();
+  auto variable = symbols.lookup<VariableOp>(key);
   if (variable && variable.getType() == type)
     return variable;
-  user->emitOpError() << "needs variable @\"" << name.toStringRef(storage) << "\" of type " << type
+  user->emitOpError() << "needs variable @\"" << key << "\" of type " << type
                       << (variable ? ", but it is of another type" : ", but the module has none; declare it");
   return nullptr;
 }

@@ -2,13 +2,14 @@
 //  - the anchor that produces its operand, as an epilogue, where the anchor allows it,
 //  - the anchor that alone consumes it, as a prologue, where the anchor allows it,
 //  - or else a kernel of elementwise ops over the same matrix.
-// Ops that cost nothing but a register (fills, broadcasts, index columns) are copied into every kernel that uses them.
+// Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
 #include "compiler/Tiling/KernelEmitter.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -20,7 +21,11 @@ namespace {
 /// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included.
 constexpr size_t kMaxOperands = 13;
 
-bool isCopied(Operation *op) { return isa_and_nonnull<FillOp, BroadcastOp, IotaOp>(op); }
+/// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there.
+bool isCopied(Operation *op) {
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp>(op) ||
+         (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
+}
 
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
