@@ -34,8 +34,6 @@ static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
 Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (result.getRank() > 2)
-    return emitOpError() << "has no gradient rule for a result of rank " << result.getRank();
   if (input.getShape() == ArrayRef<int64_t>{1})
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
   if (result.getRank() == 1)

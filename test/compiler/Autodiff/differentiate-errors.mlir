@@ -1,0 +1,174 @@
+// RUN: heddle-opt %s --heddle-differentiate --split-input-file --verify-diagnostics
+
+heddle.variable @w weight : tensor<2x4x4xf32>
+
+func.func @no_rule() {
+  %w = heddle.read @w : tensor<2x4x4xf32>
+  %p = heddle.softmax %w : tensor<2x4x4xf32>
+  // expected-error @+1 {{'heddle.merge_heads' op has no gradient rule, but the loss depends on a weight through it}}
+  %m = heddle.merge_heads %p : tensor<2x4x4xf32> -> tensor<4x8xf32>
+  %r = heddle.sum rows %m : tensor<4x8xf32> -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @no_weight(%x: tensor<8xf32>) {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %x : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{has a loss that depends on no weight}}
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @no_gradient_variable() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"grad.w" of type 'tensor<8xf32>', but the module has none; declare it}}
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @grad.w gradient : tensor<4xf32>
+
+func.func @gradient_of_another_type() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"grad.w" of type 'tensor<8xf32>', but it is of another type}}
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @no_counter() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"step" of type 'tensor<1xi32>'}}
+  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  return
+}
+
+// -----
+
+heddle.variable @step counter : tensor<1xi32>
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+
+func.func @no_moment() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"adam.v.w" of type 'tensor<8xf32>'}}
+  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @negative_warmup() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{expects a warmup of 0 steps or more, got -1}}
+  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = -1 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @nothing_to_apply() {
+  // expected-error @+1 {{finds no weight with a variable grad.<weight> to apply}}
+  heddle.apply {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32,
+                clip_norm = 0.0 : f32}
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @grad.w gradient : tensor<8xf32>
+
+func.func @two_roots() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  // expected-error @+1 {{is a second root of differentiation in this function; split it into two entries}}
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @control_flow(%c: i1) {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  scf.if %c {
+    // expected-error @+1 {{differentiates straight-line code only}}
+    heddle.accumulate %loss
+  }
+  return
+}
+
+// -----
+
+!y = tensor<?x4xf32, #heddle.dims<"tokens">>
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+heddle.variable @w weight : tensor<8x4xf32>
+
+func.func @log_sum_exp(%x: tensor<?x8xf32, #heddle.dims<"tokens">>, %t: tensor<?xi32, #heddle.dims<"tokens">>) {
+  %w = heddle.read @w : tensor<8x4xf32>
+  %logits = heddle.matmul %x, %w : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8x4xf32> -> !y
+  // expected-error @+1 {{has a gradient rule for its first result only, but the loss depends on another one}}
+  %losses, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.0 : f32} : !y, tensor<?xi32, #heddle.dims<"tokens">> -> !column
+  %loss = heddle.sum rows %lse : !column -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<4x8xf32>
+
+func.func @static_column() {
+  %w = heddle.read @w : tensor<4x8xf32>
+  // expected-error @+1 {{has no gradient rule for a sum from 'tensor<4x8xf32>' to 'tensor<4xf32>'}}
+  %s = heddle.sum columns %w : tensor<4x8xf32> -> tensor<4xf32>
+  %loss = heddle.sum columns %s : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<4x8xf32>
+
+func.func @static_rows(%g: tensor<8xf32>) {
+  %w = heddle.read @w : tensor<4x8xf32>
+  // expected-error @+1 {{has no gradient rule for a static number of rows, as in 'tensor<4x8xf32>'}}
+  %y, %mean, %rstd = heddle.layer_norm %w, %g, %g {epsilon = 1.0e-6 : f32} : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<4xf32>
+  %r = heddle.sum rows %y : tensor<4x8xf32> -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}

@@ -1,0 +1,48 @@
+// RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
+
+!source = tensor<?x8xf32, #heddle.dims<"source">>
+!target = tensor<?x8xf32, #heddle.dims<"target">>
+!per_head = tensor<?x2xf32, #heddle.dims<"target">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+
+heddle.variable @w weight : tensor<8x8xf32>
+heddle.variable @grad.w gradient : tensor<8x8xf32>
+
+// The mask region is copied into both halves of the backward pass.
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, #heddle.dims<"target">>, %[[MEMORY:.*]]: tensor<?x8xf32, #heddle.dims<"source">>
+// CHECK-SAME: %[[SEED:[^:]*]]: tensor<2xi32>, %[[STEP:[^:]*]]: tensor<1xi32>
+func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segments, %ks: !segments, %kl: !segments,
+                     %seed: tensor<2xi32>, %step: tensor<1xi32>) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  // CHECK: %[[Q:.*]] = heddle.matmul %[[X]]
+  // CHECK-NEXT: %[[K:.*]] = heddle.matmul %[[MEMORY]]
+  %q = heddle.matmul %x, %w : !target, tensor<8x8xf32> -> !target
+  %k = heddle.matmul %memory, %w : !source, tensor<8x8xf32> -> !source
+  // CHECK: %[[O:.*]], %[[LSE:.*]] = heddle.attention %[[Q]], %[[K]], %[[K]] queries(%[[QS:.*]], %[[QL:.*]]) keys(%[[KS:.*]], %[[KL:.*]]) dropout(%[[SEED]], %[[STEP]])
+  %o, %lse = heddle.attention %q, %k, %k queries(%qs, %ql) keys(%ks, %kl) dropout(%seed, %step) mask {
+  ^bb0(%i: i32, %j: i32):
+    %counts = arith.cmpi sge, %i, %j : i32
+    heddle.yield %counts : i1
+  } {heads = 2 : i64, scale = 0.5 : f32, dropout = 0.1 : f32, stream = 3 : i32, query_size = "target_length",
+     key_size = "source_length"}
+    : (!target, !source, !source, !segments, !segments, !segments, !segments, tensor<2xi32>, tensor<1xi32>)
+    -> (!target, !per_head)
+  %r = heddle.sum rows %o : !target -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: heddle.fill 1.0
+  // CHECK: %[[DO:.*]] = heddle.broadcast %{{.*}} to tensor<?x8xf32, #heddle.dims<"target">>
+  // CHECK-NEXT: %[[DELTA:.*]] = heddle.attention_delta %[[O]], %[[DO]] : tensor<?x8xf32, #heddle.dims<"target">> -> tensor<?x2xf32, #heddle.dims<"target">>
+  // CHECK-NEXT: %[[DQ:.*]] = heddle.attention_grad_query %[[Q]], %[[K]], %[[K]] gradient %[[DO]], %[[LSE]], %[[DELTA]] queries(%[[QS]], %[[QL]]) keys(%[[KS]], %[[KL]]) dropout(%[[SEED]], %[[STEP]]) mask {
+  // CHECK: arith.cmpi sge
+  // CHECK: } {dropout = 1.000000e-01 : f32, heads = 2 : i64, key_size = "source_length", query_size = "target_length", scale = 5.000000e-01 : f32, stream = 3 : i32}
+  // CHECK-NEXT: %[[DK:.*]], %[[DV:.*]] = heddle.attention_grad_key_value %[[Q]], %[[K]], %[[K]] gradient %[[DO]], %[[LSE]], %[[DELTA]] queries(%[[QS]], %[[QL]]) keys(%[[KS]], %[[KL]]) dropout(%[[SEED]], %[[STEP]]) mask {
+  // CHECK: arith.cmpi sge
+  // CHECK: } {dropout = 1.000000e-01 : f32, heads = 2 : i64, key_size = "source_length", query_size = "target_length", scale = 5.000000e-01 : f32, stream = 3 : i32}
+  // CHECK-NEXT: %[[DKV:.*]] = arith.addf %[[DK]], %[[DV]]
+  // CHECK-NEXT: %[[DW0:.*]] = heddle.matmul %[[MEMORY]], %[[DKV]] {transpose_lhs}
+  // CHECK-NEXT: %[[DW1:.*]] = heddle.matmul %[[X]], %[[DQ]] {transpose_lhs}
+  // CHECK-NEXT: arith.addf %[[DW0]], %[[DW1]]
+  heddle.accumulate %loss
+  return
+}
