@@ -35,7 +35,7 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::vector<std::byt
   artifact->data = std::move(bytes);
   artifact->name = std::move(origin);
   artifact->root = schema::GetModule(artifact->data.data());
-  if (Status status = verify(*artifact->root, artifact->data.size()); !status)
+  if (Status status = verify(artifact->data); !status)
     return notAnArtifact(artifact->name, status.message());
   return std::shared_ptr<const Artifact>(std::move(artifact));
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
+#include "runtime/schema/Seal.h"
 
 #include <algorithm>
 #include <limits>
@@ -112,8 +113,6 @@ Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
       if (codeBytes > fileBytes)
         return broken("its kernels share their code.");
       std::span<const uint32_t> code(kernel.code()->data(), kernel.code()->size());
-      if (kernel.code_hash() && kernel.code_hash() != schema::codeHash(code.data(), code.size()))
-        return broken(what + " is damaged: its code does not match its hash.");
       if (targetName.starts_with("vulkan:"))
         if (std::string problem = checkSpirv(code, kernel.lanes()); !problem.empty())
           return broken(str(what, " ", problem, "."));
@@ -135,15 +134,19 @@ Status verifyDescription(const schema::Module &module) {
 } // namespace
 } // namespace verifier
 
-Status verify(const schema::Module &module, uint64_t fileBytes) {
+Status verify(std::span<const std::byte> file) {
   using namespace verifier;
+  const auto *bytes = reinterpret_cast<const uint8_t *>(file.data());
+  const schema::Module &module = *schema::GetModule(bytes);
+  if (module.seal() && module.seal() != schema::computeSeal(bytes, file.size()))
+    return broken("it is damaged: its bytes do not match its seal.");
   if (module.schema_version() != schema::kSchemaVersion)
     return broken(str("it is of version ", module.schema_version(), ", and this build reads version ",
                       schema::kSchemaVersion, "."));
   HEDDLE_CHECK(verifyDescription(module));
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));
-  HEDDLE_CHECK(verifyTargets(module, fileBytes));
+  HEDDLE_CHECK(verifyTargets(module, file.size()));
   HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
   uint64_t arenaBytes = std::numeric_limits<uint64_t>::max();
   for (const schema::Target *target : *module.targets())

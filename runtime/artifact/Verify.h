@@ -1,7 +1,8 @@
 // What a valid artifact means, beyond being a well-formed flatbuffer. The rules are numbered here, in Verify*.cpp and
 // in test/runtime/VerifyTest.cpp.
 //
-//   M1  the schema version is known; the description is a JSON object
+//   M1  the file matches its seal, where it has one; the schema version is known;
+//       the description is a JSON object
 //   M2  names are present, unique among their kind, at most 1024 bytes
 //   M3  a size's maximum is in [1, 2^31)
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
@@ -15,19 +16,19 @@
 //   K1  every target has the same kernels in the same order; lanes are in [1, 65536]
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations
-//   K3  the code matches its hash, where it has one
-//   K4  kernels do not share code bytes within the file (a small file must not cost a long time)
+//   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
 #pragma once
 
 #include "runtime/core/Status.h"
 #include "runtime/schema/artifact_generated.h"
 
+#include <cstddef>
 #include <span>
 
 namespace heddle {
 
-// Checks a module that flatbuffers' own verifier accepts. `fileBytes` bounds the work.
-Status verify(const schema::Module &module, uint64_t fileBytes);
+// Checks the module in a file that flatbuffers' own verifier accepts.
+Status verify(std::span<const std::byte> file);
 
 // The parts, for verify() alone.
 namespace verifier {

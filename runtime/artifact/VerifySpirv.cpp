@@ -12,6 +12,7 @@ constexpr size_t headerWords = 5;
 constexpr uint32_t opMemoryModel = 14;
 constexpr uint32_t opEntryPoint = 15;
 constexpr uint32_t opExecutionMode = 16;
+constexpr uint32_t opFunctionEnd = 56;
 constexpr uint32_t executionModelCompute = 5;
 constexpr uint32_t executionModeLocalSize = 17;
 constexpr uint32_t addressingPhysicalStorageBuffer64 = 5348;
@@ -37,6 +38,7 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
     return str("has an id bound of ", code[3]);
 
   bool physical = false;
+  uint32_t last = 0;
   std::optional<uint32_t> entryPoint;
   std::optional<uint64_t> workgroup;
   for (size_t at = headerWords; at < code.size();) {
@@ -56,7 +58,10 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
       workgroup = x <= lanes && y <= lanes && z <= lanes ? x * y * z : 0;
     }
     at += words;
+    last = opcode;
   }
+  if (last != opFunctionEnd)
+    return "is damaged: its code ends within a function";
   if (!physical)
     return "does not use physical storage buffer addressing";
   if (!entryPoint)

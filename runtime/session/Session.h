@@ -35,9 +35,9 @@ namespace heddle {
 
 struct SessionOptions {
   std::string device = "vulkan"; // or "vulkan:1"; hal::listDevices() has them all
-  std::string target;            // a target of the artifact by name; empty: the best that the device supports
+  std::string target = {};       // a target of the artifact by name; empty: the best that the device supports
   bool profile = false;          // time every launch; launches then run one after the other
-  hal::DeviceOptions deviceOptions;
+  hal::DeviceOptions deviceOptions = {};
 };
 
 // One dimension of a tensor: its extent, or the name of the size that it varies with and that size's maximum.

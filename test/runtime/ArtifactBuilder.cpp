@@ -2,6 +2,7 @@
 
 #include "runtime/core/File.h"
 #include "runtime/schema/Constants.h"
+#include "runtime/schema/Seal.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -46,16 +47,17 @@ public:
                           launches({launch(sizeLongest, {stored(weight), stored(weight), slot(2)})})),
     });
     std::vector<uint32_t> code = options.code.empty() ? testKernel("add") : options.code;
-    uint64_t hash = options.hashed ? codeHash(code.data(), code.size()) : 0;
     std::vector<flatbuffers::Offset<Target>> targets;
     for (const std::string &name : options.targets) {
-      std::vector kernels{CreateKernelDirect(fb, "add", options.lanes, &code, nullptr, hash)};
+      std::vector kernels{CreateKernelDirect(fb, "add", options.lanes, &code)};
       targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes()));
     }
     auto description = fb.CreateString(R"({"architecture": "adder"})");
     auto producer = fb.CreateString("test");
     FinishModuleBuffer(fb, CreateModule(fb, kSchemaVersion, producer, description, sizes, variables, entries,
-                                        fb.CreateVector(targets)));
+                                        fb.CreateVector(targets), options.sealed));
+    if (options.sealed)
+      seal(fb.GetBufferPointer(), fb.GetSize());
     std::vector<std::byte> bytes(fb.GetSize());
     std::memcpy(bytes.data(), fb.GetBufferPointer(), bytes.size());
     return bytes;

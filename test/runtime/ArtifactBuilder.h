@@ -15,10 +15,10 @@ std::vector<uint32_t> testKernel(const std::string &name);
 struct AdderOptions {
   int64_t maximum = 1000;
   std::vector<std::string> targets = {"vulkan:software", "vulkan:portable"};
-  std::vector<uint32_t> code; // instead of the add kernel's
+  std::vector<uint32_t> code = {}; // instead of the add kernel's
   uint32_t lanes = 8;
   uint32_t tile = 8;
-  bool hashed = true;
+  bool sealed = true;
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
 };
 

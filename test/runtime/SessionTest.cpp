@@ -1,23 +1,18 @@
-// The whole runtime on a real driver: artifacts made in memory, kernels written by hand.
+// The whole runtime on a real driver: artifacts made in memory, kernels written by hand. Everything runs twice, with
+// the host touching device memory in place and with the copies that other devices need.
 #include "runtime/session/Session.h"
 
 #include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/VulkanEnvironment.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <random>
 
 namespace heddle {
 namespace {
 
-std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}, const SessionOptions &session = {}) {
-  auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
-  EXPECT_TRUE(artifact.ok()) << artifact.message();
-  if (!artifact)
-    return nullptr;
-  auto opened = Session::open(*artifact, session);
-  EXPECT_TRUE(opened.ok()) << opened.message();
-  return opened ? std::move(*opened) : nullptr;
-}
+[[maybe_unused]] testing::Environment *const environment = test::watchValidation();
 
 HostTensor ramp(size_t count, float start) {
   std::vector<float> values(count);
@@ -25,12 +20,26 @@ HostTensor ramp(size_t count, float start) {
   return HostTensor::vector(values);
 }
 
-TEST(SessionTest, addsVectorsOfAnyLength) {
+class SessionTest : public testing::TestWithParam<bool> {
+protected:
+  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}, bool profile = false) {
+    auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
+    EXPECT_TRUE(artifact.ok()) << artifact.message();
+    auto opened = Session::open(*artifact, {.profile = profile, .deviceOptions = {.directAccess = GetParam()}});
+    EXPECT_TRUE(opened.ok()) << opened.message();
+    return opened ? std::move(*opened) : nullptr;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Memory, SessionTest, testing::Bool(),
+                         [](const auto &info) { return info.param ? "direct" : "staged"; });
+
+TEST_P(SessionTest, addsVectorsOfAnyLength) {
   auto session = openAdder();
   ASSERT_TRUE(session);
-  for (size_t n : {1u, 7u, 8u, 9u, 999u, 1000u, 3u}) {
+  for (size_t n : {1u, 7u, 8u, 9u, 999u, 1000u, 3u, 0u}) {
     HostTensor a = ramp(n, 1), b = ramp(n, 100);
-    auto outputs = session->call("add", {{"a", a}, {"b", b}});
+    auto outputs = session->call("add", {{"b", b}, {"a", a}});
     ASSERT_TRUE(outputs.ok()) << outputs.message();
     const HostTensor *sum = outputs->find("sum");
     ASSERT_TRUE(sum);
@@ -38,6 +47,206 @@ TEST(SessionTest, addsVectorsOfAnyLength) {
     for (size_t i = 0; i < n; ++i)
       ASSERT_EQ(sum->values<float>()[i], 101.0f + 2 * static_cast<float>(i));
   }
+}
+
+TEST_P(SessionTest, variablesLargerThanOneCopyArrive) {
+  constexpr int64_t count = 10'000'019; // 40 MB, where a copy has 16 MiB
+  auto session = openAdder({.weightExtent = count});
+  ASSERT_TRUE(session);
+  HostTensor value = ramp(count, 0);
+  ASSERT_TRUE(session->writeVariable("weight", value).ok());
+  auto back = session->readVariable("weight");
+  ASSERT_TRUE(back.ok()) << back.message();
+  EXPECT_TRUE(std::ranges::equal(back->values<float>(), value.values<float>()));
+}
+
+TEST_P(SessionTest, largeInputsArrive) {
+  constexpr size_t count = 524'280; // 65,535 workgroups of 8
+  auto session = openAdder({.maximum = count});
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(count, 0), b = HostTensor::vector(std::vector<float>(count, 0.5f));
+  auto outputs = session->call("add", {{"a", a}, {"b", b}});
+  ASSERT_TRUE(outputs.ok()) << outputs.message();
+  std::span<const float> sum = outputs->find("sum")->values<float>();
+  for (size_t i = 0; i < count; ++i)
+    ASSERT_EQ(sum[i], a.values<float>()[i] + 0.5f) << i;
+}
+
+TEST_P(SessionTest, barriersOrderLaunches) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(1000, 3);
+  for (int round = 0; round < 20; ++round) {
+    auto outputs = session->call("chain", {{"a", a}});
+    ASSERT_TRUE(outputs.ok()) << outputs.message();
+    for (size_t i = 0; i < 1000; ++i) {
+      ASSERT_EQ(outputs->find("double")->values<float>()[i], 2 * a.values<float>()[i]);
+      ASSERT_EQ(outputs->find("triple")->values<float>()[i], 3 * a.values<float>()[i]);
+    }
+  }
+}
+
+TEST_P(SessionTest, runsFollowEachOtherWithoutTheHostWaiting) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  std::vector<float> expected(1000, 0);
+  std::mt19937 random(3);
+  for (int step = 0; step < 100; ++step) {
+    size_t n = 1 + random() % 1000;
+    HostTensor a = ramp(n, static_cast<float>(step)); // gone before the device reads it
+    ASSERT_TRUE(session->run("accumulate", {{"a", a}}).ok());
+    for (size_t i = 0; i < n; ++i)
+      expected[i] += a.values<float>()[i];
+  }
+  auto total = session->readVariable("total");
+  ASSERT_TRUE(total.ok()) << total.message();
+  EXPECT_TRUE(std::ranges::equal(total->values<float>(), expected));
+}
+
+TEST_P(SessionTest, outputsAreReadOnDemand) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  EXPECT_FALSE(session->output("sum").ok()) << "nothing has run";
+  HostTensor a = ramp(5, 1);
+  ASSERT_TRUE(session->run("chain", {{"a", a}}).ok());
+  auto triple = session->output("triple");
+  ASSERT_TRUE(triple.ok()) << triple.message();
+  EXPECT_EQ(triple->values<float>()[4], 15.0f);
+  EXPECT_FALSE(session->output("sum").ok()) << "an output of another entry";
+}
+
+TEST_P(SessionTest, variablesAreReadAndWritten) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->readVariable("weight")->values<float>()[999], 0.0f) << "variables start at zero";
+  ASSERT_TRUE(session->writeVariable("weight", ramp(1000, 7)).ok());
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("weight")->values<float>(), ramp(1000, 7).values<float>()));
+  EXPECT_FALSE(session->writeVariable("weight", ramp(999, 7)).ok());
+  EXPECT_FALSE(session->writeVariable("weight", HostTensor::vector(std::vector<int32_t>(1000))).ok());
+  EXPECT_FALSE(session->writeVariable("nothing", ramp(1, 0)).ok());
+  ASSERT_TRUE(session->init(0x1122334455667788).ok());
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("seed")->values<int32_t>(),
+                                 std::vector<int32_t>{0x55667788, 0x11223344}));
+}
+
+TEST_P(SessionTest, sizesComeFromInputValues) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->writeVariable("weight", ramp(1000, 1)).ok());
+  HostTensor index = HostTensor::vector<int32_t>({0, 9}), lengths = HostTensor::vector<int32_t>({3, 17, 2});
+  auto outputs = session->call("lookup", {{"index", index}, {"lengths", lengths}});
+  ASSERT_TRUE(outputs.ok()) << outputs.message();
+  ASSERT_EQ(outputs->find("twice")->shape(), Shape{17});
+  EXPECT_EQ(outputs->find("twice")->values<float>()[16], 34.0f);
+}
+
+TEST_P(SessionTest, memoryIsAllocatedForWhatIsUsed) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->memory().total(), 0u);
+  ASSERT_TRUE(session->prepare({"accumulate"}).ok());
+  EXPECT_EQ(session->memory().optimizerState, 4000u);
+  EXPECT_EQ(session->memory().arena, 16000u);
+  EXPECT_EQ(session->memory().weights, 0u);
+  EXPECT_EQ(session->memory().caches, 0u);
+  ASSERT_TRUE(session->prepare({"lookup"}).ok());
+  EXPECT_EQ(session->memory().weights, 4000u);
+}
+
+TEST_P(SessionTest, theArenaGrowsWithTheEntriesPrepared) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->prepare({"add"}).ok());
+  EXPECT_EQ(session->memory().arena, 12000u);
+  HostTensor a = ramp(1000, 1);
+  ASSERT_TRUE(session->run("accumulate", {{"a", a}}).ok()); // moves the arena
+  EXPECT_EQ(session->memory().arena, 16000u);
+  auto outputs = session->call("add", {{"a", a}, {"b", a}}); // recorded anew
+  ASSERT_TRUE(outputs.ok()) << outputs.message();
+  EXPECT_EQ(outputs->find("sum")->values<float>()[999], 2000.0f);
+}
+
+TEST_P(SessionTest, launchesAreTimed) {
+  auto session = openAdder({}, /*profile=*/true);
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(1000, 1);
+  ASSERT_TRUE(session->run("chain", {{"a", a}}).ok());
+  auto profile = session->profile();
+  ASSERT_TRUE(profile.ok()) << profile.message();
+  ASSERT_EQ(profile->size(), 2u);
+  EXPECT_EQ(profile->at(0).kernel, "add");
+  EXPECT_EQ(profile->at(0).workgroups.x, 125u);
+  EXPECT_LE(profile->at(0).end, profile->at(1).begin);
+  EXPECT_LT(profile->at(0).begin, profile->at(1).end);
+}
+
+TEST_P(SessionTest, sessionsLiveSideBySide) {
+  auto first = openAdder(), second = openAdder();
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(first->writeVariable("weight", ramp(1000, 1)).ok());
+  ASSERT_TRUE(second->writeVariable("weight", ramp(1000, 2)).ok());
+  EXPECT_EQ(first->readVariable("weight")->values<float>()[0], 1.0f);
+  first.reset();
+  EXPECT_EQ(second->readVariable("weight")->values<float>()[0], 2.0f);
+}
+
+// Calls that are refused, with a part of the message.
+TEST_P(SessionTest, callsAreChecked) {
+  auto session = openAdder({.maximum = 100});
+  ASSERT_TRUE(session);
+  HostTensor ten = ramp(10, 0), eleven = ramp(11, 0), long101 = ramp(101, 0);
+  HostTensor matrix = *HostTensor::create<float>({2, 5}, ten.values<float>());
+  HostTensor integers = HostTensor::vector(std::vector<int32_t>(10, 3));
+  auto message = [&](std::string_view entry, std::initializer_list<Input> inputs) {
+    Status status = session->run(entry, inputs);
+    return status.ok() ? std::string("accepted") : status.message();
+  };
+  auto expect = [](const std::string &message, const char *part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  EXPECT_EQ(message("add", {{"a", ten}, {"b", ten}}), "accepted");
+  expect(message("sub", {}), "has no entry 'sub'. Its entries are: add, chain");
+  expect(message("add", {{"a", ten}}), "input 'b' is missing. Its inputs are: a, b");
+  expect(message("add", {{"a", ten}, {"c", ten}}), "there is no input 'c'");
+  expect(message("add", {{"a", ten}, {"a", ten}, {"b", ten}}), "'a' is given twice");
+  expect(message("add", {{"a", ten}, {"b", eleven}}), "makes size 'n' 11, and input 'a' makes it 10");
+  expect(message("add", {{"a", long101}, {"b", long101}}), "makes size 'n' 101, and the artifact was compiled for 100");
+  expect(message("add", {{"a", matrix}, {"b", ten}}), "f32[2,5], and the entry takes 1 dimension");
+  expect(message("add", {{"a", integers}, {"b", ten}}), "is i32, and the entry takes f32");
+  TensorView lying = ten;
+  lying.bytes = lying.bytes.first(36);
+  expect(message("add", {{"a", lying}, {"b", ten}}), "has 36 bytes");
+  HostTensor bad = HostTensor::vector<int32_t>({0, 10}), negative = HostTensor::vector<int32_t>({-1});
+  HostTensor lengths = HostTensor::vector<int32_t>({5}), tooLong = HostTensor::vector<int32_t>({5, 101});
+  expect(message("lookup", {{"index", bad}, {"lengths", lengths}}), "holds 10 at index 1, and its values lie in [0, 10)");
+  expect(message("lookup", {{"index", negative}, {"lengths", lengths}}), "holds -1 at index 0");
+  expect(message("lookup", {{"index", integers}, {"lengths", tooLong}}), "makes size 'longest' 101");
+  expect(message("lookup", {{"index", integers}, {"lengths", negative}}), "makes size 'longest' -1");
+}
+
+TEST_P(SessionTest, tooManyWorkgroupsNameTheKernel) {
+  // One lane's worth a workgroup and a tile of 1: 4 million workgroups, where Vulkan promises 65,535.
+  auto session = openAdder({.maximum = 4'000'000, .tile = 1});
+  ASSERT_TRUE(session);
+  if (session->device().maxWorkgroups[0] >= 4'000'000)
+    GTEST_SKIP() << "this device runs that many";
+  HostTensor a = ramp(4'000'000, 0);
+  Status status = session->run("accumulate", {{"a", a}});
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("kernel 'add' needs 4000000 workgroups along axis 0"), std::string::npos)
+      << status.message();
+}
+
+TEST_P(SessionTest, missingMemoryNamesTheVariable) {
+  auto session = openAdder({.weightExtent = int64_t(1) << 40});
+  ASSERT_TRUE(session);
+  Status status = session->prepare({"lookup"});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::OutOfMemory);
+  EXPECT_NE(status.message().find("variable 'weight': it needs 4.0 TiB"), std::string::npos) << status.message();
+  // The rest goes on working.
+  HostTensor a = ramp(10, 0);
+  EXPECT_TRUE(session->call("add", {{"a", a}, {"b", a}}).ok());
 }
 
 } // namespace

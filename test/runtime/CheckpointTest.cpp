@@ -1,0 +1,118 @@
+// Saving and loading the variables of a session.
+#include "runtime/core/Safetensors.h"
+#include "runtime/session/Session.h"
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/TemporaryFolder.h"
+#include "test/runtime/VulkanEnvironment.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+[[maybe_unused]] testing::Environment *const environment = test::watchValidation();
+
+class CheckpointTest : public testing::Test {
+protected:
+  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}) {
+    auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder.heddle");
+    EXPECT_TRUE(artifact.ok()) << artifact.message();
+    auto opened = Session::open(*artifact);
+    EXPECT_TRUE(opened.ok()) << opened.message();
+    return std::move(*opened);
+  }
+
+  // Writes the variables of a checkpoint by hand, all zero.
+  void write(std::vector<SafetensorsEntry> entries) {
+    size_t bytes = 0;
+    for (const SafetensorsEntry &entry : entries)
+      bytes += static_cast<size_t>(*elementCount(entry.shape)) * kElementBytes;
+    auto writer = SafetensorsWriter::create(folder / "c", std::move(entries));
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(writer->write(std::vector<std::byte>(bytes)).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  }
+
+  std::string loadMessage(Session &session, const VariableKinds &kinds = kTrainingState) {
+    Status status = session.load(folder / "c", kinds);
+    return status.ok() ? "accepted" : status.message();
+  }
+
+  test::TemporaryFolder folder;
+  const SafetensorsEntry weight = {"weight", ElementType::F32, {1000}}, total = {"total", ElementType::F32, {1000}},
+                         seed = {"seed", ElementType::I32, {2}};
+};
+
+TEST_F(CheckpointTest, roundTrips) {
+  std::vector<float> values(1000);
+  std::iota(values.begin(), values.end(), 0.25f);
+  {
+    auto session = openAdder();
+    EXPECT_NE(session->save(folder / "c").ok(), true) << "no variable has a value yet";
+    ASSERT_TRUE(session->writeVariable("weight", HostTensor::vector(values)).ok());
+    ASSERT_TRUE(session->init(5).ok());
+    ASSERT_TRUE(session->run("accumulate", {{"a", HostTensor::vector(values)}}).ok());
+    Status saved = session->save(folder / "c", kTrainingState, {{"note", "a test"}});
+    ASSERT_TRUE(saved.ok()) << saved.message();
+    EXPECT_EQ(folder.fileCount(), 1u);
+  }
+  auto reader = SafetensorsReader::open(folder / "c");
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->entries().size(), 3u) << "no caches";
+  EXPECT_EQ(reader->metadata().at("note"), "a test");
+
+  auto session = openAdder();
+  ASSERT_EQ(loadMessage(*session), "accepted");
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("weight")->values<float>(), values));
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("total")->values<float>(), values));
+  EXPECT_EQ(session->readVariable("seed")->values<int32_t>()[0], 5);
+
+  // The weights alone, of the same file: the rest takes no memory.
+  auto weightsOnly = openAdder();
+  ASSERT_EQ(loadMessage(*weightsOnly, kWeightsOnly), "accepted");
+  EXPECT_EQ(weightsOnly->memory().optimizerState, 0u);
+}
+
+TEST_F(CheckpointTest, ofAnotherModelIsRefused) {
+  auto session = openAdder();
+  auto expect = [&](const char *part) {
+    std::string message = loadMessage(*session);
+    EXPECT_NE(message.find("a checkpoint of another model than 'adder.heddle'"), std::string::npos) << message;
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  write({{"weight", ElementType::F32, {10, 100}}, total, seed});
+  expect("'weight' is f32[10,100] in the checkpoint and f32[1000] in the artifact");
+  write({{"weight", ElementType::I32, {1000}}, total, seed});
+  expect("'weight' is i32[1000] in the checkpoint");
+  write({weight, seed});
+  expect("it lacks optimizer state 'total'");
+  write({weight, total, seed, {"encoder.9.bias", ElementType::F32, {1}}});
+  expect("it has 'encoder.9.bias', which the artifact does not have");
+  write({weight, total, seed, {"adam.m.weight", ElementType::F32, {1}}});
+  EXPECT_EQ(loadMessage(*session), "accepted");
+}
+
+TEST_F(CheckpointTest, refusedOnesChangeNothing) {
+  auto session = openAdder();
+  ASSERT_TRUE(session->writeVariable("weight", HostTensor::vector(std::vector<float>(1000, 3))).ok());
+  write({weight, seed}); // total is missing
+  EXPECT_NE(loadMessage(*session), "accepted");
+  EXPECT_EQ(session->readVariable("weight")->values<float>()[0], 3.0f);
+  test::spit(folder / "c", "not safetensors");
+  EXPECT_NE(loadMessage(*session).find("not a usable safetensors file"), std::string::npos);
+  std::filesystem::remove(folder / "c");
+  EXPECT_NE(loadMessage(*session).find("No such file"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, failedSavesLeaveTheOldFile) {
+  auto session = openAdder();
+  test::spit(folder / "c", "old");
+  EXPECT_FALSE(session->save(folder / "c").ok());
+  EXPECT_EQ(test::slurp(folder / "c"), "old");
+  EXPECT_FALSE(session->save(folder / "no-folder" / "c", {}).ok());
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+} // namespace
+} // namespace heddle

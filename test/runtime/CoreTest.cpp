@@ -1,0 +1,239 @@
+// Results, tensors, files, .npy and safetensors.
+#include "runtime/core/File.h"
+#include "runtime/core/Npy.h"
+#include "runtime/core/Safetensors.h"
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+namespace heddle {
+namespace {
+
+using test::TemporaryFolder;
+using test::slurp;
+using test::spit;
+
+Result<int> half(int value) {
+  if (value % 2)
+    return makeError(ErrorKind::InvalidArgument, value, " is odd.");
+  return value / 2;
+}
+
+Result<int> quarter(int value) {
+  HEDDLE_ASSIGN(int once, half(value));
+  HEDDLE_ASSIGN(int twice, half(once));
+  return twice;
+}
+
+TEST(ResultTest, carriesValuesAndErrors) {
+  EXPECT_EQ(*quarter(12), 3);
+  Result<int> failed = quarter(6);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.message(), "3 is odd.");
+  EXPECT_EQ(failed.error().kind, ErrorKind::InvalidArgument);
+  EXPECT_EQ(std::move(failed).error().within("dividing").message, "dividing: 3 is odd.");
+}
+
+TEST(ResultTest, movesWhatCannotBeCopied) {
+  Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
+  std::unique_ptr<int> taken = std::move(result).value();
+  EXPECT_EQ(*taken, 5);
+}
+
+TEST(TensorTest, countsElementsWithoutOverflow) {
+  EXPECT_EQ(elementCount(Shape{2, 3}), 6);
+  EXPECT_EQ(elementCount(Shape{}), 1);
+  EXPECT_EQ(elementCount(Shape{0, 5}), 0);
+  EXPECT_EQ(elementCount(Shape{-1}), std::nullopt);
+  EXPECT_EQ(elementCount(Shape{int64_t(1) << 32, int64_t(1) << 31}), std::nullopt);
+  EXPECT_EQ(elementCount(Shape{0, std::numeric_limits<int64_t>::max(), 2}), std::nullopt);
+}
+
+TEST(TensorTest, refusesValuesThatDoNotFitTheShape) {
+  std::vector<float> values(5);
+  EXPECT_FALSE(HostTensor::create<float>({2, 3}, values).ok());
+}
+
+TEST(TensorTest, describesBytes) {
+  EXPECT_EQ(describeBytes(1), "1 byte");
+  EXPECT_EQ(describeBytes(1023), "1023 bytes");
+  EXPECT_EQ(describeBytes(1536), "1.5 KiB");
+  EXPECT_EQ(describeBytes(uint64_t(3) << 30), "3.0 GiB");
+}
+
+TEST(FileTest, atomicFileLeavesTheOldOneUntilCommitted) {
+  TemporaryFolder folder;
+  spit(folder / "f", "old");
+  {
+    auto file = AtomicFile::create(folder / "f");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write(std::as_bytes(std::span("new", 3))).ok());
+  }
+  EXPECT_EQ(slurp(folder / "f"), "old");
+  {
+    auto file = AtomicFile::create(folder / "f");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write(std::as_bytes(std::span("new", 3))).ok());
+    ASSERT_TRUE(file->commit().ok());
+  }
+  EXPECT_EQ(slurp(folder / "f"), "new");
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+TEST(FileTest, refusesWhatIsNoFile) {
+  TemporaryFolder folder;
+  EXPECT_EQ(readFile(folder / "absent", 10).error().kind, ErrorKind::NotFound);
+  EXPECT_FALSE(readFile(folder.path(), 10).ok());
+  spit(folder / "f", "12345678901");
+  EXPECT_FALSE(readFile(folder / "f", 10).ok());
+  EXPECT_FALSE(AtomicFile::create(folder / "no" / "folder").ok());
+}
+
+TEST(NpyTest, roundTrips) {
+  TemporaryFolder folder;
+  std::vector<Shape> shapes = {{}, {0}, {5}, {2, 3}, {1, 2, 3, 4}};
+  for (const Shape &shape : shapes) {
+    std::vector<float> values(static_cast<size_t>(*elementCount(shape)));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = 0.5f * static_cast<float>(i);
+    auto tensor = HostTensor::create<float>(shape, values);
+    ASSERT_TRUE(tensor.ok());
+    ASSERT_TRUE(writeNpy(folder / "t.npy", *tensor).ok());
+    auto back = readNpy(folder / "t.npy");
+    ASSERT_TRUE(back.ok()) << back.message();
+    EXPECT_EQ(back->shape(), shape);
+    EXPECT_TRUE(std::ranges::equal(back->values<float>(), values));
+    // NumPy's own files have their data at multiples of 64.
+    EXPECT_EQ((slurp(folder / "t.npy").size() - values.size() * 4) % 64, 0u);
+  }
+  HostTensor integers = HostTensor::vector<int32_t>({-1, 7, 1 << 30});
+  ASSERT_TRUE(writeNpy(folder / "i.npy", integers).ok());
+  EXPECT_TRUE(std::ranges::equal(readNpy(folder / "i.npy")->values<int32_t>(), integers.values<int32_t>()));
+}
+
+std::string npy(const std::string &header, size_t dataBytes) {
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += static_cast<char>(header.size() & 0xff);
+  text += static_cast<char>(header.size() >> 8);
+  return text + header + std::string(dataBytes, '\0');
+}
+
+TEST(NpyTest, refusesOtherFiles) {
+  TemporaryFolder folder;
+  auto message = [&](const std::string &content) {
+    spit(folder / "x.npy", content);
+    auto result = readNpy(folder / "x.npy");
+    return result.ok() ? std::string("accepted") : result.message();
+  };
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
+  EXPECT_EQ(message(npy(good, 8)), "accepted");
+  EXPECT_NE(message(""), "accepted");
+  EXPECT_NE(message("PK\x03\x04 a zip file of some kind"), "accepted");
+  EXPECT_NE(message(npy(good, 7)), "accepted");
+  EXPECT_NE(message(npy(good, 9)), "accepted");
+  EXPECT_NE(message(npy(good, 8).substr(0, 30)), "accepted");
+  EXPECT_NE(message(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", 16)).find("'<f8'"),
+            std::string::npos);
+  EXPECT_NE(message(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", 8)).find("Fortran"),
+            std::string::npos);
+  EXPECT_NE(message(npy("{'descr': '<f4', 'shape': (9223372036854775807, 9), 'fortran_order': False}", 8)), "accepted");
+  EXPECT_NE(message(npy("{'descr': '<f4', 'shape': (-2,), 'fortran_order': False}", 8)), "accepted");
+  EXPECT_NE(message(npy("{'descr': '<f4', 'shape': (", 8)), "accepted");
+  EXPECT_NE(message(npy("{", 8)), "accepted");
+}
+
+std::string safetensors(const std::string &header, size_t dataBytes, uint64_t claimed = ~uint64_t(0)) {
+  uint64_t length = claimed == ~uint64_t(0) ? header.size() : claimed;
+  std::string text(8, '\0');
+  std::memcpy(text.data(), &length, 8);
+  return text + header + std::string(dataBytes, '\0');
+}
+
+TEST(SafetensorsTest, roundTrips) {
+  TemporaryFolder folder;
+  auto writer = SafetensorsWriter::create(folder / "m",
+                                          {{"b", ElementType::F32, {2, 2}}, {"a", ElementType::I32, {3}}, {"e", {}, {0}}},
+                                          {{"step", "17"}});
+  ASSERT_TRUE(writer.ok()) << writer.message();
+  std::vector<float> b = {1, 2, 3, 4};
+  std::vector<int32_t> a = {5, 6, 7};
+  ASSERT_TRUE(writer->write(std::as_bytes(std::span(b))).ok());
+  ASSERT_TRUE(writer->write(std::as_bytes(std::span(a))).ok());
+  ASSERT_TRUE(writer->commit().ok());
+
+  auto reader = SafetensorsReader::open(folder / "m");
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->metadata().at("step"), "17");
+  ASSERT_EQ(reader->entries().size(), 3u);
+  EXPECT_EQ(reader->entries()[0].name, "b");
+  EXPECT_EQ(reader->entries()[0].offset % 8, 0u);
+  EXPECT_TRUE(std::ranges::equal(reader->read("b")->values<float>(), b));
+  EXPECT_TRUE(std::ranges::equal(reader->read("a")->values<int32_t>(), a));
+  EXPECT_EQ(reader->read("e")->shape(), Shape{0});
+  EXPECT_FALSE(reader->read("c").ok());
+}
+
+TEST(SafetensorsTest, commitsOnlyWholeFiles) {
+  TemporaryFolder folder;
+  auto writer = SafetensorsWriter::create(folder / "m", {{"a", ElementType::I32, {3}}});
+  ASSERT_TRUE(writer.ok());
+  EXPECT_FALSE(writer->commit().ok());
+  EXPECT_FALSE(SafetensorsWriter::create(folder / "m", {{"a", {}, {3}}, {"a", {}, {3}}}).ok());
+}
+
+TEST(SafetensorsTest, refusesOtherFiles) {
+  TemporaryFolder folder;
+  auto accepted = [&](const std::string &content) {
+    spit(folder / "x", content);
+    return SafetensorsReader::open(folder / "x").ok();
+  };
+  auto tensor = [](const char *rest) { return std::string("{\"a\":{\"dtype\":\"F32\",") + rest + "}}"; };
+  EXPECT_TRUE(accepted(safetensors("{}", 0)));
+  EXPECT_TRUE(accepted(safetensors(tensor("\"shape\":[2],\"data_offsets\":[0,8]"), 8)));
+  EXPECT_FALSE(accepted(""));
+  EXPECT_FALSE(accepted("abc"));
+  EXPECT_FALSE(accepted(safetensors("[]", 0)));
+  EXPECT_FALSE(accepted(safetensors("{", 0)));
+  EXPECT_FALSE(accepted(safetensors("{}", 0, 3)));
+  EXPECT_FALSE(accepted(safetensors("{}", 0, uint64_t(1) << 63)));
+  EXPECT_FALSE(accepted(safetensors("{}", 4))) << "bytes of no tensor";
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[2],\"data_offsets\":[0,8]"), 4)));
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[2],\"data_offsets\":[4,12]"), 12))) << "a gap";
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[2],\"data_offsets\":[8,0]"), 8)));
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[3],\"data_offsets\":[0,8]"), 8)));
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[-2],\"data_offsets\":[0,8]"), 8)));
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[2],\"data_offsets\":[0]"), 8)));
+  EXPECT_FALSE(accepted(safetensors(tensor("\"shape\":[9223372036854775807,8],\"data_offsets\":[0,8]"), 8)));
+  EXPECT_FALSE(accepted(safetensors("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8)));
+  EXPECT_FALSE(accepted(safetensors("{\"a\":7}", 0)));
+  EXPECT_FALSE(accepted(safetensors("{\"__metadata__\":{\"a\":1}}", 0)));
+  std::string one = "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}";
+  EXPECT_FALSE(accepted(safetensors("{" + one + "," + one + "}", 4))) << "the same name twice";
+}
+
+TEST(SafetensorsTest, survivesRandomDamage) {
+  TemporaryFolder folder;
+  std::string good = safetensors("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+                                 "\"b\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[24,28]}}",
+                                 28);
+  std::mt19937 random(1);
+  for (int i = 0; i < 400; ++i) {
+    std::string bad = good.substr(0, i % 4 ? good.size() : random() % good.size());
+    for (unsigned flips = 1 + random() % 3; !bad.empty() && flips; --flips)
+      bad[random() % bad.size()] = static_cast<char>(random());
+    spit(folder / "x", bad);
+    auto reader = SafetensorsReader::open(folder / "x");
+    if (!reader)
+      continue;
+    for (const SafetensorsEntry &entry : reader->entries())
+      EXPECT_TRUE(reader->read(entry.name).ok());
+  }
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,124 @@
+// Choosing devices and targets, and the errors of machines that lack them. What needs another environment (no loader, no
+// driver, broken validation) runs in a child process.
+#include "runtime/session/Session.h"
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/VulkanEnvironment.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+[[maybe_unused]] testing::Environment *const environment = test::watchValidation();
+
+std::string openMessage(std::string_view choice) {
+  auto device = hal::openDevice(choice);
+  return device.ok() ? "opened" : device.message();
+}
+
+void expectPart(const std::string &message, const char *part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+TEST(DeviceTest, listsAndOpens) {
+  auto devices = hal::listDevices();
+  ASSERT_TRUE(devices.ok()) << devices.message();
+  ASSERT_FALSE(devices->empty()) << "the tests need a Vulkan driver; mesa-vulkan-drivers has one";
+  for (const hal::DeviceInfo &info : *devices) {
+    EXPECT_FALSE(info.name.empty());
+    if (info.unusable.empty()) {
+      EXPECT_EQ(openMessage(info.id), "opened");
+      EXPECT_GT(info.memoryBytes, 0u);
+      EXPECT_GE(info.maxWorkgroups[0], 65535u);
+    }
+  }
+  EXPECT_EQ(openMessage("vulkan"), "opened");
+}
+
+TEST(DeviceTest, refusesWhatIsNotThere) {
+  expectPart(openMessage("vulkan:99"), "there is no device 'vulkan:99'");
+  expectPart(openMessage("vulkan:x"), "after the colon comes a number");
+  expectPart(openMessage("vulkan:"), "after the colon comes a number");
+  expectPart(openMessage("cuda"), "this build has no CUDA backend yet");
+  expectPart(openMessage("cuda:0"), "this build has no CUDA backend yet");
+  expectPart(openMessage("metal"), "'metal' is no device");
+  expectPart(openMessage(""), "'' is no device");
+}
+
+TEST(DeviceTest, memoryBeyondTheDeviceIsRefused) {
+  auto device = hal::openDevice("vulkan");
+  ASSERT_TRUE(device.ok()) << device.message();
+  auto buffer = (*device)->allocate("the arena", uint64_t(1) << 50);
+  ASSERT_FALSE(buffer.ok());
+  EXPECT_EQ(buffer.error().kind, ErrorKind::OutOfMemory);
+  expectPart(buffer.message(), "no device memory for the arena: it needs 1.0 PiB, and one allocation holds at most");
+}
+
+// Target choice, through the sessions that make it.
+std::string chosenTarget(std::vector<std::string> targets, const std::string &wanted = "") {
+  auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
+  EXPECT_TRUE(artifact.ok()) << artifact.message();
+  auto session = Session::open(*artifact, {.target = wanted});
+  return session.ok() ? std::string((*session)->target()) : session.message();
+}
+
+TEST(TargetTest, theBestOneIsChosen) {
+  auto device = hal::openDevice("vulkan");
+  ASSERT_TRUE(device.ok()) << device.message();
+  if ((*device)->info().type != hal::DeviceType::Cpu)
+    GTEST_SKIP() << "the expectations are for a processor";
+  EXPECT_EQ(chosenTarget({"vulkan:nvidia", "vulkan:portable", "vulkan:software"}), "vulkan:software");
+  EXPECT_EQ(chosenTarget({"vulkan:nvidia", "vulkan:portable"}), "vulkan:portable");
+  EXPECT_EQ(chosenTarget({"vulkan:other"}), "vulkan:other");
+  EXPECT_EQ(chosenTarget({"vulkan:software", "vulkan:portable"}, "vulkan:portable"), "vulkan:portable");
+  expectPart(chosenTarget({"vulkan:software"}, "vulkan:nvidia"), "no target 'vulkan:nvidia'");
+  expectPart(chosenTarget({"cuda:sm_80"}), "has no code for 'vulkan:");
+}
+
+using DeviceDeathTest = testing::Test;
+
+// Runs `openDevice` in a child process with a changed environment; its message goes to stderr.
+void openAndExit(const char *variable, const char *value) {
+  setenv(variable, value, 1);
+  auto device = hal::openDevice("vulkan");
+  fprintf(stderr, "%s\n", device.ok() ? "opened" : device.message().c_str());
+  std::_Exit(device.ok() ? 0 : 1);
+}
+
+TEST(DeviceDeathTest, withoutADriverTheErrorSaysSo) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  unsetenv("VK_DRIVER_FILES");
+  EXPECT_EXIT(openAndExit("VK_ICD_FILENAMES", "/nowhere.json"), testing::ExitedWithCode(1),
+              "Vulkan cannot be used on this machine|there is no Vulkan device on this machine");
+}
+
+TEST(DeviceDeathTest, withoutTheLayerValidationIsAnError) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  setenv("HEDDLE_VALIDATION", "1", 1);
+  EXPECT_EXIT(openAndExit("VK_LAYER_PATH", "/nowhere"), testing::ExitedWithCode(1),
+              "HEDDLE_VALIDATION is set, and the layer");
+}
+
+// The layers do watch: a kernel that asks for a feature which is not enabled is reported, and harms no driver.
+void misuseAndExit() {
+  setenv("HEDDLE_VALIDATION", "1", 1);
+  std::vector<uint32_t> code = test::testKernel("add");
+  code.insert(code.begin() + 5, {(2u << 16) | 17, 10}); // OpCapability Float64
+  auto device = hal::openDevice("vulkan");
+  if (!device)
+    std::_Exit(2);
+  hal::KernelSource source{"wide", code};
+  if (validationMessageCount() != 0)
+    std::_Exit(3);
+  (void)(*device)->load({&source, 1});
+  std::_Exit(validationMessageCount() > 0 ? 0 : 4);
+}
+
+TEST(DeviceDeathTest, validationMessagesAreCounted) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(misuseAndExit(), testing::ExitedWithCode(0), "vulkan validation error");
+}
+
+} // namespace
+} // namespace heddle

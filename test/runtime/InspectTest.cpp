@@ -1,0 +1,83 @@
+// heddle-inspect, as its user meets it.
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+namespace heddle {
+namespace {
+
+struct Run {
+  int exitCode = -1;
+  std::string output; // of both streams
+};
+
+class InspectTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::vector<std::byte> bytes = test::buildAdder();
+    test::spit(folder / "a.heddle", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  }
+
+  Run inspect(const std::string &arguments) {
+    std::string command = std::string(HEDDLE_INSPECT) + " " + arguments + " 2>&1";
+    FILE *pipe = popen(("cd '" + folder.path().string() + "' && " + command).c_str(), "r");
+    Run run;
+    char buffer[4096];
+    while (size_t count = fread(buffer, 1, sizeof buffer, pipe))
+      run.output.append(buffer, count);
+    int status = pclose(pipe);
+    run.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return run;
+  }
+
+  test::TemporaryFolder folder;
+};
+
+TEST_F(InspectTest, printsWhatThereIs) {
+  Run run = inspect("a.heddle");
+  EXPECT_EQ(run.exitCode, 0);
+  for (const char *part : {"vulkan:software", "f32[n<=1000]", "the largest of `lengths`", "values < 10",
+                           "optimizer-state", "architecture", "8 lanes"})
+    EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
+}
+
+TEST_F(InspectTest, printsJson) {
+  Run run = inspect("a.heddle --json");
+  EXPECT_EQ(run.exitCode, 0);
+  auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << run.output;
+  EXPECT_EQ(json["entries"][0]["name"], "add");
+  EXPECT_EQ(json["entries"][0]["inputs"][0]["shape"][0], "n");
+  EXPECT_EQ(json["variables"][0]["shape"][0], 1000);
+  EXPECT_EQ(json["targets"][1]["name"], "vulkan:portable");
+  EXPECT_EQ(json["targets"][0]["kernels"][0]["launches"], 5);
+  EXPECT_EQ(json["targets"][0]["arena_bytes"], 16000);
+}
+
+TEST_F(InspectTest, printsAndWritesKernels) {
+  Run run = inspect("a.heddle --kernel=add");
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("chain, launch 1: grid ceil(n/8)*1 1 1, after a barrier"), std::string::npos) << run.output;
+  EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);
+  std::vector<uint32_t> code = test::testKernel("add");
+  EXPECT_EQ(test::slurp(folder / "add.spv"),
+            std::string(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t)));
+}
+
+TEST_F(InspectTest, saysWhatIsWrong) {
+  Run run = inspect("a.heddle --kernel=sub");
+  EXPECT_EQ(run.exitCode, 1);
+  EXPECT_NE(run.output.find("has no kernel 'sub'"), std::string::npos) << run.output;
+  EXPECT_EQ(inspect("b.heddle").exitCode, 1);
+  EXPECT_EQ(inspect("").exitCode, 2);
+  EXPECT_EQ(inspect("a.heddle --jsno").exitCode, 2);
+  EXPECT_EQ(inspect("a.heddle -o x").exitCode, 2);
+  EXPECT_EQ(inspect("--help").exitCode, 0);
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,250 @@
+// The artifact verifier: every numbered rule of runtime/artifact/Verify.h broken one by one, and files damaged at every
+// byte.
+#include "runtime/artifact/Artifact.h"
+#include "runtime/schema/Constants.h"
+#include "runtime/schema/Seal.h"
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace heddle {
+namespace {
+
+using test::buildAdder;
+
+// "accepted", or the error message.
+std::string verdict(std::vector<std::byte> bytes) {
+  auto artifact = Artifact::fromBytes(std::move(bytes), "x.heddle");
+  return artifact.ok() ? "accepted" : artifact.message();
+}
+
+// The adder, unpacked, changed and packed again without a seal: the rules must hold on their own.
+std::string verdictAfter(const std::function<void(schema::ModuleT &)> &change) {
+  std::vector<std::byte> bytes = buildAdder();
+  std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());
+  module->seal = 0;
+  change(*module);
+  flatbuffers::FlatBufferBuilder builder;
+  schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
+  const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
+  return verdict({begin, begin + builder.GetSize()});
+}
+
+struct Rule {
+  const char *name;
+  std::function<void(schema::ModuleT &)> change;
+  const char *message; // a part of it
+};
+
+void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
+
+schema::EntryT &entry(schema::ModuleT &module, size_t index = 0) { return *module.entries[index]; }
+schema::LaunchT &launch(schema::ModuleT &module) { return *entry(module).launches[0]; }
+std::vector<uint32_t> &code(schema::ModuleT &module) { return module.targets[0]->kernels[0]->code; }
+
+const Rule rules[] = {
+    {"M1_version", [](auto &m) { m.schema_version = 99; }, "of version 99"},
+    {"M1_description_no_json", [](auto &m) { m.description = "{"; }, "not a JSON object"},
+    {"M1_description_no_object", [](auto &m) { m.description = "[1]"; }, "not a JSON object"},
+    {"M2_empty_name", [](auto &m) { m.variables[0]->name = ""; }, "has no name"},
+    {"M2_long_name", [](auto &m) { m.entries[0]->name = std::string(1025, 'x'); }, "1024"},
+    {"M2_control_characters", [](auto &m) { m.entries[0]->name = "a\nb"; }, "control characters"},
+    {"M2_variable_twice", [](auto &m) { m.variables[1]->name = "weight"; }, "'weight' occurs twice"},
+    {"M2_entry_twice", [](auto &m) { m.entries[1]->name = "add"; }, "'add' occurs twice"},
+    {"M2_target_twice", [](auto &m) { m.targets[1]->name = m.targets[0]->name; }, "occurs twice"},
+    {"M2_port_twice", [](auto &m) { entry(m).inputs[1]->name = "a"; }, "'a' occurs twice"},
+    {"M2_size_twice", [](auto &m) { m.sizes[1]->name = "n"; }, "'n' occurs twice"},
+    {"M3_zero", [](auto &m) { m.sizes[1]->maximum = 0; }, "maximum 0"},
+    {"M3_large", [](auto &m) { m.sizes[1]->maximum = int64_t(1) << 31; }, "not in [1, 2^31)"},
+    {"T1_rank", [](auto &m) { m.variables[0]->type->dims.assign(9, schema::Dim(-1, 1)); }, "9 dimensions"},
+    {"T1_extent", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(-1, 0); }, "extent of 0"},
+    {"T1_no_such_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(3, 0); }, "uses size 3"},
+    {"T1_negative_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(-2, 1); }, "uses size -2"},
+    {"T1_overflow",
+     [](auto &m) { m.variables[0]->type->dims.assign(3, schema::Dim(-1, int64_t(1) << 40)); },
+     "larger than any memory"},
+    {"T1_element", [](auto &m) { m.variables[0]->type->element = schema::ElementType(7); }, "element type 7"},
+    {"V1_bytes", [](auto &m) { m.variables[0]->bytes += 4; }, "shape needs 4000"},
+    {"V1_dynamic", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(0, 0); }, "varies between calls"},
+    {"V1_kind", [](auto &m) { m.variables[0]->kind = schema::VariableKind(9); }, "unknown kind 9"},
+    {"P1_bytes", [](auto &m) { entry(m).inputs[0]->bytes -= 4; }, "shape needs 4000"},
+    {"P1_outside", [](auto &m) { entry(m).outputs[0]->arena_offset = 12004; }, "the arena has 16000"},
+    {"P1_wraps", [](auto &m) { entry(m).outputs[0]->arena_offset = ~uint64_t(3); }, "the arena has 16000"},
+    {"P1_unaligned", [](auto &m) { entry(m).outputs[0]->arena_offset = 2; }, "lies at 2"},
+    {"P1_smallest_arena", [](auto &m) { m.targets[1]->arena_bytes = 9000; }, "the arena has 9000"},
+    {"P2_overlap", [](auto &m) { entry(m).inputs[1]->arena_offset = 3996; }, "'a' and 'b' overlap"},
+    {"P2_limit_of_floats", [](auto &m) { entry(m).inputs[0]->value_limit = 3; }, "only an i32 input"},
+    {"P2_negative_limit", [](auto &m) { entry(m, 4).inputs[0]->value_limit = -3; }, "value limit -3"},
+    {"E1_output", [](auto &m) { entry(m).outputs[0]->type->dims[0] = schema::Dim(2, 0); }, "no input of the entry binds"},
+    {"E1_grid", [](auto &m) { launch(m).grid[1] = schema::Grid(1, 8, 1); }, "no input of the entry binds"},
+    {"E1_binding", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 2, 0, 0); },
+     "no input of the entry binds"},
+    {"E1_max_of_no_input", [](auto &m) { m.sizes[2]->max_of_input = "other"; }, "no input of the entry binds"},
+    {"L1_kernel", [](auto &m) { launch(m).kernel = 1; }, "names kernel 1"},
+    {"L1_axes", [](auto &m) { launch(m).grid.pop_back(); }, "2 grid axes"},
+    {"L1_no_such_size", [](auto &m) { launch(m).grid[0] = schema::Grid(17, 8, 1); }, "uses size 17"},
+    {"L1_tile", [](auto &m) { launch(m).grid[0] = schema::Grid(0, 0, 1); }, "tile or repeat is 0"},
+    {"L1_repeat", [](auto &m) { launch(m).grid[1] = schema::Grid(-1, 0, 0); }, "tile or repeat is 0"},
+    {"L1_count", [](auto &m) { launch(m).grid[0] = schema::Grid(0, 1, 0xffffffff); }, "32-bit"},
+    {"L2_too_many", [](auto &m) { launch(m).bindings.assign(17, launch(m).bindings[0]); }, "17 bindings"},
+    {"L2_variable", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Variable, 4, 0, 4); },
+     "names variable 4"},
+    {"L2_variable_range", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Variable, 0, 4, 4000); },
+     "where 4000 are"},
+    {"L2_arena_range", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 16004, 0); },
+     "where 16000 are"},
+    {"L2_wraps", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 8, ~uint64_t(0)); },
+     "where 16000 are"},
+    {"L2_unaligned", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 2, 8); },
+     "lies at 2"},
+    {"L2_size", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 3, 0, 0); },
+     "names size 3"},
+    {"L2_space", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space(5), 0, 0, 4); },
+     "unknown space 5"},
+    {"K1_no_target", [](auto &m) { m.targets.clear(); }, "no target"},
+    {"K1_kernel_count", [](auto &m) { m.targets[1]->kernels.clear(); }, "has 0 kernels"},
+    {"K1_kernel_name", [](auto &m) { m.targets[1]->kernels[0]->name = "sub"; }, "stands where"},
+    {"K1_lanes", [](auto &m) { m.targets[0]->kernels[0]->lanes = 0; }, "0 lanes"},
+    {"K2_empty", [](auto &m) { code(m).clear(); }, "0 words"},
+    {"K2_magic", [](auto &m) { code(m)[0] = 0x464c457f; }, "not SPIR-V"},
+    {"K2_version", [](auto &m) { code(m)[1] = 0x00020000; }, "unknown version 2.0"},
+    {"K2_bound", [](auto &m) { code(m)[3] = 0xffffffff; }, "id bound"},
+    {"K2_truncated", [](auto &m) { code(m).resize(code(m).size() - 3); }, "is damaged"},
+    {"K2_open_function", [](auto &m) { code(m).pop_back(); }, "ends within a function"},
+    {"K2_zero_words", [](auto &m) { code(m).push_back(0); }, "has 0 words"},
+    {"K2_lanes", [](auto &m) { m.targets[0]->kernels[0]->lanes = 16; }, "16 lanes"},
+    {"K2_addressing",
+     [](auto &m) {
+       for (size_t i = 5; i < code(m).size(); i += code(m)[i] >> 16)
+         if (code(m)[i] == ((3u << 16) | 14))
+           code(m)[i + 1] = 0;
+     },
+     "physical storage buffer"},
+    {"K2_entry_point",
+     [](auto &m) {
+       for (size_t i = 5; i < code(m).size(); i += code(m)[i] >> 16)
+         if ((code(m)[i] & 0xffff) == 15)
+           std::memcpy(&code(m)[i + 3], "menu", 4);
+     },
+     "no compute entry point 'main'"},
+};
+
+class VerifyRuleTest : public testing::TestWithParam<Rule> {};
+
+TEST_P(VerifyRuleTest, isEnforced) {
+  std::string message = verdictAfter(GetParam().change);
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
+  EXPECT_NE(message.find("'x.heddle' is not a usable Heddle artifact"), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, VerifyRuleTest, testing::ValuesIn(rules),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(VerifyTest, acceptsTheUnchangedArtifact) {
+  EXPECT_EQ(verdict(buildAdder()), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &) {}), "accepted");
+}
+
+TEST(VerifyTest, K3_refusesSharedCode) {
+  // 200 kernels that are all the same megabyte: a small file that would take long to read.
+  flatbuffers::FlatBufferBuilder fb;
+  std::vector<uint32_t> words = test::testKernel("add");
+  words.insert(words.begin() + 5, 1 << 18, 1u << 16); // OpNop, one word each
+  auto shared = fb.CreateVector(words);
+  std::vector<flatbuffers::Offset<schema::Kernel>> kernels;
+  for (int i = 0; i < 200; ++i) {
+    auto name = fb.CreateString("k" + std::to_string(i));
+    kernels.push_back(schema::CreateKernel(fb, name, 8, shared));
+  }
+  std::vector targets{schema::CreateTargetDirect(fb, "vulkan:portable", &kernels, 0)};
+  std::vector<flatbuffers::Offset<schema::Size>> sizes;
+  std::vector<flatbuffers::Offset<schema::Variable>> variables;
+  std::vector<flatbuffers::Offset<schema::Entry>> entries;
+  schema::FinishModuleBuffer(fb, schema::CreateModuleDirect(fb, schema::kSchemaVersion, "", "", &sizes, &variables,
+                                                            &entries, &targets));
+  const auto *begin = reinterpret_cast<const std::byte *>(fb.GetBufferPointer());
+  EXPECT_NE(verdict({begin, begin + fb.GetSize()}).find("share their code"), std::string::npos);
+}
+
+// Reads everything that a session and heddle-inspect read.
+size_t touch(const Artifact &artifact) {
+  std::unique_ptr<schema::ModuleT> all(artifact.module().UnPack());
+  size_t sum = artifact.description().size();
+  for (const schema::Variable *variable : *artifact.module().variables())
+    sum += maximumShape(artifact.module(), *variable->type()).size();
+  return sum + all->entries.size();
+}
+
+void expectNoHarm(std::vector<std::byte> bytes, size_t &accepted) {
+  auto artifact = Artifact::fromBytes(std::move(bytes), "x.heddle");
+  if (!artifact)
+    return;
+  ++accepted;
+  EXPECT_GT(touch(**artifact), 0u);
+}
+
+TEST(DamageTest, everyTruncationIsRefused) {
+  std::vector<std::byte> good = buildAdder();
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_NE(verdict({good.begin(), good.begin() + static_cast<ptrdiff_t>(size)}), "accepted") << size;
+}
+
+TEST(DamageTest, everyFlippedByteOfASealedFileIsRefused) {
+  std::vector<std::byte> good = buildAdder();
+  const auto *data = reinterpret_cast<const uint8_t *>(good.data());
+  auto field = static_cast<size_t>(schema::sealField(data) - data);
+  for (size_t at = 0; at < good.size(); ++at)
+    for (uint8_t mask : {0x01, 0x80, 0xff}) {
+      std::vector<std::byte> bad = good;
+      bad[at] ^= std::byte(mask);
+      EXPECT_NE(verdict(std::move(bad)), "accepted") << "byte " << at << (at - field < 8 ? ", in the seal" : "");
+    }
+}
+
+TEST(DamageTest, flippedBytesOfAnUnsealedFileDoNoHarm) {
+  std::vector<std::byte> good = buildAdder({.sealed = false});
+  size_t accepted = 0;
+  for (size_t at = 0; at < good.size(); ++at)
+    for (uint8_t mask : {0x01, 0x04, 0x10, 0x80, 0xff}) {
+      std::vector<std::byte> bad = good;
+      bad[at] ^= std::byte(mask);
+      expectNoHarm(std::move(bad), accepted);
+    }
+  RecordProperty("accepted", static_cast<int>(accepted)); // names and numbers that may be anything
+}
+
+TEST(DamageTest, randomWordsDoNoHarm) {
+  std::vector<std::byte> good = buildAdder({.sealed = false});
+  std::mt19937 random(7);
+  const uint32_t interesting[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff0, 8, 0x10000};
+  size_t accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<std::byte> bad = good;
+    for (unsigned words = 1 + random() % 4; words; --words) {
+      uint32_t word = random() % 2 ? interesting[random() % std::size(interesting)] : static_cast<uint32_t>(random());
+      std::memcpy(&bad[random() % (bad.size() / 4) * 4], &word, 4);
+    }
+    expectNoHarm(std::move(bad), accepted);
+  }
+}
+
+TEST(DamageTest, foreignFilesGetAnErrorOfOneParagraph) {
+  test::TemporaryFolder folder;
+  for (std::string content : {std::string(), std::string("HDL1"), std::string(4096, '\0'), std::string("\x7f" "ELF", 4),
+                              std::string("[model]\nd_model = 512\n"), std::string(100000, 'x')}) {
+    test::spit(folder / "f.heddle", content);
+    auto artifact = Artifact::load(folder / "f.heddle");
+    ASSERT_FALSE(artifact.ok());
+    EXPECT_EQ(artifact.message().find('\n'), std::string::npos);
+    EXPECT_NE(artifact.message().find("heddle-compile"), std::string::npos) << artifact.message();
+  }
+  EXPECT_EQ(Artifact::load(folder / "absent").error().kind, ErrorKind::NotFound);
+  EXPECT_FALSE(Artifact::load(folder.path()).ok());
+}
+
+} // namespace
+} // namespace heddle

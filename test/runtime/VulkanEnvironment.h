@@ -1,0 +1,20 @@
+// Makes a test program fail when Vulkan's validation layers have complained, and find the drivers of this machine.
+#pragma once
+
+#include "runtime/session/Session.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::test {
+
+class VulkanEnvironment : public testing::Environment {
+public:
+  void TearDown() override { EXPECT_EQ(validationMessageCount(), 0u) << "messages of Vulkan's validation layers"; }
+};
+
+// One a program: `static auto *environment = test::watchValidation();`
+inline testing::Environment *watchValidation() {
+  return testing::AddGlobalTestEnvironment(new VulkanEnvironment);
+}
+
+} // namespace heddle::test

@@ -1,0 +1,301 @@
+// heddle-inspect: what an artifact holds. Needs no device.
+#include "runtime/artifact/Artifact.h"
+#include "runtime/core/File.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char *kindName(schema::VariableKind kind) {
+  static constexpr const char *names[] = {"weight", "optimizer-state", "gradient", "counter", "cache"};
+  return names[static_cast<size_t>(kind)];
+}
+
+// "f32[source_tokens<=4096,512]"
+std::string typeText(const schema::Module &module, const schema::TensorType &type) {
+  std::string text = str(toString(elementType(type)), "[");
+  for (const schema::Dim *dim : *type.dims()) {
+    if (text.back() != '[')
+      text += ',';
+    if (dim->size() < 0) {
+      text += std::to_string(dim->extent());
+    } else {
+      const schema::Size &size = *module.sizes()->Get(dim->size());
+      text += str(view(size.name()), "<=", size.maximum());
+    }
+  }
+  return text + "]";
+}
+
+std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module) {
+  std::map<uint32_t, size_t> launches;
+  for (const schema::Entry *entry : *module.entries())
+    for (const schema::Launch *launch : *entry->launches())
+      ++launches[launch->kernel()];
+  return launches;
+}
+
+uint64_t codeBytes(const schema::Target &target) {
+  uint64_t bytes = 0;
+  for (const schema::Kernel *kernel : *target.kernels())
+    bytes += kernel->code()->size() * sizeof(uint32_t);
+  return bytes;
+}
+
+struct KindTotal {
+  size_t count = 0;
+  uint64_t bytes = 0;
+};
+
+std::map<schema::VariableKind, KindTotal> variableTotals(const schema::Module &module) {
+  std::map<schema::VariableKind, KindTotal> totals;
+  for (const schema::Variable *variable : *module.variables()) {
+    ++totals[variable->kind()].count;
+    totals[variable->kind()].bytes += variable->bytes();
+  }
+  return totals;
+}
+
+Json portsJson(const schema::Module &module, const flatbuffers::Vector<flatbuffers::Offset<schema::Port>> &ports) {
+  Json list = Json::array();
+  for (const schema::Port *port : ports) {
+    Json shape = Json::array();
+    for (const schema::Dim *dim : *port->type()->dims())
+      shape.push_back(dim->size() < 0 ? Json(dim->extent()) : Json(view(module.sizes()->Get(dim->size())->name())));
+    Json item = {{"name", view(port->name())},
+                 {"type", toString(elementType(*port->type()))},
+                 {"shape", shape},
+                 {"arena_offset", port->arena_offset()},
+                 {"bytes", port->bytes()}};
+    if (port->value_limit())
+      item["value_limit"] = port->value_limit();
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+Json toJson(const Artifact &artifact) {
+  const schema::Module &module = artifact.module();
+  Json root = {{"file", artifact.origin()},
+               {"bytes", artifact.bytes()},
+               {"schema_version", module.schema_version()},
+               {"producer", view(module.producer())},
+               {"description", Json::parse(artifact.description(), nullptr, false)}};
+  root["sizes"] = Json::array();
+  for (const schema::Size *size : *module.sizes()) {
+    Json item = {{"name", view(size->name())}, {"maximum", size->maximum()}};
+    if (size->max_of_input())
+      item["max_of_input"] = view(size->max_of_input());
+    root["sizes"].push_back(std::move(item));
+  }
+  root["targets"] = Json::array();
+  std::map<uint32_t, size_t> launches = launchesPerKernel(module);
+  for (const schema::Target *target : *module.targets()) {
+    Json kernels = Json::array();
+    for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
+      const schema::Kernel &kernel = *target->kernels()->Get(i);
+      kernels.push_back({{"name", view(kernel.name())},
+                         {"lanes", kernel.lanes()},
+                         {"code_bytes", kernel.code()->size() * sizeof(uint32_t)},
+                         {"launches", launches[i]}});
+    }
+    root["targets"].push_back({{"name", view(target->name())},
+                               {"arena_bytes", target->arena_bytes()},
+                               {"code_bytes", codeBytes(*target)},
+                               {"kernels", std::move(kernels)}});
+  }
+  root["entries"] = Json::array();
+  for (const schema::Entry *entry : *module.entries())
+    root["entries"].push_back({{"name", view(entry->name())},
+                               {"inputs", portsJson(module, *entry->inputs())},
+                               {"outputs", portsJson(module, *entry->outputs())},
+                               {"launches", entry->launches()->size()}});
+  root["variables"] = Json::array();
+  for (const schema::Variable *variable : *module.variables())
+    root["variables"].push_back({{"name", view(variable->name())},
+                                 {"kind", kindName(variable->kind())},
+                                 {"type", toString(elementType(*variable->type()))},
+                                 {"shape", maximumShape(module, *variable->type())},
+                                 {"bytes", variable->bytes()}});
+  return root;
+}
+
+void printPorts(const schema::Module &module, const char *direction,
+                const flatbuffers::Vector<flatbuffers::Offset<schema::Port>> &ports) {
+  for (const schema::Port *port : ports) {
+    std::printf("    %-3s %-24s %s", direction, port->name()->c_str(), typeText(module, *port->type()).c_str());
+    if (port->value_limit())
+      std::printf("  values < %lld", static_cast<long long>(port->value_limit()));
+    std::printf("\n");
+  }
+}
+
+void printText(const Artifact &artifact) {
+  const schema::Module &module = artifact.module();
+  std::string producer(view(module.producer()));
+  std::printf("%s: Heddle artifact, %s, schema %u%s%s\n", artifact.origin().c_str(),
+              describeBytes(artifact.bytes()).c_str(), module.schema_version(), producer.empty() ? "" : ", by ",
+              producer.c_str());
+  std::printf("\ndescription\n");
+  for (const auto &[key, value] : Json::parse(artifact.description(), nullptr, false).items())
+    std::printf("  %-26s %s\n", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+
+  std::printf("\ntargets\n");
+  for (const schema::Target *target : *module.targets())
+    std::printf("  %-26s %u kernels, %s of code, arena %s\n", target->name()->c_str(), target->kernels()->size(),
+                describeBytes(codeBytes(*target)).c_str(), describeBytes(target->arena_bytes()).c_str());
+
+  std::printf("\nsizes\n");
+  for (const schema::Size *size : *module.sizes()) {
+    std::printf("  %-26s at most %lld", size->name()->c_str(), static_cast<long long>(size->maximum()));
+    std::printf(size->max_of_input() ? ", the largest of `%s`\n" : "\n",
+                size->max_of_input() ? size->max_of_input()->c_str() : "");
+  }
+
+  std::printf("\nentries\n");
+  for (const schema::Entry *entry : *module.entries()) {
+    std::printf("  %-26s %u launches\n", entry->name()->c_str(), entry->launches()->size());
+    printPorts(module, "in", *entry->inputs());
+    printPorts(module, "out", *entry->outputs());
+  }
+
+  std::printf("\nvariables\n");
+  for (const auto &[kind, total] : variableTotals(module))
+    std::printf("  %-26s %zu, %s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str());
+  for (const schema::Variable *variable : *module.variables())
+    std::printf("    %-15s %-40s %s\n", kindName(variable->kind()), variable->name()->c_str(),
+                typeText(module, *variable->type()).c_str());
+
+  std::map<uint32_t, size_t> launches = launchesPerKernel(module);
+  for (const schema::Target *target : *module.targets()) {
+    std::printf("\nkernels of %s\n", target->name()->c_str());
+    for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
+      const schema::Kernel &kernel = *target->kernels()->Get(i);
+      std::printf("  %-50s %4u lanes %10s %5zu launches\n", kernel.name()->c_str(), kernel.lanes(),
+                  describeBytes(kernel.code()->size() * sizeof(uint32_t)).c_str(), launches[i]);
+    }
+  }
+}
+
+// The code of one kernel, to a file or to standard output.
+Status writeKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName,
+                   const std::string &path) {
+  for (const schema::Target *target : *artifact.module().targets()) {
+    if (!targetName.empty() && view(target->name()) != targetName)
+      continue;
+    for (const schema::Kernel *kernel : *target->kernels()) {
+      if (view(kernel->name()) != kernelName)
+        continue;
+      std::span<const std::byte> code = std::as_bytes(std::span(kernel->code()->data(), kernel->code()->size()));
+      if (path == "-") {
+        bool done = std::fwrite(code.data(), 1, code.size(), stdout) == code.size() && std::fflush(stdout) == 0;
+        if (!done)
+          return makeError(ErrorKind::Io, "cannot write to standard output.");
+        return Success();
+      }
+      HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+      HEDDLE_CHECK(file.write(code));
+      return file.commit();
+    }
+  }
+  return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName, "'",
+                   targetName.empty() ? "" : " for target '" + targetName + "'", ". Without --kernel they are listed.");
+}
+
+Status printKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName) {
+  const schema::Module &module = artifact.module();
+  bool found = false;
+  for (const schema::Target *target : *module.targets()) {
+    if (!targetName.empty() && view(target->name()) != targetName)
+      continue;
+    for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
+      const schema::Kernel &kernel = *target->kernels()->Get(i);
+      if (view(kernel.name()) != kernelName)
+        continue;
+      std::printf("%s of %s: %u lanes, %s of code\n", kernel.name()->c_str(), target->name()->c_str(), kernel.lanes(),
+                  describeBytes(kernel.code()->size() * sizeof(uint32_t)).c_str());
+      // The launches are the same for every target.
+      for (const schema::Entry *entry : *module.entries())
+        for (flatbuffers::uoffset_t l = 0; !found && l < entry->launches()->size(); ++l) {
+          const schema::Launch &launch = *entry->launches()->Get(l);
+          if (launch.kernel() != i)
+            continue;
+          std::printf("  %s, launch %u: grid", entry->name()->c_str(), l);
+          for (const schema::Grid *grid : *launch.grid())
+            if (grid->size() < 0)
+              std::printf(" %u", grid->repeat());
+            else
+              std::printf(" ceil(%s/%u)*%u", module.sizes()->Get(grid->size())->name()->c_str(), grid->tile(),
+                          grid->repeat());
+          std::printf("%s\n", launch.barrier() ? ", after a barrier" : "");
+          for (const schema::Binding *binding : *launch.bindings()) {
+            if (binding->space() == schema::Space::Size)
+              std::printf("    size %s\n", module.sizes()->Get(binding->index())->name()->c_str());
+            else
+              std::printf("    %s + %llu, %llu bytes\n",
+                          binding->space() == schema::Space::Arena
+                              ? "arena"
+                              : module.variables()->Get(binding->index())->name()->c_str(),
+                          static_cast<unsigned long long>(binding->offset()),
+                          static_cast<unsigned long long>(binding->bytes()));
+          }
+        }
+      found = true;
+    }
+  }
+  if (!found)
+    return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName,
+                     "'. Without --kernel they are listed.");
+  return Success();
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("Shows what a Heddle artifact holds: targets, entries, variables, kernels.", "heddle-inspect");
+  std::string path, kernel, target, output;
+  bool json = false;
+  app.add_option("ARTIFACT", path, "an artifact that heddle-compile wrote")->required();
+  CLI::Option *jsonFlag = app.add_flag("--json", json, "print JSON");
+  CLI::Option *kernelOption =
+      app.add_option("--kernel", kernel, "show this kernel: its launches and their bindings")->excludes(jsonFlag);
+  app.add_option("--target", target, "of this target only (default: the first that has the kernel)")
+      ->needs(kernelOption);
+  app.add_option("-o,--output", output, "write the kernel's code (SPIR-V) to this file; - is standard output")
+      ->needs(kernelOption);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  Result<std::shared_ptr<const Artifact>> artifact = Artifact::load(path);
+  if (!artifact) {
+    std::cerr << "heddle-inspect: " << artifact.message() << "\n";
+    return 1;
+  }
+  Status status = Success();
+  if (!output.empty())
+    status = writeKernel(**artifact, kernel, target, output);
+  else if (!kernel.empty())
+    status = printKernel(**artifact, kernel, target);
+  else if (json)
+    std::cout << toJson(**artifact).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  else
+    printText(**artifact);
+  if (!status) {
+    std::cerr << "heddle-inspect: " << status.message() << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+} // namespace
+} // namespace heddle
+
+int main(int argc, char **argv) { return heddle::run(argc, argv); }
