@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-struct Run {
+struct Outcome {
   int exitCode = -1;
   std::string output; // of both streams
 };
@@ -22,10 +22,10 @@ protected:
     test::spit(folder / "a.heddle", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
   }
 
-  Run inspect(const std::string &arguments) {
+  Outcome inspect(const std::string &arguments) {
     std::string command = std::string(HEDDLE_INSPECT) + " " + arguments + " 2>&1";
     FILE *pipe = popen(("cd '" + folder.path().string() + "' && " + command).c_str(), "r");
-    Run run;
+    Outcome run;
     char buffer[4096];
     while (size_t count = fread(buffer, 1, sizeof buffer, pipe))
       run.output.append(buffer, count);
@@ -38,7 +38,7 @@ protected:
 };
 
 TEST_F(InspectTest, printsWhatThereIs) {
-  Run run = inspect("a.heddle");
+  Outcome run = inspect("a.heddle");
   EXPECT_EQ(run.exitCode, 0);
   for (const char *part : {"vulkan:software", "f32[n<=1000]", "the largest of `lengths`", "values < 10",
                            "optimizer-state", "architecture", "8 lanes"})
@@ -46,7 +46,7 @@ TEST_F(InspectTest, printsWhatThereIs) {
 }
 
 TEST_F(InspectTest, printsJson) {
-  Run run = inspect("a.heddle --json");
+  Outcome run = inspect("a.heddle --json");
   EXPECT_EQ(run.exitCode, 0);
   auto json = nlohmann::json::parse(run.output, nullptr, false);
   ASSERT_TRUE(json.is_object()) << run.output;
@@ -59,7 +59,7 @@ TEST_F(InspectTest, printsJson) {
 }
 
 TEST_F(InspectTest, printsAndWritesKernels) {
-  Run run = inspect("a.heddle --kernel=add");
+  Outcome run = inspect("a.heddle --kernel=add");
   EXPECT_EQ(run.exitCode, 0);
   EXPECT_NE(run.output.find("chain, launch 1: grid ceil(n/8)*1 1 1, after a barrier"), std::string::npos) << run.output;
   EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);
@@ -69,7 +69,7 @@ TEST_F(InspectTest, printsAndWritesKernels) {
 }
 
 TEST_F(InspectTest, saysWhatIsWrong) {
-  Run run = inspect("a.heddle --kernel=sub");
+  Outcome run = inspect("a.heddle --kernel=sub");
   EXPECT_EQ(run.exitCode, 1);
   EXPECT_NE(run.output.find("has no kernel 'sub'"), std::string::npos) << run.output;
   EXPECT_EQ(inspect("b.heddle").exitCode, 1);
