@@ -1,0 +1,280 @@
+"""Reads differentiated functions in MLIR's generic form, runs them in float64, and compares what each writes to
+`grad.<weight>` with central differences of the loss that it returns. Prints a line a gradient; exits 1 on a difference.
+
+The ops' meaning is written here a second time, on purpose: from the dialect's documentation, not from the rules.
+"""
+import re
+import sys
+
+import numpy as np
+
+SIZES = {"source": 7, "target": 5, "sequences": 2}
+SEGMENTS = {"source": ([0, 4], [4, 3]), "target": ([0, 3], [3, 2])}
+VOCABULARY = 6  # exclusive bound of the indices drawn
+
+OP = re.compile(r'(?:(%\w+)(?::\d+)? = )?"([\w.]+)"\(([^)]*)\)(?: <\{(.*)\}>)?( \(\{)?(?: : (.*))?$')
+
+
+class Op:
+    def __init__(self, result, name, operands, attributes):
+        self.result, self.name, self.region, self.results = result, name, None, []
+        self.operands = [operand for operand in operands.split(", ") if operand]
+        self.text = attributes or ""
+
+    def attribute(self, name, default=None):
+        found = re.search(rf'\b{name} = ("[^"]*"|[-+.\w]+)', self.text)
+        return found[1].strip('"') if found else default
+
+    def number(self, name, default=0.0):
+        return float(self.attribute(name, default))
+
+    def flag(self, name):
+        return re.search(rf"\b{name}\b", self.text) is not None
+
+
+def shape_of(text):
+    """The run-time shape of a tensor type, and whether its first extent is dynamic."""
+    extents = re.match(r"tensor<((?:[?\d]+x)*)", text)[1].split("x")[:-1]
+    names = iter(re.findall(r'"(\w+)"', text))
+    return tuple(SIZES[next(names)] if extent == "?" else int(extent) for extent in extents), extents[:1] == ["?"]
+
+
+def types_in(text):
+    return re.findall(r"(?:tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32|i1)", text)
+
+
+def parse(lines):
+    """Functions as (name, argument names, argument types, ops); variables as name -> type."""
+    functions, variables, stack, region = [], {}, [], None
+    for line in (line.strip() for line in lines):
+        if line.startswith("^bb0("):
+            arguments = re.findall(r"(%\w+): (tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32)", line)
+            stack[-1].region.append(arguments)
+        elif line.startswith("})"):
+            op = stack.pop()
+            op.results = types_in(line.rsplit("->", 1)[-1])
+            if op.name == "func.func":
+                arguments = op.region.pop(0) if op.region and isinstance(op.region[0], list) else []
+                functions.append((op.attribute("sym_name"), arguments, op.region))
+        elif match := OP.match(line):
+            op = Op(match[1], match[2], match[3], match[4])
+            if op.name == "heddle.variable":
+                variables[op.attribute("sym_name")] = re.search(r"type = (tensor<[^>]*>)", op.text)[1]
+            if stack and stack[-1].name != "builtin.module":
+                stack[-1].region.append(op)
+            if match[5]:
+                op.region = []
+                stack.append(op)
+            elif match[6]:
+                op.results = types_in(match[6].rsplit("->", 1)[-1])
+                op.inputs = types_in(match[6].rsplit("->", 1)[0])
+    return functions, variables
+
+
+def dropout_mask(op, shape, rate):
+    """Any function of stream and place serves, as long as forward and backward agree."""
+    generator = np.random.RandomState(int(op.number("stream")) + 17)
+    return (generator.rand(*shape) >= rate) / (1 - rate)
+
+
+def layer_norm(x, epsilon):
+    mean = x.mean(1)
+    return mean, 1 / np.sqrt(x.var(1) + epsilon)
+
+
+def targets_of(logits, targets, smoothing):
+    goal = np.full(logits.shape, smoothing / logits.shape[1])
+    goal[np.arange(len(targets)), targets] += 1 - smoothing
+    return goal
+
+
+def attention_probabilities(op, query, key, segments):
+    """Per head: probabilities before dropout, the dropout's mask, and the log of the sums."""
+    heads, scale = int(op.number("heads")), op.number("scale")
+    counts = np.zeros((len(query), len(key)), bool)
+    for q0, ql, k0, kl in zip(*segments):
+        for i in range(ql):
+            for j in range(kl):
+                if op.region:
+                    (a, _), (b, _) = op.region[0]
+                    counts[q0 + i, k0 + j] = run(op.region[1:], {a: np.int32(i), b: np.int32(j)}, {})[0]
+                else:
+                    counts[q0 + i, k0 + j] = True
+    width = query.shape[1] // heads
+    for head in range(heads):
+        columns = slice(head * width, (head + 1) * width)
+        scores = np.where(counts, scale * query[:, columns] @ key[:, columns].T, -np.inf)
+        lse = np.log(np.exp(scores).sum(1))
+        rate = op.number("dropout")
+        mask = dropout_mask(op, (heads,) + scores.shape, rate)[head] if rate else np.ones(scores.shape)
+        yield columns, np.exp(scores - lse[:, None]), mask, lse
+
+
+def attention(op, query, key, value, *segments):
+    result, lses = np.zeros(query.shape), []
+    for columns, p, mask, lse in attention_probabilities(op, query, key, segments[:4]):
+        result[:, columns] = (p * mask) @ value[:, columns]
+        lses.append(lse)
+    return result, np.stack(lses, 1)
+
+
+def attention_delta(op, forward, gradient):
+    heads = shape_of(op.results[0])[0][1]
+    return ((forward * gradient).reshape(len(forward), heads, -1).sum(2),)
+
+
+def attention_gradients(op, query, key, value, gradient, lse, delta, *segments):
+    dq, dk, dv = np.zeros(query.shape), np.zeros(key.shape), np.zeros(value.shape)
+    scale = op.number("scale")
+    for head, (columns, p, mask, _) in enumerate(attention_probabilities(op, query, key, segments[:4])):
+        dp = (gradient[:, columns] @ value[:, columns].T) * mask
+        ds = p * (dp - delta[:, head : head + 1]) * scale
+        dq[:, columns], dk[:, columns] = ds @ key[:, columns], ds.T @ query[:, columns]
+        dv[:, columns] = (p * mask).T @ gradient[:, columns]
+    return (dq,) if op.name.endswith("query") else (dk, dv)
+
+
+def broadcast(op, x):
+    shape, (extents, column) = shape_of(op.results[0])[0], shape_of(op.inputs[0])
+    if extents != (1,) and column and len(shape) == 2:
+        x = x[:, None]
+    return (np.broadcast_to(x, shape),)
+
+
+def scatter_add(op, table, indices, rows):
+    table = table.copy()
+    np.add.at(table, indices, rows)
+    return (table,)
+
+
+def cross_entropy(op, logits, targets):
+    lse = np.log(np.exp(logits).sum(1))
+    return lse - (targets_of(logits, targets, op.number("smoothing")) * logits).sum(1), lse
+
+
+def cross_entropy_grad(op, logits, targets, lse, gradient):
+    goal = targets_of(logits, targets, op.number("smoothing"))
+    return ((np.exp(logits - lse[:, None]) - goal) * gradient[:, None],)
+
+
+def layer_norm_grad(op, gradient, x, gamma, mean, rstd):
+    normalised, scaled = (x - mean[:, None]) * rstd[:, None], gradient * gamma
+    along = (scaled * normalised).mean(1, keepdims=True)
+    return (rstd[:, None] * (scaled - scaled.mean(1, keepdims=True) - normalised * along),)
+
+
+def forward_layer_norm(op, x, gamma, beta):
+    mean, rstd = layer_norm(x, op.number("epsilon"))
+    return (x - mean[:, None]) * rstd[:, None] * gamma + beta, mean, rstd
+
+
+def fill(op):
+    value = re.search(r"value = ([-+.\w]+)", op.text)[1]
+    return (np.full(shape_of(op.results[0])[0], float(value)),)
+
+
+COMPARISONS = {0: np.equal, 2: np.less, 3: np.less_equal, 4: np.greater, 5: np.greater_equal}
+OPS = {
+    "heddle.fill": fill,
+    "heddle.broadcast": broadcast,
+    "heddle.embedding": lambda op, i, table: (table[i],),
+    "heddle.scatter_add": scatter_add,
+    "heddle.dropout": lambda op, x, *_: (x * dropout_mask(op, x.shape, op.number("rate")),),
+    "heddle.matmul": lambda op, a, b: (
+        (a.T if op.flag("transpose_lhs") else a) @ (b.T if op.flag("transpose_rhs") else b),),
+    "heddle.sum": lambda op, x: (np.reshape(x.sum(-1 if op.flag("columns") else 0), shape_of(op.results[0])[0]),),
+    "heddle.layer_norm": forward_layer_norm,
+    "heddle.layer_norm_grad": layer_norm_grad,
+    "heddle.cross_entropy": cross_entropy,
+    "heddle.cross_entropy_grad": cross_entropy_grad,
+    "heddle.attention": attention,
+    "heddle.attention_delta": attention_delta,
+    "heddle.attention_grad_query": attention_gradients,
+    "heddle.attention_grad_key_value": attention_gradients,
+    "arith.addf": lambda op, a, b: (a + b,),
+    "arith.subf": lambda op, a, b: (a - b,),
+    "arith.mulf": lambda op, a, b: (a * b,),
+    "arith.divf": lambda op, a, b: (a / b,),
+    "arith.negf": lambda op, a: (-a,),
+    "arith.maximumf": lambda op, a, b: (np.maximum(a, b),),
+    "arith.minimumf": lambda op, a, b: (np.minimum(a, b),),
+    "arith.cmpf": lambda op, a, b: (a > b,),  # ogt, the only one that the rules and the tests use
+    "arith.cmpi": lambda op, a, b: (COMPARISONS[int(op.number("predicate"))](a, b),),
+    "arith.select": lambda op, c, a, b: (np.where(c, a, b),),
+    "math.exp": lambda op, a: (np.exp(a),),
+    "math.log": lambda op, a: (np.log(a),),
+    "math.sqrt": lambda op, a: (np.sqrt(a),),
+    "math.rsqrt": lambda op, a: (1 / np.sqrt(a),),
+    "math.tanh": lambda op, a: (np.tanh(a),),
+}
+
+
+def run(ops, values, state):
+    """Runs a block; returns what its terminator is given. Writes go to `state`."""
+    values = dict(values)
+
+    def get(name):
+        return values[name if "#" in name else name + "#0"]
+
+    values.update({name + "#0": value for name, value in values.items()})
+    for op in ops:
+        operands = [get(name) for name in op.operands]
+        if op.name in ("func.return", "heddle.yield"):
+            return operands
+        if op.name == "heddle.write":
+            state[re.search(r'@"?([\w.]+)', op.text)[1]] = operands[0]
+            continue
+        if op.name == "heddle.read":
+            results = (state[re.search(r'@"?([\w.]+)', op.text)[1]],)
+        else:
+            results = OPS[op.name](op, *operands)
+        values.update({f"{op.result}#{i}": result for i, result in enumerate(results)})
+
+
+def argument(type_text, generator, name):
+    shape, _ = shape_of(type_text)
+    if "xi32" not in type_text:
+        return generator.randn(*shape)
+    if '"sequences"' in type_text:  # attention's test: %arg2 and %arg3 are of the queries, %arg4 and %arg5 of the keys
+        starts, lengths = SEGMENTS["target" if name in ("%arg2", "%arg3") else "source"]
+        return np.array(lengths if name in ("%arg3", "%arg5") else starts)
+    return generator.randint(0, VOCABULARY, shape)
+
+
+def check(name, arguments, ops, variables):
+    generator = np.random.RandomState(1)
+    values = {key: argument(text, generator, key) for key, text in arguments}
+    # Away from the kinks and poles of the ops under test: weights are positive, and apart from one another.
+    state = {key: 0.5 + generator.rand(*shape_of(text)[0]) for key, text in variables.items()}
+    for key in state:
+        if key.startswith("grad."):
+            state[key] = np.zeros(state[key].shape)
+    written = dict(state)
+    run(ops, values, written)
+    good, step = True, 1e-5
+    weights = [key[5:] for key in state if key.startswith("grad.") and np.any(written[key])]
+    if not weights:
+        print(f"{name}: writes no gradient")
+        return False
+    for weight in weights:
+        numeric = np.zeros(state[weight].shape)
+        for place in np.ndindex(numeric.shape):
+            losses = []
+            for sign in (1, -1):
+                moved = dict(state, **{weight: state[weight].copy()})
+                moved[weight][place] += sign * step
+                losses.append(run(ops, values, moved)[0][0])
+            numeric[place] = (losses[0] - losses[1]) / (2 * step)
+        error = np.abs(numeric - written["grad." + weight]).max() / max(1, np.abs(numeric).max())
+        print(f"{name}: gradient of {weight} {'agrees' if error < 1e-6 else f'is off by {error:.1e}'}")
+        good = good and error < 1e-6
+    return good
+
+
+def main():
+    functions, variables = parse(sys.stdin)
+    return 0 if functions and all([check(*function, variables) for function in functions]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
