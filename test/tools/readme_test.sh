@@ -13,7 +13,10 @@ cd "$folder"
 for entry in CMakeLists.txt CMakePresets.json models tools test; do
   ln -s "$source_dir/$entry" "$entry"
 done
-ln -s "$build_dir" build
+mkdir build
+ln -s "$build_dir/bin" build/bin
+ln -s "$build_dir/test" build/test
+export HEDDLE_DEMO_STEPS=${HEDDLE_DEMO_STEPS:-5}
 
 # What this test is part of already: configuring, building and running the tests. The presets named must exist.
 mkdir stand-ins
