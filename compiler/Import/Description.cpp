@@ -4,6 +4,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
@@ -30,6 +31,24 @@ StringRef describeType(const Member &member) {
   if (holds<int64_t>(member))
     return "a whole number";
   return holds<double>(member) ? "a number" : "true or false";
+}
+
+std::string show(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.10g", value);
+  return text;
+}
+
+StringRef describeType(const toml::node &value) {
+  if (value.is_string())
+    return "a string";
+  if (value.is_integer())
+    return "a whole number";
+  if (value.is_floating_point())
+    return "a number";
+  if (value.is_boolean())
+    return "true or false";
+  return value.is_table() ? "a table" : value.is_array() ? "an array" : "a date or time";
 }
 
 const DescriptionKey *findKey(StringRef name) {
@@ -100,8 +119,16 @@ void Reader::readFile() {
                                  << "; each line of a model description reads `key = value`, strings in quotes";
     return;
   }
+  // A table is sorted by name; mistakes are reported in the order of the file.
+  SmallVector<std::pair<const toml::key *, const toml::node *>> entries;
   for (const auto &[name, value] : parsed.table())
-    readKey(StringRef(name.str()), value, locate(name.source()), locate(value.source()));
+    entries.push_back({&name, &value});
+  llvm::sort(entries, [](auto a, auto b) {
+    auto place = [](const toml::key *key) { return std::pair(key->source().begin.line, key->source().begin.column); };
+    return place(a.first) < place(b.first);
+  });
+  for (auto [name, value] : entries)
+    readKey(StringRef(name->str()), *value, locate(name->source()), locate(value->source()));
   if (failed)
     return;
   for (const DescriptionKey &key : getDescriptionKeys())
@@ -160,17 +187,16 @@ bool Reader::assign(const DescriptionKey &key, const toml::node &value, Location
       },
       key.member);
   if (!assigned)
-    fail(where) << "'" << key.name << "' expects " << describeType(key.member);
+    fail(where) << "'" << key.name << "' expects " << describeType(key.member) << ", got " << describeType(value);
   return assigned;
 }
 
 bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
-  auto checkNumber = [&](auto number) {
-    double value = static_cast<double>(number);
+  auto checkNumber = [&](double value) {
     if (key.range.text.empty() || (value >= key.range.low && value <= key.range.high))
       return true;
     fail(where) << "'" << key.name << "' expects " << describeType(key.member) << " " << key.range.text << ", got "
-                << number;
+                << show(value);
     return false;
   };
   if (const auto *whole = std::get_if<int64_t Description::*>(&key.member))

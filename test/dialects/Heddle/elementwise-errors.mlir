@@ -113,3 +113,11 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 0.0 : f32} : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @iota() {
+  // expected-error @+1 {{expects a column, one of dynamic extent, got 'tensor<8xi32>'}}
+  %0 = heddle.iota : tensor<8xi32>
+  return
+}

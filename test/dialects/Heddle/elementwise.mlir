@@ -32,6 +32,8 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>) {
   %0 = heddle.embedding %indices, %table : !indices, tensor<32x8xf32> -> !matrix
   // CHECK: heddle.sinusoid %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
   %1 = heddle.sinusoid %indices : !indices -> !matrix
+  // CHECK: heddle.iota : tensor<?xi32, #heddle.dims<"tokens">>
+  %2 = heddle.iota : !indices
   return
 }
 
