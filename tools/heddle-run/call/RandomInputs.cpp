@@ -18,7 +18,7 @@ int64_t evenLength(const EntryInfo &entry, const std::string &name) {
   const PortInfo *starts = findPort(entry, name + "_starts"), *lengths = findPort(entry, name + "_lengths");
   if (!starts || !lengths || starts->dims.empty())
     return 1;
-  int64_t tokens = starts->valueLimit;
+  int64_t tokens = starts->valueLimit - 1; // a start may lie one past the last token
   for (const PortInfo &port : entry.inputs)
     for (const DimInfo &dim : port.dims)
       if (dim.size == name + "_tokens")

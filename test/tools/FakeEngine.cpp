@@ -1,0 +1,203 @@
+#include "test/tools/FakeEngine.h"
+
+#include "runtime/core/Safetensors.h"
+#include "tools/heddle-run/text/Tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace heddle::test {
+namespace {
+
+void mix(int32_t (&state)[2], uint64_t value) {
+  uint64_t hash = (uint64_t(uint32_t(state[1])) << 32 | uint32_t(state[0])) ^ value;
+  hash *= 0x9e3779b97f4a7c15;
+  hash ^= hash >> 29;
+  state[0] = int32_t(hash);
+  state[1] = int32_t(hash >> 32);
+}
+
+} // namespace
+
+FakeEngine::FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t maximumLength)
+    : text(str(R"({"architecture": "transformer", "d_model": 8, "vocab_size": )", kVocabulary, R"(, "max_tokens": )",
+               maximumTokens, R"(, "max_sequences": )", maximumSequences, R"(, "max_length": )", maximumLength,
+               R"(, "learning_rate": 0.5, "unk_id": 0, "bos_id": 1, "eos_id": 2})")),
+      maximumTokens(maximumTokens), maximumSequences(maximumSequences), maximumLength(maximumLength),
+      sourceCache(size_t(maximumTokens)), targetCache(size_t(maximumTokens), -1) {}
+
+std::span<const int32_t> FakeEngine::ints(std::string_view name) const {
+  for (const Input &input : inputs)
+    if (input.name == name)
+      return input.tensor.values<int32_t>();
+  ADD_FAILURE() << "no input " << name;
+  return {};
+}
+
+void FakeEngine::checkPacking(const std::string &side, size_t tokens) {
+  auto positions = ints(side + "_positions"), starts = ints(side + "_starts"), lengths = ints(side + "_lengths");
+  ASSERT_EQ(starts.size(), lengths.size());
+  ASSERT_EQ(positions.size(), tokens);
+  EXPECT_LE(int64_t(tokens), maximumTokens);
+  EXPECT_LE(int64_t(starts.size()), maximumSequences);
+  int32_t next = 0;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    EXPECT_EQ(starts[i], next);
+    EXPECT_LE(lengths[i], maximumLength);
+    for (int32_t j = 0; j < lengths[i]; ++j)
+      EXPECT_EQ(positions[size_t(next + j)], j);
+    next += lengths[i];
+  }
+  EXPECT_EQ(size_t(next), tokens);
+}
+
+Status FakeEngine::run(std::string_view entry, std::span<const Input> given) {
+  calls.emplace_back(entry);
+  inputs = given;
+  outputs.clear();
+  if (entry == "train_step" || entry == "accumulate_step") {
+    HEDDLE_CHECK(train());
+  } else if (entry == "eval") {
+    evaluate();
+  } else if (entry == "encode") {
+    encode();
+  } else if (entry == "decode_step") {
+    decode();
+  }
+  if (entry == "train_step" || entry == "apply_step") {
+    ++step;
+    mix(moments, uint64_t(weights[0]));
+    outputs["learning_rate"] = HostTensor::vector<float>({1.0f / float(step)});
+  }
+  return Success();
+}
+
+Status FakeEngine::train() {
+  checkPacking("source", ints("source").size());
+  checkPacking("target", ints("target_in").size());
+  for (const char *name : {"source", "target_in", "target_out"})
+    for (int32_t id : ints(name))
+      mix(weights, uint64_t(id));
+  mix(weights, uint64_t(moments[1]));
+  mix(weights, uint64_t(seed[0]));
+  lossScales.push_back(inputs.back().tensor.values<float>()[0]);
+  float loss = float(uint32_t(weights[0]) % 100'000) * 1e-5f;
+  if (step == nanAtStep)
+    loss = std::numeric_limits<float>::quiet_NaN();
+  outputs["loss"] = HostTensor::vector<float>({loss});
+  return Success();
+}
+
+// The source backwards, which is ended by the mark that both sides have.
+int32_t FakeEngine::nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix) {
+  EXPECT_EQ(source.back(), run::kEndId);
+  EXPECT_EQ(prefix[0], run::kBeginId);
+  for (size_t i = 1; i < prefix.size(); ++i)
+    EXPECT_EQ(prefix[i], source[source.size() - 1 - i]) << "a prefix that was never predicted";
+  return prefix.size() == source.size() ? run::kEndId : source[source.size() - 1 - prefix.size()];
+}
+
+void FakeEngine::evaluate() {
+  auto source = ints("source"), in = ints("target_in");
+  checkPacking("source", source.size());
+  checkPacking("target", in.size());
+  std::vector<float> losses(in.size(), 0.5f), logits(in.size() * kVocabulary);
+  for (size_t i = 0; i < ints("target_starts").size(); ++i) {
+    auto start = size_t(ints("target_starts")[i]), length = size_t(ints("target_lengths")[i]);
+    auto words = source.subspan(size_t(ints("source_starts")[i]), size_t(ints("source_lengths")[i]));
+    if (length > words.size())
+      continue; // validation text: nobody asks for its logits
+    size_t last = start + length - 1;
+    std::vector<int32_t> prefix(in.begin() + ptrdiff_t(start), in.begin() + ptrdiff_t(last) + 1);
+    bool translating = length == 1 || prefix[1] == words[words.size() - 2];
+    if (translating)
+      logits[last * kVocabulary + size_t(nextToken(words, prefix))] = 1;
+  }
+  outputs["token_loss"] = HostTensor::vector(losses);
+  outputs["logits"] =
+      std::move(HostTensor::create<float>({int64_t(in.size()), kVocabulary}, std::span<const float>(logits))).value();
+}
+
+void FakeEngine::encode() {
+  checkPacking("source", ints("source").size());
+  std::ranges::copy(ints("source"), sourceCache.begin());
+  std::ranges::fill(targetCache, -1);
+}
+
+void FakeEngine::decode() {
+  auto tokens = ints("token");
+  std::vector<int32_t> next;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    targetCache.at(size_t(ints("cache_rows")[i])) = tokens[i];
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(ints("query_starts")[i], int32_t(i));
+    EXPECT_EQ(ints("query_lengths")[i], 1);
+    EXPECT_EQ(ints("cache_lengths")[i], ints("position")[i] + 1);
+    EXPECT_LT(ints("position")[i], maximumLength);
+    auto past = std::span<const int32_t>(targetCache)
+                    .subspan(size_t(ints("cache_starts")[i]), size_t(ints("cache_lengths")[i]));
+    auto words = std::span<const int32_t>(sourceCache)
+                     .subspan(size_t(ints("source_starts")[i]), size_t(ints("source_lengths")[i]));
+    next.push_back(nextToken(words, past));
+  }
+  outputs["next_token"] = HostTensor::vector(next);
+}
+
+Result<HostTensor> FakeEngine::output(std::string_view name) {
+  auto found = outputs.find(name);
+  if (found == outputs.end())
+    return makeError(ErrorKind::NotFound, "no output '", name, "'");
+  return HostTensor(std::move(found->second));
+}
+
+Status FakeEngine::init(uint64_t value) {
+  seed[0] = int32_t(value);
+  seed[1] = int32_t(value >> 32);
+  step = moments[0] = moments[1] = weights[1] = 0;
+  weights[0] = int32_t(value) + 1;
+  return Success();
+}
+
+Result<HostTensor> FakeEngine::readVariable(std::string_view name) {
+  if (name == "step")
+    return HostTensor::vector<int32_t>({step});
+  return makeError(ErrorKind::NotFound, "no variable '", name, "'");
+}
+
+Status FakeEngine::save(const std::filesystem::path &path, const VariableKinds &kinds) {
+  if (failSaves)
+    return makeError(ErrorKind::Io, "the disk is full");
+  bool weightsOnly = kinds == kWeightsOnly;
+  std::vector<SafetensorsEntry> entries;
+  if (weightsOnly)
+    entries = {{"w", ElementType::I32, {2}}};
+  else
+    entries = {{"adam.m.w", ElementType::I32, {2}}, {"seed", ElementType::I32, {2}}, {"step", ElementType::I32, {1}}};
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  if (weightsOnly) {
+    HEDDLE_CHECK(writer.write(std::as_bytes(std::span(weights))));
+  } else {
+    HEDDLE_CHECK(writer.write(std::as_bytes(std::span(moments))));
+    HEDDLE_CHECK(writer.write(std::as_bytes(std::span(seed))));
+    HEDDLE_CHECK(writer.write(std::as_bytes(std::span(&step, 1))));
+  }
+  return writer.commit();
+}
+
+Status FakeEngine::load(const std::filesystem::path &path, const VariableKinds &kinds) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+  auto read = [&](std::string_view name, std::span<int32_t> into) -> Status {
+    HEDDLE_ASSIGN(HostTensor tensor, reader.read(name));
+    std::ranges::copy(tensor.values<int32_t>(), into.begin());
+    return Success();
+  };
+  if (kinds == kWeightsOnly)
+    return read("w", weights);
+  HEDDLE_CHECK(read("adam.m.w", moments));
+  HEDDLE_CHECK(read("seed", seed));
+  return read("step", std::span(&step, 1));
+}
+
+} // namespace heddle::test

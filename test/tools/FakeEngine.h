@@ -1,0 +1,56 @@
+// An engine without a device. Its training is a chain of hashes, so that any difference in the data, their order or the
+// state shows in every later loss; its translation is the source backwards, computed from the caches alone, so that a
+// wrong row or length shows too.
+#pragma once
+
+#include "tools/heddle-run/model/Engine.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace heddle::test {
+
+class FakeEngine final : public run::Engine {
+public:
+  static constexpr int32_t kVocabulary = 64;
+
+  // `limits` are max_tokens, max_sequences and max_length.
+  FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t maximumLength);
+
+  std::string_view description() const override { return text; }
+  bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
+  Status prepare(std::span<const std::string_view>) override { return Success(); }
+  Status run(std::string_view entry, std::span<const Input> inputs) override;
+  Result<HostTensor> output(std::string_view name) override;
+  Status init(uint64_t seed) override;
+  Result<HostTensor> readVariable(std::string_view name) override;
+  Status save(const std::filesystem::path &path, const VariableKinds &kinds) override;
+  Status load(const std::filesystem::path &path, const VariableKinds &kinds) override;
+
+  std::set<std::string, std::less<>> entries = {"init", "train_step", "accumulate_step", "apply_step",
+                                                "eval", "encode",     "decode_step"};
+  std::vector<std::string> calls;
+  std::vector<float> lossScales;
+  std::string text;
+  int64_t nanAtStep = -1;
+  bool failSaves = false;
+
+private:
+  std::span<const int32_t> ints(std::string_view name) const;
+  void checkPacking(const std::string &side, size_t tokens);
+  Status train();
+  void evaluate();
+  void encode();
+  void decode();
+  int32_t nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix);
+
+  int64_t maximumTokens, maximumSequences, maximumLength;
+  std::span<const Input> inputs;
+  std::map<std::string, HostTensor, std::less<>> outputs;
+  std::vector<int32_t> sourceCache, targetCache;
+  int32_t weights[2] = {}, moments[2] = {}, seed[2] = {}, step = 0;
+};
+
+} // namespace heddle::test

@@ -1,0 +1,274 @@
+#include "tools/heddle-run/model/Trainer.h"
+#include "test/tools/FakeEngine.h"
+#include "test/tools/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+using namespace heddle;
+using namespace heddle::run;
+using heddle::test::FakeEngine;
+using heddle::test::TemporaryFolder;
+using Ids = std::vector<int32_t>;
+
+namespace {
+
+class TrainerTest : public testing::Test {
+protected:
+  TrainerTest() {
+    for (int i = 0; i < 50; ++i)
+      pairs.add(Ids(size_t(1 + i % 5), i % 60 + 3), Ids(size_t(1 + i % 3), i % 60 + 3));
+    options.checkpoint = folder.path() / "ck";
+    options.steps = 25;
+    options.seed = 7;
+    options.limits = {40, 6, 16};
+    tokenizer = std::make_unique<Tokenizer>(
+        std::move(Tokenizer::train({folder.write("letters", "a b c d e f\n")}, 10)).value());
+  }
+
+  // Trains to the end, or until `stopAfter` steps were taken in this run.
+  Result<TrainingEnd> train(FakeEngine &engine, const std::string &log, bool resume, int64_t stopAfter = -1) {
+    ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+    Trainer trainer(engine, model, *tokenizer, pairs, validation, options,
+                    [&] { return stopAfter >= 0 && stopAfter-- == 0; });
+    HEDDLE_CHECK(resume ? trainer.resume() : trainer.begin());
+    HEDDLE_ASSIGN(TrainingLog trainingLog, TrainingLog::open(folder.path() / log, trainer.step()));
+    Progress progress(devNull, false, options.steps);
+    return trainer.run(trainingLog, progress);
+  }
+
+  // What a log says, without what depends on the clock.
+  std::vector<std::string> records(const std::string &log) {
+    std::istringstream lines(folder.read(log));
+    std::vector<std::string> result;
+    for (std::string line; std::getline(lines, line);) {
+      nlohmann::json record = nlohmann::json::parse(line);
+      record.erase("seconds");
+      record.erase("tokens_per_second");
+      result.push_back(record.dump());
+    }
+    return result;
+  }
+
+  TemporaryFolder folder;
+  SentencePairs pairs;
+  std::vector<Batch> validation;
+  TrainerOptions options;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::FILE *devNull = std::fopen("/dev/null", "w");
+};
+
+TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
+  FakeEngine whole(64, 8, 16);
+  ASSERT_TRUE(train(whole, "whole", false).ok());
+  std::string weights = folder.read("ck/weights.safetensors"), optimizer = folder.read("ck/optimizer.safetensors");
+  ASSERT_EQ(records("whole").size(), 25u);
+  std::filesystem::remove_all(options.checkpoint);
+
+  // Stopped twice, within an epoch and by a signal; each part has a new engine.
+  FakeEngine first(64, 8, 16), second(64, 8, 16), third(64, 8, 16);
+  auto stopped = train(first, "parts", false, 6);
+  ASSERT_TRUE(stopped.ok()) << stopped.message();
+  EXPECT_EQ(*stopped, TrainingEnd::Stopped);
+  ASSERT_TRUE(train(second, "parts", true, 9).ok());
+  auto end = train(third, "parts", true);
+  ASSERT_TRUE(end.ok()) << end.message();
+  EXPECT_EQ(*end, TrainingEnd::Finished);
+  EXPECT_EQ(records("parts"), records("whole"));
+  EXPECT_EQ(folder.read("ck/weights.safetensors"), weights);
+  EXPECT_EQ(folder.read("ck/optimizer.safetensors"), optimizer);
+}
+
+// After a crash the log is ahead of the checkpoint; the steps are taken again and logged once.
+TEST_F(TrainerTest, CrashedTrainingLogsEachStepOnce) {
+  FakeEngine whole(64, 8, 16);
+  ASSERT_TRUE(train(whole, "whole", false).ok());
+  std::filesystem::remove_all(options.checkpoint);
+
+  options.saveEvery = 10;
+  FakeEngine crashing(64, 8, 16), resumed(64, 8, 16);
+  crashing.nanAtStep = 16;
+  EXPECT_FALSE(train(crashing, "parts", false).ok());
+  EXPECT_EQ(records("parts").size(), 16u);
+  auto end = train(resumed, "parts", true);
+  ASSERT_TRUE(end.ok()) << end.message();
+  EXPECT_EQ(records("parts"), records("whole"));
+}
+
+TEST_F(TrainerTest, DivergenceNamesTheStepAndKeepsTheCheckpoint) {
+  options.saveEvery = 5;
+  FakeEngine engine(64, 8, 16);
+  engine.nanAtStep = 12;
+  auto end = train(engine, "log", false);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("nan at step 13"), std::string::npos) << end.message();
+  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 10u);
+}
+
+TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
+  options.steps = 2;
+  options.microBatches = 3;
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(train(engine, "log", false).ok());
+  std::vector<std::string> expected;
+  for (int step = 0; step < 2; ++step)
+    for (const char *call : {"accumulate_step", "accumulate_step", "accumulate_step", "apply_step"})
+      expected.push_back(call);
+  EXPECT_EQ(engine.calls, expected);
+  nlohmann::json record = nlohmann::json::parse(records("log")[0]);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FLOAT_EQ(engine.lossScales[size_t(i)], 1 / record["target_tokens"].get<float>());
+}
+
+TEST_F(TrainerTest, LogsValidation) {
+  validation = packInOrder(pairs, options.limits);
+  options.steps = 5;
+  options.validateEvery = 2;
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(train(engine, "log", false).ok());
+  std::vector<int> steps;
+  for (const std::string &line : records("log"))
+    if (nlohmann::json record = nlohmann::json::parse(line); record.contains("validation_loss")) {
+      EXPECT_EQ(record["validation_loss"], 0.5);
+      steps.push_back(record["step"]);
+    }
+  EXPECT_EQ(steps, (std::vector<int>{2, 4, 5}));
+}
+
+TEST_F(TrainerTest, MissingEntriesAreErrors) {
+  FakeEngine engine(64, 8, 16);
+  engine.entries.erase("accumulate_step");
+  options.microBatches = 2;
+  auto end = train(engine, "log", false);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("accumulate=true"), std::string::npos) << end.message();
+}
+
+TEST_F(TrainerTest, ResumeRefusesAnotherModel) {
+  FakeEngine engine(64, 8, 16), other(64, 8, 16);
+  ASSERT_TRUE(train(engine, "log", false).ok());
+  other.text.replace(other.text.find("\"d_model\": 8"), 12, "\"d_model\": 9");
+  auto end = train(other, "log", true);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("d_model (8, now 9)"), std::string::npos) << end.message();
+}
+
+TEST_F(TrainerTest, ResumeWithoutACheckpointSaysSo) {
+  FakeEngine engine(64, 8, 16);
+  auto end = train(engine, "log", true);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("no checkpoint"), std::string::npos) << end.message();
+}
+
+class CheckpointTest : public TrainerTest {
+protected:
+  Status save(FakeEngine &engine, uint64_t step) {
+    Manifest manifest{.step = step,
+                      .seed = 3,
+                      .cursor = {1, 2},
+                      .dataFingerprint = "f",
+                      .description = nlohmann::json::parse(engine.description())};
+    return saveCheckpoint(options.checkpoint, engine, *tokenizer, manifest);
+  }
+};
+
+TEST_F(CheckpointTest, ManifestRoundTrip) {
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(save(engine, 4).ok());
+  Manifest manifest = std::move(Manifest::read(options.checkpoint)).value();
+  EXPECT_EQ(manifest.step, 4u);
+  EXPECT_EQ(manifest.seed, 3u);
+  EXPECT_EQ(manifest.cursor, (DataCursor{1, 2}));
+  EXPECT_EQ(manifest.dataFingerprint, "f");
+  EXPECT_EQ(manifest.description, nlohmann::json::parse(engine.description()));
+  EXPECT_EQ(loadTokenizer(options.checkpoint)->bytes(), tokenizer->bytes());
+}
+
+TEST_F(CheckpointTest, FilesOfOthersStay) {
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(save(engine, 1).ok());
+  folder.write("ck/train.jsonl", "log");
+  ASSERT_TRUE(save(engine, 2).ok());
+  EXPECT_EQ(folder.read("ck/train.jsonl"), "log");
+  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 2u);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
+}
+
+TEST_F(CheckpointTest, AFailedSaveLeavesThePrevious) {
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(save(engine, 1).ok());
+  engine.failSaves = true;
+  Status status = save(engine, 2);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("step 2"), std::string::npos) << status.message();
+  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 1u);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
+}
+
+TEST_F(CheckpointTest, RemainsOfAKilledSaveAreCleared) {
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(save(engine, 1).ok());
+  std::filesystem::create_directory(folder.path() / "ck.tmp");
+  folder.write("ck.tmp/weights.safetensors", "half");
+  folder.write("ck.tmp/train.jsonl", "log");
+  ASSERT_TRUE(save(engine, 2).ok());
+  EXPECT_EQ(folder.read("ck/train.jsonl"), "log");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
+}
+
+TEST_F(CheckpointTest, DamagedManifests) {
+  for (const char *text : {"", "{", "[]", "{}", R"({"format": "heddle-checkpoint", "version": 2})",
+                           R"({"format": "heddle-checkpoint", "version": 1, "step": -1})",
+                           R"({"format": "heddle-checkpoint", "version": 1, "step": 1, "seed": 1, "data": 3})",
+                           R"({"format": "heddle-checkpoint", "version": 1, "step": 1, "seed": 1,
+                              "data": {"epoch": 0, "next": 0, "hash": 3}})"}) {
+    folder.write("manifest.json", text);
+    auto manifest = Manifest::read(folder.path());
+    ASSERT_FALSE(manifest.ok()) << text;
+    EXPECT_NE(manifest.message().find("manifest.json"), std::string::npos);
+  }
+}
+
+TEST_F(CheckpointTest, SetAside) {
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(save(engine, 1).ok());
+  EXPECT_TRUE(holdsCheckpoint(options.checkpoint));
+  EXPECT_EQ(setAside(options.checkpoint)->filename(), "ck.1");
+  EXPECT_FALSE(holdsCheckpoint(options.checkpoint));
+  ASSERT_TRUE(save(engine, 2).ok());
+  EXPECT_EQ(setAside(options.checkpoint / "")->filename(), "ck.2");
+  EXPECT_EQ(Manifest::read(folder.path() / "ck.2")->step, 2u);
+}
+
+TEST(Description, Keys) {
+  auto model = ModelDescription::parse(R"({"vocab_size": 9, "max_tokens": 8, "max_sequences": 7, "max_length": 6})");
+  ASSERT_TRUE(model.ok()) << model.message();
+  EXPECT_EQ(model->vocabularySize, 9);
+  EXPECT_EQ(model->limits().maximumTokens, 8);
+  EXPECT_EQ(model->limits().maximumSequences, 7);
+  EXPECT_EQ(model->limits().maximumLength, 6);
+  EXPECT_FALSE(ModelDescription::parse("{}").ok());
+  EXPECT_FALSE(ModelDescription::parse("junk").ok());
+  EXPECT_FALSE(ModelDescription::parse(R"({"vocab_size": 9, "max_tokens": 8, "max_sequences": 7, "max_length": 6,
+                                          "bos_id": 5})")
+                   .ok());
+}
+
+TEST(Description, DifferencesOfFunction) {
+  nlohmann::json a = {{"d_model", 8}, {"max_tokens", 5}, {"dropout", 0.1}}, b = a;
+  b["max_tokens"] = 6;
+  b["dropout"] = 0.3;
+  EXPECT_TRUE(differences(a, b, true).empty());
+  EXPECT_EQ(differences(a, b, false).size(), 2u);
+  b["d_model"] = 16;
+  EXPECT_EQ(differences(a, b, true), std::vector<std::string>{"d_model (8, now 16)"});
+}
+
+TEST(Progress, Durations) {
+  EXPECT_EQ(describeDuration(0.2), "0 s");
+  EXPECT_EQ(describeDuration(59.6), "1 min 0 s");
+  EXPECT_EQ(describeDuration(7500), "2 h 05 min");
+}
+
+} // namespace

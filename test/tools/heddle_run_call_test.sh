@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# `heddle-run call` and the command line's errors, on a small artifact: call_test.sh HEDDLE_RUN ARTIFACT_WRITER
+set -euo pipefail
+run=$1
+write=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+"$write"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# expect CODE TEXT COMMAND...: the command ends with the code, and what it prints has the text.
+expect() {
+  local code=$1 text=$2 got=0
+  shift 2
+  "$@" > out.txt 2>&1 < /dev/null || got=$?
+  [ "$got" = "$code" ] || fail "exit code $got instead of $code: $* $(cat out.txt)"
+  grep -qF -- "$text" out.txt || fail "'$text' is not printed by: $* $(cat out.txt)"
+}
+
+call=("$run" call adder.heddle --entry add)
+if ! "$run" devices | grep -q '^vulkan:'; then
+  echo "no Vulkan device"
+  exit 77
+fi
+expect 0 "device vulkan:" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=sum=@sum.npy
+cmp sum.npy expected.npy || fail "sum.npy is wrong"
+expect 0 "sum f32[4] = 11 22 33 44" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --expect=sum=@expected.npy
+expect 1 "4 of 4 values are wrong" "${call[@]}" --input=a=@a.npy --input=b=@a.npy --expect=sum=@expected.npy
+expect 0 "largest absolute error 36" \
+  "${call[@]}" --input=a=@a.npy --input=b=@a.npy --expect=sum=@expected.npy --tolerance=100
+expect 1 "no output 'mean'; it has sum" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=mean=@x.npy
+expect 1 "'none.npy'" "${call[@]}" --input=a=@none.npy --input=b=@b.npy
+expect 1 "no entry 'mul'" "$run" call adder.heddle --entry mul
+expect 1 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
+
+# Variables: three calls add three times, and what was saved can be loaded.
+expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 --save-variables total.safetensors
+expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --variables total.safetensors \
+  --save-variables again.safetensors
+cmp -s total.safetensors again.safetensors && fail "a fourth call changed nothing"
+expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 4 --save-variables four.safetensors
+cmp again.safetensors four.safetensors || fail "loaded variables are not those that were saved"
+
+expect 0 "median" "$run" bench adder.heddle --entry add --repeat 3
+expect 0 '"median_seconds"' "$run" bench adder.heddle --entry add --repeat 3 --json
+expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
+expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
+
+# Wrong command lines end with 2, and say why.
+expect 2 "subcommand" "$run"
+expect 2 "--entry" "$run" call adder.heddle
+expect 2 "--src" "$run" train adder.heddle
+expect 2 "--beam=1" "$run" translate adder.heddle --checkpoint ck --beam=4
+expect 2 "--stepz" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
+expect 0 "Usage" "$run" train --help
+expect 0 "heddle-run 0." "$run" --version
+expect 1 "'none.heddle'" "$run" call none.heddle --entry add
+head -c 100 adder.heddle > cut.heddle
+expect 1 "cut.heddle" "$run" call cut.heddle --entry add
+echo "all as expected"
