@@ -98,7 +98,9 @@ struct LanePattern : OpConversionPattern<Op> {
   const Lanes &lanes;
 };
 
-void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+/// `shareLoads`: a tile that every lane needs whole is read once by all lanes together.
+void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, bool shareLoads,
+                                RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);

@@ -35,7 +35,7 @@ std::string fill(std::string text, std::initializer_list<std::pair<const char *,
   return text;
 }
 
-std::vector<uint32_t> compile(const std::string &text) {
+std::vector<uint32_t> compile(const std::string &text, bool shareLoads) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::gpu::GPUDialect, mlir::math::MathDialect,
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::spirv::SPIRVDialect,
@@ -46,7 +46,7 @@ std::vector<uint32_t> compile(const std::string &text) {
     return {};
   mlir::PassManager passes(&context);
   mlir::OpPassManager &kernels = passes.nest<mlir::tile::FuncOp>();
-  kernels.addPass(mlir::heddle::createLowerToLanesPass());
+  kernels.addPass(mlir::heddle::createLowerToLanesPass(shareLoads));
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(mlir::createCSEPass());
   passes.addPass(mlir::heddle::createLowerToSpirvPass());
@@ -59,8 +59,8 @@ std::vector<uint32_t> compile(const std::string &text) {
   return std::vector<uint32_t>(words.begin(), words.end());
 }
 
-void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid) {
-  std::vector<uint32_t> code = compile(text);
+void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool shareLoads) {
+  std::vector<uint32_t> code = compile(text, shareLoads);
   ASSERT_FALSE(code.empty()) << text;
   auto device = hal::openDevice("vulkan");
   ASSERT_TRUE(device.ok()) << device.message();

@@ -37,10 +37,11 @@ struct Argument {
 std::string fill(std::string text, std::initializer_list<std::pair<const char *, std::string>> values);
 
 /// The SPIR-V of the only kernel of `text`; empty after an error, which has been printed.
-std::vector<uint32_t> compile(const std::string &text);
+std::vector<uint32_t> compile(const std::string &text, bool shareLoads = true);
 
 /// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after.
 /// The test fails where anything goes wrong.
-void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid);
+void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid,
+         bool shareLoads = true);
 
 } // namespace heddle::test

@@ -198,7 +198,7 @@ TEST_P(ProductTest, matchesLoops) {
              {"$n", number(p.columns)}});
   Matrix<float> a = p.transposeLhs ? numbers(p.depth, p.rows, 6) : numbers(p.rows, p.depth, 6);
   Matrix<float> b = p.transposeRhs ? numbers(p.columns, p.depth, 7) : numbers(p.depth, p.columns, 7);
-  Matrix<float> c(p.rows + 1, p.columns, kUntouched), expected = c;
+  Matrix<float> untouched(p.rows + 1, p.columns, kUntouched), expected = untouched;
   Matrix<int32_t> m = size(int32_t(p.rows)), k = size(int32_t(p.depth));
   for (int64_t i = 0; i < p.rows; ++i)
     for (int64_t j = 0; j < p.columns; ++j) {
@@ -208,8 +208,11 @@ TEST_P(ProductTest, matchesLoops) {
       expected(i, j) = float(sum);
     }
   auto groups = [](int64_t extent, int64_t tile) { return uint32_t((extent + tile - 1) / tile); };
-  run(filled, {a, b, c, m, k}, {groups(p.columns, p.tileColumns), groups(p.rows, p.tileRows), 1});
-  expectNear(c, expected, 1e-4);
+  for (bool shareLoads : {true, false}) {
+    Matrix<float> c = untouched;
+    run(filled, {a, b, c, m, k}, {groups(p.columns, p.tileColumns), groups(p.rows, p.tileRows), 1}, shareLoads);
+    expectNear(c, expected, 1e-4);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Products, ProductTest,
