@@ -75,14 +75,14 @@ struct FuseAttention : OpRewritePattern<MergeHeadsOp> {
 
     int64_t heads = cast<RankedTensorType>(softmax.getType()).getDimSize(0);
     auto queryType = cast<RankedTensorType>(query.getType());
-    auto perHead = RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(),
-                                         queryType.getEncoding());
+    auto perHead =
+        RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
         rewriter, merge.getLoc(), query.getType(), perHead, query, key, value, mask.getQueryStarts(),
         mask.getQueryLengths(), mask.getKeyStarts(), mask.getKeyLengths(), dropout ? dropout.getSeed() : Value(),
-        dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads), APFloat(static_cast<float>(scale * outerScale)),
-        dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0, mask.getQuerySize(),
-        mask.getKeySize());
+        dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
+        APFloat(static_cast<float>(scale * outerScale)), dropout ? dropout.getRate() : APFloat(0.0f),
+        dropout ? dropout.getStream() : 0, mask.getQuerySize(), mask.getKeySize());
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
     // What led to the merge is dead now, the mask without its region included; the driver erases it.
     rewriter.replaceOp(merge, fused.getResult());

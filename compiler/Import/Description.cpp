@@ -57,9 +57,11 @@ const DescriptionKey *findKey(StringRef name) {
 }
 
 StringRef nearestKey(StringRef name) {
-  return llvm::min_element(getDescriptionKeys(), [&](const DescriptionKey &a, const DescriptionKey &b) {
-           return name.edit_distance(a.name) < name.edit_distance(b.name);
-         })->name;
+  return llvm::min_element(getDescriptionKeys(),
+                           [&](const DescriptionKey &a, const DescriptionKey &b) {
+                             return name.edit_distance(a.name) < name.edit_distance(b.name);
+                           })
+      ->name;
 }
 
 class Reader {
@@ -207,8 +209,8 @@ bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
   if (!string || llvm::is_contained(key.choices, StringRef(description.**string)))
     return true;
   auto quote = [](StringRef choice) { return "\"" + choice.str() + "\""; };
-  fail(where) << "'" << key.name << "' expects " << llvm::join(llvm::map_range(key.choices, quote), " or ") << ", got \""
-              << description.**string << "\"";
+  fail(where) << "'" << key.name << "' expects " << llvm::join(llvm::map_range(key.choices, quote), " or ")
+              << ", got \"" << description.**string << "\"";
   return false;
 }
 
@@ -226,8 +228,9 @@ void Reader::check() {
   if (!d.given.contains("max_length"))
     description.maxLength = std::min(d.maxLength, d.maxTokens);
   if (d.maxLength > d.maxTokens)
-    failAtKey("max_length") << "'max_length' is " << d.maxLength << ", but a call holds at most 'max_tokens' = "
-                            << d.maxTokens << " tokens; lower 'max_length' or raise 'max_tokens'";
+    failAtKey("max_length") << "'max_length' is " << d.maxLength
+                            << ", but a call holds at most 'max_tokens' = " << d.maxTokens
+                            << " tokens; lower 'max_length' or raise 'max_tokens'";
   if (description.learningRate == 0)
     description.learningRate = 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup));
 }

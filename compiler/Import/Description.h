@@ -48,7 +48,7 @@ struct Description {
   bool preNorm() const { return norm == "pre"; }
   bool learnedPositions() const { return positions == "learned"; }
 
-  /// Where the key was given: its line in the file, or `--set`. A key left at its default is placed at the file's start.
+  /// Where the key was given: its line in the file, or `--set`. A key at its default is placed at the file's start.
   Location whereIs(StringRef key) const;
 
   /// Every key with its value, and the token ids that all models share.
@@ -71,8 +71,8 @@ struct NumberRange {
 /// One key of a description.
 struct DescriptionKey {
   /// The member that holds the value; its type is the key's type.
-  using Member = std::variant<std::string Description::*, int64_t Description::*, double Description::*,
-                              bool Description::*>;
+  using Member =
+      std::variant<std::string Description::*, int64_t Description::*, double Description::*, bool Description::*>;
 
   StringLiteral name;
   Member member;

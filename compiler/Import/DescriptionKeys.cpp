@@ -35,6 +35,7 @@ constexpr bool kOptional = false;
 
 ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
   using D = Description;
+  // clang-format off
   static const DescriptionKey keys[] = {
       {"architecture", &D::architecture, kRequired, kAny, kArchitectures, "The family of the model."},
       {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
@@ -44,8 +45,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1)."},
       {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {}, "Tokens of the vocabulary, special ones included."},
       {"norm", &D::norm, kOptional, kAny, kNorms,
-       "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at each stack's "
-       "end."},
+       "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at the end of "
+       "each stack."},
       {"positions", &D::positions, kOptional, kAny, kPositions, "Fixed or learned position encodings (3.5)."},
       {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
@@ -68,6 +69,7 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
       {"max_length", &D::maxLength, kOptional, kTokens, {}, "The longest sequence, begin or end token included."},
   };
+  // clang-format on
   return keys;
 }
 

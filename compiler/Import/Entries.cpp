@@ -94,8 +94,8 @@ Value Entries::trainingLoss(StringRef step) {
 
   Graph::At at(graph, "label_smoothing", "loss");
   Type perToken = getDimType(cast<RankedTensorType>(logits.getType()), 0, graph.f32());
-  auto entropy = graph.create<CrossEntropyOp>(perToken, perToken, logits, batch.targetOut,
-                                              graph.number(d.labelSmoothing));
+  auto entropy =
+      graph.create<CrossEntropyOp>(perToken, perToken, logits, batch.targetOut, graph.number(d.labelSmoothing));
   Value scaled = graph.create<arith::MulFOp>(entropy.getLoss(), graph.broadcast(lossScale, perToken));
   Value loss = graph.create<SumOp>(lossScale.getType(), scaled, /*columns=*/false);
   graph.addOutput("loss", loss);
@@ -106,10 +106,9 @@ void Entries::buildTrainStep() {
   graph.beginEntry("train_step");
   Value loss = trainingLoss(kStep);
   Graph::At at(graph, "warmup", "optimizer");
-  Value rate = graph.create<MinimizeOp>(loss, graph.number(d.learningRate),
-                                        graph.builder.getI64IntegerAttr(d.warmup), graph.number(d.adamBeta1),
-                                        graph.number(d.adamBeta2), graph.number(d.adamEpsilon),
-                                        graph.number(d.clipNorm));
+  Value rate = graph.create<MinimizeOp>(loss, graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
+                                        graph.number(d.adamBeta1), graph.number(d.adamBeta2),
+                                        graph.number(d.adamEpsilon), graph.number(d.clipNorm));
   graph.addOutput("learning_rate", rate);
   graph.endEntry();
 }
@@ -130,8 +129,8 @@ void Entries::buildApplyStep() {
   Graph::At at(graph, "warmup", "optimizer");
   graph.beginEntry("apply_step");
   Value rate = graph.create<ApplyOp>(graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
-                                     graph.number(d.adamBeta1), graph.number(d.adamBeta2),
-                                     graph.number(d.adamEpsilon), graph.number(d.clipNorm));
+                                     graph.number(d.adamBeta1), graph.number(d.adamBeta2), graph.number(d.adamEpsilon),
+                                     graph.number(d.clipNorm));
   graph.addOutput("learning_rate", rate);
   graph.endEntry();
 }
@@ -148,11 +147,10 @@ void Entries::buildInit() {
     if (initializer.kind == Initializer::Constant) {
       value = graph.fill(variable.type, initializer.scale);
     } else {
-      auto distribution =
-          initializer.kind == Initializer::Normal ? Distribution::Normal : Distribution::Uniform;
-      value = graph.create<RandomOp>(variable.type, seed,
-                                     DistributionAttr::get(graph.builder.getContext(), distribution),
-                                     graph.number(initializer.scale), graph.whole(graph.nextStream()));
+      auto distribution = initializer.kind == Initializer::Normal ? Distribution::Normal : Distribution::Uniform;
+      value =
+          graph.create<RandomOp>(variable.type, seed, DistributionAttr::get(graph.builder.getContext(), distribution),
+                                 graph.number(initializer.scale), graph.whole(graph.nextStream()));
     }
     graph.write(variable.name, value);
   }

@@ -67,21 +67,19 @@ void Graph::beginEntry(StringRef name) {
 }
 
 Value Graph::addIndices(StringRef name, StringRef size, int64_t limit) {
-  inputAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr("heddle.name", builder.getStringAttr(name)),
-       builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(limit))}));
+  inputAttrs.push_back(
+      builder.getDictionaryAttr({builder.getNamedAttr("heddle.name", builder.getStringAttr(name)),
+                                 builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(limit))}));
   return entry.getBody().addArgument(tensor({size}, i32()), Location(where));
 }
 
 Value Graph::addScalar(StringRef name) {
-  inputAttrs.push_back(
-      builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
+  inputAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
   return entry.getBody().addArgument(tensor({1}, f32()), Location(where));
 }
 
 void Graph::addOutput(StringRef name, Value value) {
-  outputAttrs.push_back(
-      builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
+  outputAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
   outputs.push_back(value);
 }
 

@@ -43,8 +43,7 @@ Value Transformer::runDecoder(const Tokens &target, bool causal, MemoryOf self, 
   for (int64_t i = 0; i < d.decoderLayers; ++i) {
     std::string layer = decoderLayer(i);
     x = residual(layer + ".norm1", x, [&](Value x) {
-      return multiHeadAttention(layer + ".self", x, target.sequences, causal,
-                                [&](Value x) { return self(layer, x); });
+      return multiHeadAttention(layer + ".self", x, target.sequences, causal, [&](Value x) { return self(layer, x); });
     });
     x = residual(layer + ".norm2", x, [&](Value x) {
       return multiHeadAttention(layer + ".cross", x, target.sequences, /*causal=*/false,
@@ -81,13 +80,12 @@ Value Transformer::scaledDotProductAttention(Value query, const Sequences &queri
   int64_t headWidth = d.dModel / d.heads;
   auto split = [&](Value x) -> Value {
     RankedTensorType type = typeOf(x);
-    RankedTensorType heads = RankedTensorType::get({d.heads, type.getDimSize(0), headWidth}, graph.f32(),
-                                                   type.getEncoding());
+    RankedTensorType heads =
+        RankedTensorType::get({d.heads, type.getDimSize(0), headWidth}, graph.f32(), type.getEncoding());
     return graph.create<SplitHeadsOp>(heads, x);
   };
   Value q = split(query), k = split(memory.keys), v = split(memory.values);
-  RankedTensorType scoresType =
-      getTypeOfDims({{typeOf(q), 0}, {typeOf(q), 1}, {typeOf(k), 1}}, graph.f32());
+  RankedTensorType scoresType = getTypeOfDims({{typeOf(q), 0}, {typeOf(q), 1}, {typeOf(k), 1}}, graph.f32());
 
   Value scores = graph.create<BatchMatmulOp>(scoresType, q, k, /*transpose_rhs=*/true);
   scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
@@ -133,9 +131,9 @@ Value Transformer::embed(const Tokens &tokens, StringRef table) {
     Graph::At at(graph, "positions", "positions");
     Value position;
     if (d.learnedPositions())
-      position = graph.create<EmbeddingOp>(type, tokens.positions,
-                                           graph.weight("positions", {d.maxLength, d.dModel},
-                                                        Initializer::normal(1 / std::sqrt(d.dModel))));
+      position = graph.create<EmbeddingOp>(
+          type, tokens.positions,
+          graph.weight("positions", {d.maxLength, d.dModel}, Initializer::normal(1 / std::sqrt(d.dModel))));
     else
       position = graph.create<SinusoidOp>(type, tokens.positions);
     x = graph.add(x, position);
