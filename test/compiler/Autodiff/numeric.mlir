@@ -2,11 +2,11 @@
 // REQUIRES: numpy
 // RUN: heddle-opt %s --heddle-differentiate --mlir-print-op-generic | %python %S/Inputs/check_gradients.py | FileCheck %s
 
-!source = tensor<?x4xf32, #heddle.dims<"source">>
-!target = tensor<?x4xf32, #heddle.dims<"target">>
-!logits = tensor<?x6xf32, #heddle.dims<"target">>
-!column = tensor<?xf32, #heddle.dims<"target">>
-!indices = tensor<?xi32, #heddle.dims<"target">>
+!source = tensor<?x4xf32, #heddle.dims<"source_tokens">>
+!target = tensor<?x4xf32, #heddle.dims<"target_tokens">>
+!logits = tensor<?x6xf32, #heddle.dims<"target_tokens">>
+!column = tensor<?xf32, #heddle.dims<"target_tokens">>
+!indices = tensor<?xi32, #heddle.dims<"target_tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
 heddle.variable @w weight : tensor<4x6xf32>
@@ -118,8 +118,10 @@ func.func @model(%i: !indices, %targets: !indices, %seed: tensor<2xi32>, %step: 
 // Causal attention from target to source, with dropout on the probabilities.
 // CHECK: attention: gradient of q agrees
 // CHECK: attention: gradient of k agrees
-func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segments, %ks: !segments, %kl: !segments,
-                     %seed: tensor<2xi32>, %step: tensor<1xi32>) -> tensor<1xf32> {
+func.func @attention(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
+                     %qs: !segments {heddle.name = "target_starts"},
+                     %ql: !segments {heddle.name = "target_lengths"}, %ks: !segments {heddle.name = "source_starts"},
+                     %kl: !segments {heddle.name = "source_lengths"}, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> tensor<1xf32> {
   %wq = heddle.read @q : tensor<4x4xf32>
   %wk = heddle.read @k : tensor<4x4xf32>
   %q = heddle.matmul %x, %wq : !target, tensor<4x4xf32> -> !target
@@ -132,7 +134,7 @@ func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segmen
   } {heads = 2 : i64, scale = 0.7 : f32, dropout = 0.3 : f32, stream = 3 : i32, query_size = "target_length",
      key_size = "source_length"}
     : (!target, !source, !source, !segments, !segments, !segments, !segments, tensor<2xi32>, tensor<1xi32>)
-    -> (!target, tensor<?x2xf32, #heddle.dims<"target">>)
+    -> (!target, tensor<?x2xf32, #heddle.dims<"target_tokens">>)
   %p = arith.mulf %o, %x : !target
   %r = heddle.sum rows %p : !target -> tensor<4xf32>
   %loss = heddle.sum columns %r : tensor<4xf32> -> tensor<1xf32>
