@@ -34,7 +34,7 @@ protected:
                     [&] { return stopAfter >= 0 && stopAfter-- == 0; });
     HEDDLE_CHECK(resume ? trainer.resume() : trainer.begin());
     HEDDLE_ASSIGN(TrainingLog trainingLog, TrainingLog::open(folder.path() / log, trainer.step()));
-    Progress progress(devNull, false, options.steps);
+    Progress progress(devNull.get(), false, options.steps);
     return trainer.run(trainingLog, progress);
   }
 
@@ -56,7 +56,7 @@ protected:
   std::vector<Batch> validation;
   TrainerOptions options;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::FILE *devNull = std::fopen("/dev/null", "w");
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> devNull{std::fopen("/dev/null", "w"), std::fclose};
 };
 
 TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
@@ -119,6 +119,14 @@ TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
   nlohmann::json record = nlohmann::json::parse(records("log")[0]);
   for (int i = 0; i < 3; ++i)
     EXPECT_FLOAT_EQ(engine.lossScales[size_t(i)], 1 / record["target_tokens"].get<float>());
+}
+
+TEST_F(TrainerTest, StoppedBeforeTheFirstStepCanResume) {
+  FakeEngine first(64, 8, 16), second(64, 8, 16);
+  ASSERT_TRUE(train(first, "log", false, 0).ok());
+  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 0u);
+  ASSERT_TRUE(train(second, "log", true).ok());
+  EXPECT_EQ(records("log").size(), 25u);
 }
 
 TEST_F(TrainerTest, LogsValidation) {

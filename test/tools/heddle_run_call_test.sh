@@ -48,6 +48,8 @@ cmp again.safetensors four.safetensors || fail "loaded variables are not those t
 
 expect 0 "median" "$run" bench adder.heddle --entry add --repeat 3
 expect 0 '"median_seconds"' "$run" bench adder.heddle --entry add --repeat 3 --json
+expect 0 "median" "$run" bench adder.heddle --entry add --repeat 2 --profile trace.json
+grep -q '"traceEvents"' trace.json || fail "trace.json is no trace"
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
 expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 

@@ -1,4 +1,5 @@
 // heddle-run: trains, translates and calls compiled models.
+#include "runtime/session/Session.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/report/Logging.h"
 
@@ -37,6 +38,8 @@ public:
     }
     startLogging();
     Status status = work();
+    if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
+      status = makeError(ErrorKind::Unsupported, messages, " messages of Vulkan's validation layers; see above.");
     if (status.ok())
       return 0;
     std::fflush(stdout);
@@ -56,6 +59,11 @@ private:
     command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
     command->add_option("--device", options.device, "Where to run: vulkan, or vulkan:1 as `heddle-run devices` says")
         ->capture_default_str();
+  }
+
+  static void addProfile(CLI::App *command, ArtifactOptions &options) {
+    command->add_option("--profile", options.profile,
+                        "Time every launch of the last call and write them as a Chrome trace (JSON)");
   }
 
   static void addDecoding(CLI::App *command, DecodingOptions &options) {
@@ -133,6 +141,7 @@ private:
   void addCall() {
     CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
+    addProfile(command, call.common);
     command->add_option("--entry", call.entry, "The entry's name")->required();
     addRepeated(command, "--input", call.inputs, "An input");
     addRepeated(command, "--output", call.outputs, "Where to write an output");
@@ -152,6 +161,7 @@ private:
     CLI::App *command =
         add("bench", "Time an entry with random inputs as large as it takes", [this] { return runBench(bench); });
     addArtifact(command, bench.common);
+    addProfile(command, bench.common);
     command->add_option("--entry", bench.entry, "The entry's name")->required();
     command->add_option("--repeat", bench.repeat, "Timed calls")->check(CLI::PositiveNumber)->capture_default_str();
     command->add_flag("--json", bench.json, "Print one JSON object");

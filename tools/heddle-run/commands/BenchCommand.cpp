@@ -1,6 +1,7 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "tools/heddle-run/call/RandomInputs.h"
+#include "tools/heddle-run/report/Trace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -36,6 +37,8 @@ Status runBench(const BenchCommand &command) {
     HEDDLE_CHECK(session.wait());
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
+  if (!command.common.profile.empty())
+    HEDDLE_CHECK(writeTrace(session, command.common.profile));
   std::sort(seconds.begin(), seconds.end());
   double median = seconds[seconds.size() / 2];
   if (command.json) {

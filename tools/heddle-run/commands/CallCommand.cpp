@@ -4,9 +4,8 @@
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
 #include "tools/heddle-run/call/VariableFile.h"
+#include "tools/heddle-run/report/Trace.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <deque>
 
@@ -100,6 +99,8 @@ Status runCall(const CallCommand &command) {
   }
   for (const auto &[name, tensor] : outputs)
     show(name, tensor);
+  if (!command.common.profile.empty())
+    HEDDLE_CHECK(writeTrace(session, command.common.profile));
   for (const NamedFile &file : outputFiles) {
     HEDDLE_ASSIGN(const HostTensor *tensor, findOutput(outputs, command, file.name));
     HEDDLE_CHECK(writeNpy(file.path, *tensor));

@@ -13,6 +13,7 @@ namespace heddle::run {
 struct ArtifactOptions {
   std::string artifact;
   std::string device = "vulkan";
+  std::string profile; // where to write the launches of the last call, for `call` and `bench`
 };
 
 struct TrainCommand {

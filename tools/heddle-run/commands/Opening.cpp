@@ -8,6 +8,7 @@ namespace heddle::run {
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options) {
   SessionOptions session;
   session.device = options.device;
+  session.profile = !options.profile.empty();
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
@@ -31,6 +32,7 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
+  HEDDLE_CHECK(Manifest::read(checkpoint)); // so that a folder of another kind is called just that
   HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 namespace heddle::run {
 namespace {
@@ -68,6 +69,7 @@ Status Trainer::resume() {
     cursor = {};
   }
   batches = BatchSource(pairs, options.limits, options.seed, cursor);
+  resumed = true;
   return Success();
 }
 
@@ -126,7 +128,9 @@ Status Trainer::save() {
 
 Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
   auto due = [&](uint64_t every) { return every != 0 && taken % every == 0; };
-  uint64_t savedAt = taken;
+  std::optional<uint64_t> savedAt;
+  if (resumed)
+    savedAt = taken;
   while (taken < options.steps) {
     if (stopRequested()) {
       progress.clear();

@@ -57,6 +57,7 @@ private:
   BatchSource batches;
   std::string fingerprint;
   uint64_t taken = 0;
+  bool resumed = false;
 };
 
 } // namespace heddle::run
