@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Trains, resumes, translates and scores with a very small model: heddle_run_train_test.sh BIN MODELS
+set -euo pipefail
+bin=$1
+models=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# quietly COMMAND...: prints what the command says only where it fails.
+quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
+
+if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
+  echo "no Vulkan device"
+  exit 77
+fi
+quietly "$bin/heddle-numbers" --out data --train 400 --valid 20 --test 30 --maximum 9999
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set dropout=0.1 --set accumulate=true -o n.heddle
+train=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --valid-src data/valid.en
+       --valid-tgt data/valid.de)
+# The steps of a log and their losses; the rest depends on the clock.
+losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
+
+# A training that is stopped by a signal and resumed has the losses of one that runs through.
+quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 40 --seed 5
+[ "$(losses whole.jsonl | wc -l)" = 40 ] || fail "not 40 steps are logged"
+"${train[@]}" --checkpoint parts --log parts.jsonl --steps 40 --seed 5 --save-every 0 > said.txt 2>&1 &
+training=$!
+until [ -f parts.jsonl ] && [ "$(wc -l < parts.jsonl)" -ge 5 ]; do
+  kill -0 "$training" 2> /dev/null || break
+  sleep 0.02
+done
+kill -TERM "$training" 2> /dev/null || true
+wait "$training" || fail "a stopped training ends with an error: $(cat said.txt)"
+quietly "${train[@]}" --checkpoint parts --log parts.jsonl --steps 40 --resume
+diff <(losses whole.jsonl) <(losses parts.jsonl) || fail "a resumed training has other losses"
+cmp whole/weights.safetensors parts/weights.safetensors || fail "a resumed training has other weights"
+grep -q '"validation_loss"' whole.jsonl || fail "no validation is logged"
+for file in weights.safetensors optimizer.safetensors spm.model manifest.json; do
+  [ -f "whole/$file" ] || fail "the checkpoint lacks $file"
+done
+
+# Accumulation over two batches is a training too, and learns.
+quietly "${train[@]}" --checkpoint accumulated --log accumulated.jsonl --steps 20 --accumulate 2 --batch-sequences 8
+first=$(losses accumulated.jsonl | head -n 1 | sed 's/.*://')
+last=$(losses accumulated.jsonl | tail -n 1 | sed 's/.*://')
+awk "BEGIN { exit !($last < $first) }" || fail "the loss went from $first to $last"
+
+# A line out for each line in, and the key-value cache changes nothing.
+{ cat data/test.en; echo; echo "   "; echo "zéro ☃ unknown"; printf 'caf\xe9\n'; printf 'one %.0s' {1..100}; echo; } > in.txt
+"$bin/heddle-run" translate n.heddle --checkpoint whole < in.txt > cached.txt 2> said.txt || fail "$(cat said.txt)"
+grep -q "line 35 has .* tokens and is cut" said.txt || fail "a line that is too long is not reported: $(cat said.txt)"
+grep -q "line 34 is not UTF-8" said.txt || fail "a line that is not UTF-8 is not reported: $(cat said.txt)"
+[ "$(wc -l < cached.txt)" = "$(wc -l < in.txt)" ] || fail "not as many lines come out as went in"
+[ -z "$(sed -n 31p cached.txt)" ] || fail "an empty line is translated"
+"$bin/heddle-run" translate n.heddle --checkpoint whole --no-cache < in.txt > uncached.txt 2> said.txt || fail "$(cat said.txt)"
+cmp cached.txt uncached.txt || fail "translations differ with and without the cache"
+head -n 1 in.txt | "$bin/heddle-run" translate n.heddle --checkpoint whole 2> said.txt | cmp - <(head -n 1 cached.txt) ||
+  fail "a line alone is translated in another way than among others"
+"$bin/heddle-run" translate n.heddle --checkpoint whole < /dev/null > out.txt 2> said.txt || fail "no input is an error"
+[ ! -s out.txt ] || fail "no input gives output"
+
+"$bin/heddle-run" score n.heddle --checkpoint whole --src data/test.en --tgt data/test.de > score.txt 2> said.txt ||
+  fail "$(cat said.txt)"
+tail -n 1 score.txt | grep -qE '^exact match [0-9]+\.[0-9]% of 30$' || fail "score prints $(cat score.txt)"
+grep -qE '^loss [0-9.]+ per token of [0-9]+, perplexity [0-9.]+$' score.txt || fail "score prints $(cat score.txt)"
+grep -q '^BLEU ' score.txt || fail "score prints $(cat score.txt)"
+
+# What a user does wrong is said in one paragraph, and nothing is lost by it.
+# refuses TEXT COMMAND...
+refuses() {
+  local text=$1 got=0
+  shift
+  "$@" > said.txt 2>&1 < /dev/null || got=$?
+  [ "$got" = 1 ] || fail "exit code $got instead of 1: $* $(cat said.txt)"
+  grep -qF -- "$text" said.txt || fail "'$text' is not said by: $* $(cat said.txt)"
+}
+head -n 399 data/train.de > short.de
+refuses "has 400 lines and 'short.de' has 399" \
+  "$bin/heddle-run" train n.heddle --src data/train.en --tgt short.de --checkpoint other
+refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
+refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
+refuses "max_sequences=17" "${train[@]}" --checkpoint other --batch-sequences 17
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 -o other.heddle
+refuses "d_model (32, now 16)" "$bin/heddle-run" translate other.heddle --checkpoint whole
+refuses "accumulate=true" "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de \
+  --checkpoint other --accumulate 2
+quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
+grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
+[ -f whole.1/weights.safetensors ] || fail "an earlier training is lost"
+echo "all as expected"
