@@ -1,0 +1,158 @@
+"""Compares a compiled Transformer with PyTorch on the same weights: logits, every gradient, and 20 steps of Adam.
+
+    parity.py --bin build/bin --model models/numbers.toml --case NAME
+
+Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import reference
+
+COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 128,
+          "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True}
+CASES = {
+    "base": {"d_model": 64, "heads": 4, "d_ff": 256, "vocab_size": 120},
+    "one-head": {"d_model": 24, "heads": 1, "d_ff": 40, "vocab_size": 53, "label_smoothing": 0.1},
+    "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "label_smoothing": 0.1},
+    "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
+    "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
+}
+LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
+
+
+class Model:
+    """The compiled model, run through `heddle-run call`."""
+
+    def __init__(self, arguments, overrides, folder):
+        self.run_tool = [f"{arguments.bin}/heddle-run", "call"]
+        self.folder = folder
+        self.artifact = f"{folder}/model.heddle"
+        sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
+        run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, *sets])
+
+    def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
+        command = [*self.run_tool, self.artifact, "--entry", entry, *extra]
+        for name, value in dict(inputs).items():
+            np.save(f"{self.folder}/{name}.npy", value)
+            command += [f"--input={name}=@{self.folder}/{name}.npy"]
+        for name in outputs:
+            command += [f"--output={name}=@{self.folder}/out.{name}.npy"]
+        if variables:
+            command += ["--variables", f"{self.folder}/{variables}"]
+        if save:
+            command += ["--save-variables", f"{self.folder}/{save}"]
+        run(command)
+        return [np.load(f"{self.folder}/out.{name}.npy") for name in outputs]
+
+
+def toml(value):
+    return f'"{value}"' if isinstance(value, str) else json.dumps(value)
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def relative(actual, expected):
+    expected = np.asarray(expected, np.float64)
+    norm = np.linalg.norm(expected)
+    return float(np.linalg.norm(np.asarray(actual, np.float64) - expected) / (norm if norm > 0 else 1))
+
+
+def draw_batch(random, vocabulary):
+    ids = lambda count: random.integers(3, vocabulary, count).tolist()
+    batch = []
+    for source, target in LENGTHS:
+        words = ids(target - 1)
+        batch.append((ids(source), [1] + words, words + [2]))
+    return batch
+
+
+class Report:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, what, error, bound):
+        bad = not error <= bound  # NaN is bad too
+        self.failed += bad
+        print(f"{'FAIL' if bad else 'ok  '} {what:<42} {error:.2e} (at most {bound:.0e})")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    arguments = parser.parse_args()
+    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "label_smoothing": 0.0, "clip_norm": 0.0,
+                 "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9,
+                 **CASES[arguments.case]}
+    random = np.random.default_rng(7)
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(arguments, overrides, folder)
+        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.
+        for name, value in start.items():
+            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
+                start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
+        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        torch_model = reference.Transformer(overrides, start)
+        batch = draw_batch(random, overrides["vocab_size"])
+
+        logits, losses = model.call("eval", reference.pack(batch, loss_scale=False), ["logits", "token_loss"],
+                                    variables="start.safetensors")
+        expected = torch_model.batch_logits(batch)
+        labels = torch.tensor([label for _, _, labels in batch for label in labels])
+        report.check("logits", relative(logits, expected.detach()), 1e-4)
+        report.check("loss of each token", relative(
+            losses, torch.nn.functional.cross_entropy(expected, labels, reduction="none").detach()), 1e-4)
+
+        (loss,) = model.call("accumulate_step", reference.pack(batch), ["loss"], variables="start.safetensors",
+                             save="gradients.safetensors")
+        expected = torch_model.loss(batch)
+        expected.backward()
+        report.check("loss", relative(loss, [expected.item()]), 1e-4)
+        gradients = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        total = np.sqrt(sum(float((w.grad ** 2).sum()) for w in torch_model.weights.values()))
+        for name, weight in torch_model.weights.items():
+            # A key's bias shifts all of a query's scores alike: its gradient is zero, and only rounding is left of it.
+            if np.linalg.norm(weight.grad) < 1e-6 * total:
+                report.check(f"gradient of {name} (zero)", float(np.linalg.norm(gradients["grad." + name])), 1e-5 * total)
+            else:
+                report.check(f"gradient of {name}", relative(gradients["grad." + name], weight.grad), 1e-3)
+
+        optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
+        variables = "start.safetensors"
+        for step in range(1, 21):
+            batch = draw_batch(random, overrides["vocab_size"])
+            loss, rate = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"],
+                                    variables=variables, save="now.safetensors")
+            variables = "now.safetensors"
+            optimizer.zero_grad()
+            expected = torch_model.loss(batch)
+            expected.backward()
+            if overrides["clip_norm"] > 0:
+                torch.nn.utils.clip_grad_norm_(torch_model.weights.values(), overrides["clip_norm"])
+            warmup = overrides["warmup"]
+            optimizer.param_groups[0]["lr"] = overrides["learning_rate"] * min(step / warmup, (warmup / step) ** 0.5)
+            report.check(f"learning rate of step {step}", relative(rate, [optimizer.param_groups[0]["lr"]]), 1e-5)
+            optimizer.step()
+            report.check(f"loss of step {step}", relative(loss, [expected.item()]), 1e-3)
+    print(f"{arguments.case}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
