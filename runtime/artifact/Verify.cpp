@@ -30,6 +30,8 @@ Status checkName(const flatbuffers::String *name, const std::string &what) {
 Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what) {
   if (type->element() < schema::ElementType::MIN || type->element() > schema::ElementType::MAX)
     return broken(str(what, " has an unknown element type ", static_cast<int>(type->element()), "."));
+  if (!aligned(*type->dims()))
+    return broken(what + " has misaligned dimensions.");
   if (type->dims()->size() > schema::kMaxRank)
     return broken(str(what, " has ", type->dims()->size(), " dimensions; ", schema::kMaxRank, " are the most."));
   Shape shape;

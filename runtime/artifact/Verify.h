@@ -23,7 +23,9 @@
 #include "runtime/schema/artifact_generated.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 
 namespace heddle {
 
@@ -37,6 +39,11 @@ Error broken(std::string message); // an Error of kind Malformed
 
 // T1, and the bytes at the sizes' maxima.
 Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what);
+
+// Whether a vector of structs lies where the processor wants it; flatbuffers' verifier does not look.
+template <typename Struct> bool aligned(const flatbuffers::Vector<const Struct *> &vector) {
+  return reinterpret_cast<uintptr_t>(vector.Data()) % alignof(Struct) == 0;
+}
 
 // M2 for one name.
 Status checkName(const flatbuffers::String *name, const std::string &what);

@@ -97,6 +97,8 @@ private:
   Status verifyLaunch(const schema::Launch &launch, const std::string &what) const {
     if (launch.kernel() >= kernels)
       return broken(str(what, " names kernel ", launch.kernel(), ", and there are ", kernels, "."));
+    if (!aligned(*launch.grid()) || !aligned(*launch.bindings()))
+      return broken(what + " is misaligned.");
     if (launch.grid()->size() != 3)
       return broken(str(what, " has ", launch.grid()->size(), " grid axes, not 3."));
     for (const schema::Grid *grid : *launch.grid()) {
