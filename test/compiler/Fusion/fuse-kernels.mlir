@@ -1,0 +1,249 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
+
+!x = tensor<?x8xf32, #heddle.dims<"tokens">>
+!h = tensor<?x16xf32, #heddle.dims<"tokens">>
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+!indices = tensor<?xi32, #heddle.dims<"tokens">>
+!truth = tensor<?x8xi1, #heddle.dims<"tokens">>
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @gradient gradient : tensor<8x16xf32>
+heddle.variable @m optimizer_state : tensor<8x16xf32>
+heddle.variable @v optimizer_state : tensor<8x16xf32>
+
+// A feed-forward layer: bias and ReLU are the product's epilogue. The row and the zeros never reach memory as matrices.
+// CHECK-LABEL: func.func @matmul_bias_relu
+// CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x16xf32>, %[[BIAS:.*]]: tensor<16xf32>
+func.func @matmul_bias_relu(%x: !x, %w: tensor<8x16xf32>, %bias: tensor<16xf32>) -> !h {
+  // CHECK-NEXT: %[[K:.*]] = heddle.kernel "matmul_addf_maximumf"(%[[X]], %[[W]], %[[BIAS]] : {{.*}}) -> tensor<?x16xf32, #heddle.dims<"tokens">> {
+  // CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<?x8xf32, #heddle.dims<"tokens">>, %[[B:.*]]: tensor<8x16xf32>, %[[C:.*]]: tensor<16xf32>):
+  // CHECK-NEXT:   %[[P:.*]] = heddle.matmul %[[A]], %[[B]]
+  // CHECK-NEXT:   %[[WIDE:.*]] = heddle.broadcast %[[C]]
+  // CHECK-NEXT:   %[[S:.*]] = arith.addf %[[P]], %[[WIDE]]
+  // CHECK-NEXT:   %[[ZERO:.*]] = heddle.fill 0.0
+  // CHECK-NEXT:   %[[R:.*]] = arith.maximumf %[[S]], %[[ZERO]]
+  // CHECK-NEXT:   heddle.yield %[[R]]
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return %[[K]]
+  %p = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
+  %wide = heddle.broadcast %bias : tensor<16xf32> to !h
+  %s = arith.addf %p, %wide : !h
+  %zero = heddle.fill 0.0 : f32 : !h
+  %r = arith.maximumf %s, %zero : !h
+  return %r : !h
+}
+
+// Elementwise ops over one matrix; what nobody else needs stays inside.
+// CHECK-LABEL: func.func @elementwise
+func.func @elementwise(%x: !x, %y: !x) -> !x {
+  // CHECK-NEXT: %[[K:.*]] = heddle.kernel "addf_tanh_mulf"(%arg0, %arg1 : {{.*}}) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
+  // CHECK:   arith.addf
+  // CHECK-NEXT:   math.tanh
+  // CHECK-NEXT:   arith.mulf
+  // CHECK-NEXT:   heddle.yield
+  // CHECK: return %[[K]]
+  %a = arith.addf %x, %y : !x
+  %b = math.tanh %a : !x
+  %c = arith.mulf %b, %y : !x
+  return %c : !x
+}
+
+// What the kernel's outside needs too is one more result of it.
+// CHECK-LABEL: func.func @two_results
+func.func @two_results(%x: !x, %w: tensor<8x16xf32>) -> (!h, !h) {
+  // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "matmul_exp"
+  // CHECK:   %[[P:.*]] = heddle.matmul
+  // CHECK-NEXT:   %[[E:.*]] = math.exp %[[P]]
+  // CHECK-NEXT:   heddle.yield %[[P]], %[[E]]
+  // CHECK: return %[[K]]#0, %[[K]]#1
+  %p = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
+  %e = math.exp %p : !h
+  return %p, %e : !h, !h
+}
+
+// One op with three results, each written to a variable: one kernel.
+// CHECK-LABEL: func.func @adam
+func.func @adam(%rate: tensor<1xf32>) {
+  // CHECK: %[[K:.*]]:3 = heddle.kernel "adam"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %arg0 : {{.*}}) -> tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32> {
+  // CHECK: heddle.fill 1.0{{.*}} : f32 : tensor<1xf32>
+  // CHECK: heddle.adam
+  // CHECK: heddle.write @w, %[[K]]#0
+  // CHECK-NEXT: heddle.write @m, %[[K]]#1
+  // CHECK-NEXT: heddle.write @v, %[[K]]#2
+  %w = heddle.read @w : tensor<8x16xf32>
+  %g = heddle.read @gradient : tensor<8x16xf32>
+  %m = heddle.read @m : tensor<8x16xf32>
+  %v = heddle.read @v : tensor<8x16xf32>
+  %one = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %one, %one scale %one
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8x16xf32>
+  heddle.write @w, %w2 : tensor<8x16xf32>
+  heddle.write @m, %m2 : tensor<8x16xf32>
+  heddle.write @v, %v2 : tensor<8x16xf32>
+  return
+}
+
+// A sum reads each element once, so that what is summed need not be in memory.
+// CHECK-LABEL: func.func @prologue
+func.func @prologue(%x: !x, %y: !x) -> tensor<8xf32> {
+  // CHECK-NEXT: %[[K:.*]] = heddle.kernel "sum_mulf_exp"(%arg0, %arg1 : {{.*}}) -> tensor<8xf32> {
+  // CHECK:   %[[P:.*]] = arith.mulf
+  // CHECK-NEXT:   %[[E:.*]] = math.exp %[[P]]
+  // CHECK-NEXT:   %[[S:.*]] = heddle.sum rows %[[E]]
+  // CHECK-NEXT:   heddle.yield %[[S]]
+  // CHECK: return %[[K]]
+  %p = arith.mulf %x, %y : !x
+  %e = math.exp %p : !x
+  %s = heddle.sum rows %e : !x -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}
+
+// A kernel with a prologue runs where its anchor stands: by then the second factor is there.
+// CHECK-LABEL: func.func @prologue_of_two_kernels
+func.func @prologue_of_two_kernels(%x: !x, %w: tensor<8x8xf32>) -> tensor<8xf32> {
+  // CHECK-NEXT: %[[P:.*]] = heddle.kernel "matmul"(%arg0, %arg1
+  // CHECK: %[[K:.*]] = heddle.kernel "sum_negf_addf"(%arg0, %[[P]] :
+  // CHECK: return %[[K]]
+  %n = arith.negf %x : !x
+  %p = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %a = arith.addf %n, %p : !x
+  %s = heddle.sum rows %a : !x -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}
+
+// What is used twice is computed once and read twice.
+// CHECK-LABEL: func.func @no_prologue_used_twice
+func.func @no_prologue_used_twice(%x: !x) -> (tensor<8xf32>, !column) {
+  // CHECK-NEXT: %[[E:.*]] = heddle.kernel "exp"(%arg0
+  // CHECK: heddle.kernel "sum"(%[[E]] :
+  // CHECK: heddle.sum rows
+  // CHECK: heddle.kernel "sum"(%[[E]] :
+  // CHECK: heddle.sum columns
+  %e = math.exp %x : !x
+  %s = heddle.sum rows %e : !x -> tensor<8xf32>
+  %c = heddle.sum columns %e : !x -> !column
+  return %s, %c : tensor<8xf32>, !column
+}
+
+// Fills, rows repeated, index columns and comparisons are copied into each kernel that uses them.
+// CHECK-LABEL: func.func @copied
+func.func @copied(%x: !x, %row: tensor<8xf32>, %limit: !indices) -> (!x, tensor<8xf32>) {
+  // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "addf_select"(%arg0, %arg1, %arg2 : {{.*}}) -> tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?x8xf32, #heddle.dims<"tokens">> {
+  // CHECK:   heddle.broadcast
+  // CHECK-NEXT:   arith.addf
+  // CHECK-NEXT:   heddle.iota
+  // CHECK-NEXT:   arith.cmpi slt
+  // CHECK-NEXT:   heddle.broadcast {{.*}}xi1
+  // CHECK-NEXT:   heddle.fill 0.0
+  // CHECK-NEXT:   arith.select
+  // CHECK-NEXT:   heddle.yield
+  // CHECK: %[[S:.*]] = heddle.kernel "sum_select"(%arg2, %[[K]]#0 : {{.*}}) -> tensor<8xf32> {
+  // CHECK:   heddle.iota
+  // CHECK-NEXT:   arith.cmpi slt
+  // CHECK-NEXT:   heddle.broadcast {{.*}}xi1
+  // CHECK-NEXT:   heddle.fill 1.0
+  // CHECK-NEXT:   arith.select
+  // CHECK-NEXT:   heddle.sum rows
+  // CHECK-NEXT:   heddle.yield
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return %[[K]]#1, %[[S]]
+  %iota = heddle.iota : !indices
+  %inside = arith.cmpi slt, %iota, %limit : !indices
+  %mask = heddle.broadcast %inside : tensor<?xi1, #heddle.dims<"tokens">> to !truth
+  %wide = heddle.broadcast %row : tensor<8xf32> to !x
+  %a = arith.addf %x, %wide : !x
+  %zero = heddle.fill 0.0 : f32 : !x
+  %masked = arith.select %mask, %a, %zero : !truth, !x
+  %one = heddle.fill 1.0 : f32 : !x
+  %other = arith.select %mask, %a, %one : !truth, !x
+  %s = heddle.sum rows %other : !x -> tensor<8xf32>
+  return %masked, %s : !x, tensor<8xf32>
+}
+
+// Where a fill's value is needed in memory, a kernel writes it: once for each place, so that both can be overwritten.
+// CHECK-LABEL: func.func @written_fill
+func.func @written_fill(%x: !x) -> (!x, tensor<8x16xf32>) {
+  // CHECK: %[[A:.*]] = heddle.kernel "fill"() -> tensor<8x16xf32> {
+  // CHECK-NEXT:   heddle.fill 0.0
+  // CHECK-NEXT:   heddle.yield
+  // CHECK: heddle.write @gradient, %[[A]]
+  // CHECK: %[[B:.*]] = heddle.kernel "fill"() -> tensor<8x16xf32> {
+  // CHECK: return %{{.*}}, %[[B]]
+  %zero = heddle.fill 0.0 : f32 : tensor<8x16xf32>
+  heddle.write @gradient, %zero : tensor<8x16xf32>
+  %e = math.exp %x : !x
+  return %e, %zero : !x, tensor<8x16xf32>
+}
+
+// A product reads matrices from memory only, repeated rows too.
+// CHECK-LABEL: func.func @copied_into_memory
+func.func @copied_into_memory(%row: tensor<8xf32>, %w: tensor<8x16xf32>) -> !h {
+  // CHECK-NEXT: %[[B:.*]] = heddle.kernel "broadcast"(%arg0
+  // CHECK: heddle.kernel "matmul"(%[[B]], %arg1
+  %b = heddle.broadcast %row : tensor<8xf32> to !x
+  %p = heddle.matmul %b, %w : !x, tensor<8x16xf32> -> !h
+  return %p : !h
+}
+
+// The kernel stands where its anchor stands, and the residual comes from a later kernel: no epilogue.
+// CHECK-LABEL: func.func @operand_after_anchor
+func.func @operand_after_anchor(%x: !x, %w: tensor<8x8xf32>) -> !x {
+  // CHECK-NEXT: %[[P:.*]] = heddle.kernel "matmul"(%arg0, %arg1
+  // CHECK: %[[Q:.*]] = heddle.kernel "matmul_addf"(%[[P]], %arg1
+  // CHECK-NOT: heddle.kernel
+  // CHECK: return %[[Q]]
+  %p = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %q = heddle.matmul %p, %w : !x, tensor<8x8xf32> -> !x
+  %a = arith.addf %p, %q : !x
+  return %a : !x
+}
+
+// CHECK-LABEL: func.func @read_after_anchor
+func.func @read_after_anchor(%x: !x, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  // CHECK: heddle.kernel "matmul"(
+  // CHECK: %[[G:.*]] = heddle.read @gradient
+  // CHECK-NEXT: heddle.kernel "addf"(%{{.*}}, %[[G]]
+  %y = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
+  %p = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  %g = heddle.read @gradient : tensor<8x16xf32>
+  %a = arith.addf %p, %g : tensor<8x16xf32>
+  return %a : tensor<8x16xf32>
+}
+
+// Cross entropy reduces rows and takes no epilogue; its gradient is elementwise over another matrix.
+// CHECK-LABEL: func.func @no_epilogue
+func.func @no_epilogue(%logits: !x, %targets: !indices, %scale: !column) -> (!column, !x) {
+  // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy"(%arg0, %arg1
+  // CHECK: heddle.kernel "mulf"(%[[CE]]#0, %arg2
+  // CHECK: heddle.kernel "cross_entropy_grad"(%arg0, %arg1, %[[CE]]#1, %arg2
+  %loss, %lse = heddle.cross_entropy %logits, %targets {smoothing = 0.1 : f32} : !x, !indices -> !column
+  %scaled = arith.mulf %loss, %scale : !column
+  %g = heddle.cross_entropy_grad %logits, %targets, %lse, %scale {smoothing = 0.1 : f32} : !x, !indices, !column
+  return %scaled, %g : !column, !x
+}
+
+// Mean and deviation are columns: an op on them is no epilogue of the matrix, and neither is one that repeats them.
+// CHECK-LABEL: func.func @other_matrix
+func.func @other_matrix(%x: !x, %row: tensor<8xf32>) -> (!column, !x) {
+  // CHECK-NEXT: %[[N:.*]]:3 = heddle.kernel "layer_norm_exp"
+  // CHECK: heddle.kernel "negf"(%[[N]]#0 :
+  // CHECK: heddle.kernel "addf"(%[[N]]#2, %[[N]]#1 :
+  %y, %mean, %rstd = heddle.layer_norm %x, %row, %row {epsilon = 1.0e-6 : f32} : !x, tensor<8xf32>, tensor<8xf32> -> !column
+  %e = math.exp %y : !x
+  %n = arith.negf %mean : !column
+  %wide = heddle.broadcast %rstd : !column to !x
+  %a = arith.addf %e, %wide : !x
+  return %n, %a : !column, !x
+}
+
+// A product that nothing uses is no kernel.
+// CHECK-LABEL: func.func @unused
+func.func @unused(%x: !x, %w: tensor<8x16xf32>) -> !x {
+  // CHECK-NOT: heddle.kernel
+  // CHECK: return %arg0
+  %p = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
+  return %x : !x
+}
+
+// CHECK: func.func private @declared(
+func.func private @declared(!x) -> !x

@@ -1,0 +1,74 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts))' --verify-diagnostics --split-input-file
+
+tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x8xf32>
+  %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x12xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x12xf32>
+  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along rows that is the left one}}
+  %p = tile.dot %lhs, %rhs, %zero {transpose_lhs} : tensor<4x8xf32>, tensor<4x12xf32> -> tensor<8x12xf32>
+  tile.store %p, %x[%c0, %c0] : tensor<8x12xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x4xf32>
+  %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x32xf32>
+  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along columns that is the right one}}
+  %p = tile.dot %lhs, %rhs, %zero {transpose_rhs} : tensor<8x4xf32>, tensor<32x4xf32> -> tensor<8x32xf32>
+  tile.store %p, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// One tile as both sides.
+tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  // expected-error @+1 {{one tile is needed both dealt to the lanes and whole in each lane}}
+  %p = tile.dot %a, %a, %zero : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  tile.store %p, %x[%c0, %c0] : tensor<32x32xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// The result of a product as the whole side of the next one.
+tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x32xf32>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x32xf32>
+  %p = tile.dot %a, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
+  %e = math.exp %p : tensor<8x32xf32>
+  // expected-error @+1 {{one tile is needed both dealt to the lanes and whole in each lane}}
+  %q = tile.dot %e, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
+  tile.store %q, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{the tile 'tensor<12x8xf32>' does not fit the layout #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>: 12 rows cannot be dealt to 8 lanes}}
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<12x8xf32>
+  tile.store %a, %x[%c0, %c0] : tensor<12x8xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{16 columns cannot be dealt to 8 lanes in runs of 4}}
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x16xf32>
+  tile.store %a, %x[%c0, %c0] : tensor<4x16xf32>, memref<64x64xf32>
+  tile.return
+}

@@ -1,0 +1,214 @@
+// Attention, forward and backward, on vulkan:software. A workgroup owns 8 rows of one sequence and one head of 16 columns.
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+// A causal mask bounds the loop: no key past the tile's last query is visited. The maximum and the sum so far are
+// columns; the scores live in the loop only.
+// CHECK-LABEL: func.func @causal(
+// CHECK: tile.launch @attention_Tx64(%arg0, %arg1, %arg2) grid [#tile.grid<"length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>] sizes [] reuse [-1, -1] :
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK-SAME: %[[X:.*]]: memref<?x64xf32>, %[[STARTS:.*]]: memref<?x1xi32>, %[[LENGTHS:.*]]: memref<?x1xi32>, %[[OUT:.*]]: memref<?x64xf32>, %[[LSE:.*]]: memref<?x4xf32>) attributes {spread = "rows"
+// CHECK: %[[BLOCK:.*]] = gpu.block_id x
+// CHECK: %[[HEAD:.*]] = gpu.block_id y
+// CHECK: %[[SEQUENCE:.*]] = gpu.block_id z
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[HEAD]], %c16
+// CHECK: memref.load %[[STARTS]][%[[SEQUENCE]], %c0
+// CHECK: %[[START:.*]] = arith.index_castui
+// CHECK: memref.load %[[LENGTHS]][%[[SEQUENCE]], %c0
+// CHECK: %[[LENGTH:.*]] = arith.index_castui
+// CHECK: %[[END:.*]] = arith.addi %[[START]], %[[LENGTH]]
+// CHECK: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c8
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[FIRST]], %[[LENGTH]]
+// CHECK: scf.if %[[INSIDE]] {
+// CHECK:   %[[Q:.*]] = tile.load %[[X]][%{{.*}}, %[[COLUMN]]] rows(%[[END]]) {any_padding} : {{.*}} -> tensor<8x16xf32>
+// CHECK:   %[[SCALED:.*]] = arith.mulf %[[Q]]
+// CHECK:   %[[PAST:.*]] = arith.addi %[[FIRST]], %c8
+// CHECK:   %[[LAST:.*]] = arith.minui %[[LENGTH]], %[[PAST]]
+// CHECK:   %[[R:.*]]:3 = scf.for %[[KEY:.*]] = %c0{{.*}} to %[[LAST]] step %c16{{.*}} -> (tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x16xf32>) {
+// CHECK:     arith.cmpi sle
+// CHECK:     %[[COUNTS:.*]] = arith.andi
+// CHECK:     %[[K:.*]] = tile.load %[[X]]{{.*}} rows(%[[END]])
+// CHECK:     %[[SCORES:.*]] = tile.dot %[[SCALED]], %[[K]], %{{.*}} {transpose_rhs}
+// CHECK:     arith.select %[[COUNTS]], %[[SCORES]]
+// CHECK:     tile.reduce max
+// CHECK:     tile.reduce sum
+// CHECK:     tile.dot %{{.*}}, %[[K]], %{{.*}} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+// CHECK:   }
+// CHECK:   tile.store %{{.*}}, %[[OUT]][%{{.*}}, %[[COLUMN]]] rows(%[[END]])
+// CHECK:   tile.store %{{.*}}, %[[LSE]][%{{.*}}, %[[HEAD]]] rows(%[[END]]) : tensor<8x1xf32>
+// CHECK: }
+// CHECK-NEXT: tile.return
+func.func @causal(%x: !x, %s: !segments, %l: !segments) -> (!x, !heads) {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) mask {
+  ^bb0(%i: i32, %j: i32):
+    %c = arith.cmpi sle, %j, %i : i32
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !heads)
+  return %y, %lse : !x, !heads
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+// Another mask is computed like any elementwise op, and every key is visited. Dropout's stream differs from head to head.
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK: %[[HEAD:.*]] = gpu.block_id y
+// CHECK: %[[LENGTH:.*]] = arith.index_castui %{{.*}} : i32 to index
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %{{.*}} step %c16
+// CHECK:   %[[DISTANCE:.*]] = arith.subi
+// CHECK:   arith.cmpi slt, %[[DISTANCE]], %{{.*}} : tensor<8x16xi32>
+// CHECK:   %[[NUMBER:.*]] = arith.index_cast %[[HEAD]] : index to i32
+// CHECK:   %[[STREAM:.*]] = arith.addi %c1792_i32{{.*}}, %[[NUMBER]]
+// CHECK:   tile.random seed(%{{.*}}, %{{.*}}) step %{{.*}} stream %[[STREAM]]
+func.func @window(%x: !x, %s: !segments, %l: !segments, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> !x {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) dropout(%seed, %step) mask {
+  ^bb0(%i: i32, %j: i32):
+    %far = arith.constant 32 : i32
+    %d = arith.subi %i, %j : i32
+    %c = arith.cmpi slt, %d, %far : i32
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, dropout = 0.1 : f32, stream = 7 : i32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments, tensor<2xi32>, tensor<1xi32>) -> (!x, !heads)
+  return %y : !x
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"sequences">>
+!heads = tensor<?x4xf32, #heddle.dims<"sequences">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @sequences max 64
+heddle.size @cache_length max 256 longest "cache_lengths"
+
+// One query a sequence over a cache: one workgroup for each head and sequence.
+// CHECK-LABEL: func.func @decode(
+// CHECK: tile.launch @attention_Tx64({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+func.func @decode(%x: !x, %cache: tensor<1024x64xf32>, %s: !segments, %l: !segments, %ks: !segments, %kl: !segments) -> !x {
+  %y, %lse = heddle.attention %x, %cache, %cache queries(%s, %l) keys(%ks, %kl)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "", key_size = "cache_length"}
+    : (!x, tensor<1024x64xf32>, tensor<1024x64xf32>, !segments, !segments, !segments, !segments) -> (!x, !heads)
+  return %y : !x
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 2048
+
+// CHECK-LABEL: func.func @delta(
+// CHECK: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>] sizes ["tokens"]
+// CHECK-LABEL: tile.func @attention_delta_Tx4(
+// CHECK: %[[P:.*]] = arith.mulf %{{.*}} : tensor<8x16xf32>
+// CHECK: %[[S:.*]] = tile.reduce sum %[[P]] dim 1
+// CHECK: tile.store %[[S]], %arg2[%{{.*}}, %{{.*}}] rows(%arg3) : tensor<8x1xf32>, memref<?x4xf32>
+func.func @delta(%forward: !x, %gradient: !x) -> !heads {
+  %d = heddle.attention_delta %forward, %gradient : !x -> !heads
+  return %d : !heads
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"target_tokens">>
+!m = tensor<?x64xf32, #heddle.dims<"source_tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"target_tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @target_tokens max 2048
+heddle.size @source_tokens max 2048
+heddle.size @sequences max 64
+heddle.size @source_length max 256 longest "source_lengths"
+heddle.size @target_length max 256 longest "target_lengths"
+
+// Cross-attention backward, once over the queries and once over the keys: no atomics, and the probabilities are made
+// again from log-sum-exp.
+// CHECK-LABEL: func.func @gradients(
+// CHECK: tile.launch @attention_grad_query_Tx64({{.*}}) grid [#tile.grid<"target_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+// CHECK: tile.launch @attention_grad_key_value_Tx64({{.*}}) grid [#tile.grid<"source_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+
+// CHECK-LABEL: tile.func @attention_grad_query_Tx64(
+// CHECK-SAME: %[[Q:[^:]*]]: memref<?x64xf32>, %[[M:[^:]*]]: memref<?x64xf32>, %[[G:[^:]*]]: memref<?x64xf32>, %[[LSE:[^:]*]]: memref<?x4xf32>, %[[DELTA:[^:]*]]: memref<?x4xf32>, {{.*}}, %[[OUT:[^:]*]]: memref<?x64xf32>) attributes
+// CHECK: scf.if
+// CHECK:   tile.load %[[Q]]{{.*}} -> tensor<8x16xf32>
+// CHECK:   tile.load %[[G]]{{.*}} -> tensor<8x16xf32>
+// CHECK:   tile.load %[[LSE]]{{.*}} -> tensor<8x1xf32>
+// CHECK:   tile.load %[[DELTA]]{{.*}} -> tensor<8x1xf32>
+// CHECK:   scf.for
+// CHECK:     tile.load %[[M]]{{.*}} -> tensor<16x16xf32>
+// CHECK:     tile.dot {{.*}} {transpose_rhs}
+// CHECK:     math.exp
+// CHECK:     tile.dot {{.*}} {transpose_rhs}
+// CHECK:     %[[NEXT:.*]] = tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+// CHECK-NEXT: scf.yield %[[NEXT]]
+// CHECK:   tile.store %{{.*}}, %[[OUT]]
+
+// What belongs to a query runs along the columns of the scores here, and is loaded so.
+// CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
+// CHECK-SAME: %[[Q:[^:]*]]: memref<?x64xf32>, %[[M:[^:]*]]: memref<?x64xf32>, %[[G:[^:]*]]: memref<?x64xf32>, %[[LSE:[^:]*]]: memref<?x4xf32>, %[[DELTA:[^:]*]]: memref<?x4xf32>, {{.*}}, %[[DK:[^:]*]]: memref<?x64xf32>, %[[DV:[^:]*]]: memref<?x64xf32>) attributes
+// CHECK: scf.if
+// CHECK:   tile.load %[[M]]{{.*}} -> tensor<8x16xf32>
+// CHECK:   %[[T:.*]]:2 = scf.for
+// CHECK:     tile.load %[[Q]]{{.*}} -> tensor<16x16xf32>
+// CHECK:     tile.load %[[G]]{{.*}} -> tensor<16x16xf32>
+// CHECK:     tile.load %[[LSE]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x16xf32>
+// CHECK:     tile.load %[[DELTA]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x16xf32>
+// CHECK:     scf.yield
+// CHECK:   tile.store %{{.*}}, %[[DK]]
+// CHECK:   tile.store %[[T]]#1, %[[DV]]
+func.func @gradients(%x: !x, %m: !m, %g: !x, %lse: !heads, %delta: !heads, %s: !segments, %l: !segments, %ks: !segments,
+                     %kl: !segments) -> (!x, !m, !m) {
+  %q = heddle.attention_grad_query %x, %m, %m gradient %g, %lse, %delta queries(%s, %l) keys(%ks, %kl)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "target_length", key_size = "source_length"}
+    : (!x, !m, !m, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> !x
+  %k, %v = heddle.attention_grad_key_value %x, %m, %m gradient %g, %lse, %delta queries(%s, %l) keys(%ks, %kl)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "target_length", key_size = "source_length"}
+    : (!x, !m, !m, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> (!m, !m)
+  return %q, %k, %v : !x, !m, !m
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+// Under a causal mask the loop over the queries starts at the tile's first key, and the other one ends at its last query.
+// CHECK-LABEL: tile.func @attention_grad_query_Tx64(
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c8
+// CHECK: %[[PAST:.*]] = arith.addi %[[FIRST]], %c8
+// CHECK: %[[LAST:.*]] = arith.minui %{{.*}}, %[[PAST]]
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %[[LAST]]
+// CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c8
+// CHECK: arith.cmpi ult, %[[FIRST]], %[[LENGTH:.*]] : index
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LENGTH]]
+func.func @causal_gradients(%x: !x, %lse: !heads, %s: !segments, %l: !segments) -> (!x, !x, !x) {
+  %q = heddle.attention_grad_query %x, %x, %x gradient %x, %lse, %lse queries(%s, %l) keys(%s, %l) mask {
+  ^bb0(%i: i32, %j: i32):
+    %c = arith.cmpi sge, %i, %j : i32
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> !x
+  %k, %v = heddle.attention_grad_key_value %x, %x, %x gradient %x, %lse, %lse queries(%s, %l) keys(%s, %l) mask {
+  ^bb0(%i: i32, %j: i32):
+    %c = arith.cmpi sge, %i, %j : i32
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> (!x, !x)
+  return %q, %k, %v : !x, !x, !x
+}

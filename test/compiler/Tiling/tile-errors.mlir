@@ -1,0 +1,93 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)'
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+heddle.size @sequences max 64
+
+func.func @undeclared_size(%x: !x) -> !x {
+  // expected-error @+1 {{size 'tokens' is not declared; add heddle.size @tokens max N}}
+  %e = math.exp %x : !x
+  return %e : !x
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+
+func.func @undeclared_length(%x: !x, %s: !segments) -> !x {
+  // expected-error @+1 {{query_size 'length' is not declared}}
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x4xf32, #heddle.dims<"tokens">>)
+  return %y : !x
+}
+
+// -----
+
+// A scatter takes one row after another, so that no larger step brings it under the limit.
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!indices = tensor<?xi32, #heddle.dims<"tokens">>
+heddle.size @tokens max 70000
+heddle.variable @table gradient : tensor<100x64xf32>
+
+func.func @too_many_iterations(%i: !indices, %x: !x) {
+  %g = heddle.read @table : tensor<100x64xf32>
+  // expected-error @+1 {{in kernel 'scatter_add': the kernel may run 70000 loop iterations in one invocation, but vulkan:software ends loops silently after 65535; lower the maximum that bounds the loop}}
+  %r = heddle.scatter_add %g, %i, %x : tensor<100x64xf32>, !indices, !x
+  heddle.write @table, %r : tensor<100x64xf32>
+  return
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 300000
+
+func.func @too_many_workgroups(%x: !x) -> !x {
+  // expected-error @+1 {{in kernel 'exp': up to 75000 workgroups along axis 1, but vulkan:software starts at most 65535; lower the maximum of size tokens}}
+  %e = math.exp %x : !x
+  return %e : !x
+}
+
+// -----
+
+heddle.size @tokens max 2048
+
+func.func @both_sides_transposed(%a: tensor<16x32xf32>, %b: tensor<64x16xf32>) -> tensor<32x64xf32> {
+  // expected-error @+1 {{in kernel 'matmul': a product with both sides transposed is not tiled; transpose the result instead}}
+  %p = heddle.matmul %a, %b {transpose_lhs, transpose_rhs} : tensor<16x32xf32>, tensor<64x16xf32> -> tensor<32x64xf32>
+  return %p : tensor<32x64xf32>
+}
+
+// -----
+
+!heads = tensor<2x?x4xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 2048
+
+func.func @no_matrix(%x: !heads) -> !heads {
+  // expected-error @+1 {{in kernel 'exp': a kernel works on matrices with a static number of columns, not on 'tensor<2x?x4xf32, #heddle.dims<"tokens">>'; is its attention not fused?}}
+  %e = math.exp %x : !heads
+  return %e : !heads
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+func.func @mask_is_no_function(%x: !x, %s: !segments) -> !x {
+  // expected-error @+1 {{in kernel 'attention': 'memref.alloca' in the mask is not elementwise}}
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) mask {
+  ^bb0(%i: i32, %j: i32):
+    %m = memref.alloca() : memref<i1>
+    %c = memref.load %m[] : memref<i1>
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x4xf32, #heddle.dims<"tokens">>)
+  return %y : !x
+}
