@@ -62,6 +62,12 @@ LogicalResult checkGather(tile::GatherOp op) {
                           << " has them";
 }
 
+LogicalResult checkRandom(tile::RandomOp op) {
+  if (tile::getLayout(op.getType()) == tile::getLayout(op.getRows().getType()))
+    return success();
+  return op.emitOpError() << "cannot deal " << op.getType() << " otherwise than its places, " << op.getRows().getType();
+}
+
 LogicalResult checkConstant(arith::ConstantOp op) {
   if (!isa<RankedTensorType>(op.getType()) || isa<SplatElementsAttr>(op.getValue()))
     return success();
@@ -75,13 +81,14 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && !tile::getLayout(type))
-        return op->emitOpError() << "has no layout for " << type << "; heddle-layout assigns them";
+        return op->emitOpError() << "has no layout for " << type << "; heddle-assign-layouts gives it one";
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([](tile::DotOp op) { return checkDot(op); })
         .Case([&](tile::ReduceOp op) { return checkReduce(op, workgroup); })
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
         .Case([](tile::GatherOp op) { return checkGather(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
+        .Case([](tile::RandomOp op) { return checkRandom(op); })
         .Default([](Operation *) { return success(); });
   });
   return failure(result.wasInterrupted());

@@ -56,14 +56,17 @@ bool numbersColumns(Value tile) {
 }
 
 struct LowerRandom : LanePattern<tile::RandomOp> {
-  using LanePattern::LanePattern;
+  LowerRandom(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes,
+              const DenseSet<Operation *> &wholeCounters)
+      : LanePattern(converter, context, lanes), wholeCounters(wholeCounters) {}
+
   LogicalResult matchAndRewrite(tile::RandomOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LaneBuilder b(op.getLoc(), rewriter);
     Type type = getRegisterType(op.getType());
     Type wordType = getRegisterType(cast<RankedTensorType>(op.getRows().getType()));
     int64_t vector = tile::getLaneShape(op.getType()).vector;
-    bool together = vector == 4 && numbersColumns(op.getColumns()) && isUniformAlongRow(op.getRows());
+    bool together = wholeCounters.contains(op);
     auto draw = [&](Value row, Value column) {
       Value group = arith::ShRUIOp::create(b, column, b.constant(b.getI32Type(), 2));
       return philox(b, {group, row, op.getStream(), op.getStep()}, {op.getSeedLow(), op.getSeedHigh()});
@@ -107,11 +110,23 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
     // 24 bits fit a signed number, whose conversion most devices have an instruction for.
     return arith::MulFOp::create(b, arith::SIToFPOp::create(b, type, bits), arith::ConstantOp::create(b, scale));
   }
+
+  const DenseSet<Operation *> &wholeCounters;
 };
 
 } // namespace
 
+DenseSet<Operation *> heddle::findWholeCounters(tile::FuncOp kernel) {
+  DenseSet<Operation *> found;
+  kernel.walk([&](tile::RandomOp op) {
+    if (tile::getLaneShape(op.getType()).vector == 4 && numbersColumns(op.getColumns()) &&
+        isUniformAlongRow(op.getRows()))
+      found.insert(op);
+  });
+  return found;
+}
+
 void heddle::populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes,
-                                        RewritePatternSet &patterns) {
-  patterns.add<LowerRandom>(converter, patterns.getContext(), lanes);
+                                        const DenseSet<Operation *> &wholeCounters, RewritePatternSet &patterns) {
+  patterns.add<LowerRandom>(converter, patterns.getContext(), lanes, wholeCounters);
 }

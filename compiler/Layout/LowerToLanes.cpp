@@ -32,6 +32,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     if (failed(checkLayouts(kernel)))
       return signalPassFailure();
     Lanes lanes(kernel);
+    DenseSet<Operation *> wholeCounters = findWholeCounters(kernel);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
@@ -47,7 +48,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     populateLaneMemoryPatterns(converter, lanes, shareLoads, patterns);
     populateLaneArithmeticPatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
-    populateLaneRandomPatterns(converter, lanes, patterns);
+    populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) {
       if (isa<tile::TileDialect>(op->getDialect()))

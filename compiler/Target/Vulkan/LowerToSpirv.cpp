@@ -41,6 +41,8 @@ public:
   LogicalResult run() {
     bool exchangesLanes = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
     module.setVceTripleAttr(getTriple(context, exchangesLanes));
+    if (failed(checkArguments()))
+      return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
     main.getBody().takeBody(kernel.getBody());
@@ -59,6 +61,14 @@ public:
   }
 
 private:
+  LogicalResult checkArguments() {
+    for (Type type : kernel.getArgumentTypes())
+      if (auto matrix = dyn_cast<MemRefType>(type))
+        if (matrix.getRank() != 2 || matrix.isDynamicDim(1) || !matrix.getLayout().isIdentity())
+          return kernel.emitOpError() << "takes " << type << ", but kernels address row-major matrices of known width";
+    return success();
+  }
+
   /// Arguments are 64-bit addresses in the push constants: a matrix's first element, or the i32 that holds a size.
   void bindArguments(spirv::FuncOp main) {
     Block &entry = main.getBody().front();

@@ -1,0 +1,124 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes))' --split-input-file --verify-diagnostics
+
+tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{has no layout for 'tensor<4x64xf32>'; heddle-assign-layouts gives it one}}
+  %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
+  tile.return
+}
+
+// -----
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+tile.func @contracted() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %l = arith.constant dense<1.0> : tensor<4x32xf32, #dealt>
+  %r = arith.constant dense<1.0> : tensor<32x64xf32, #dealt>
+  %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
+  // expected-error @+1 {{needs all of the contracted dimension in each lane}}
+  %0 = tile.dot %l, %r, %a : tensor<4x32xf32, #dealt>, tensor<32x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  tile.return
+}
+
+// -----
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %l = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
+  %r = arith.constant dense<1.0> : tensor<8x64xf32, #whole>
+  %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
+  // expected-error @+1 {{cannot deal the columns of 'tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>'}}
+  %0 = tile.dot %l, %r, %a : tensor<4x8xf32, #whole>, tensor<8x64xf32, #whole> -> tensor<4x64xf32, #dealt>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+// Each lane has neighbouring columns of the left side, but rows of the result that lie eight apart.
+tile.func @transposed() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %l = arith.constant dense<1.0> : tensor<4x64xf32, #columns>
+  %r = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
+  %a = arith.constant dense<0.0> : tensor<64x8xf32, #rows>
+  // expected-error @+1 {{cannot deal the rows of 'tensor<64x8xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>'}}
+  %0 = tile.dot %l, %r, %a {transpose_lhs} : tensor<4x64xf32, #columns>, tensor<4x8xf32, #whole> -> tensor<64x8xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @kept() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
+  // expected-error @+1 {{keeps a dimension, which}}
+  %0 = tile.reduce sum %t dim 1 : tensor<8x64xf32, #rows> -> tensor<8x1xf32, #whole>
+  tile.return
+}
+
+// -----
+
+#six = #tile.simt<lanes = [6, 1], strides = [1, 1], vector = 4>
+tile.func @exchange() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<12x64xf32, #six>
+  // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the workgroup of 8}}
+  %0 = tile.reduce sum %t dim 0 : tensor<12x64xf32, #six> -> tensor<1x64xf32, #six>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @broadcast() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<8x1xf32, #whole>
+  // expected-error @+1 {{keeps dimension 0, which}}
+  %0 = tile.broadcast %t : tensor<8x1xf32, #whole> -> tensor<8x64xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#four = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+#one = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
+tile.func @registers() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<1x64xf32, #four>
+  // expected-error @+1 {{cannot change the registers of}}
+  %0 = tile.broadcast %t : tensor<1x64xf32, #four> -> tensor<8x64xf32, #one>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
+  // expected-error @+1 {{cannot deal the rows of}}
+  %0 = tile.gather %m[%rows, %c0] : memref<?x64xf32>, tensor<8x1xi32, #whole> -> tensor<8x64xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+tile.func @random() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  %s = arith.constant 1 : i32
+  %t = arith.constant dense<1> : tensor<8x64xi32, #whole>
+  // expected-error @+1 {{cannot deal 'tensor<8x64xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>' otherwise than its places}}
+  %0 = tile.random seed(%s, %s) step %s stream %s at(%t, %t) : tensor<8x64xi32, #whole> -> tensor<8x64xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 2>
+tile.func @constant() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  // expected-error @+1 {{is a tile whose elements differ; a lane knows only constants that all lanes share}}
+  %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #whole>
+  tile.return
+}

@@ -1,0 +1,118 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes{share-loads=false},canonicalize,cse))' \
+// RUN:   | FileCheck %s --check-prefix=ALONE
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+
+// A lane has the runs that its number starts: columns 4 * lane and 32 + 4 * lane of each row. Rows past the limit are
+// read from the last one instead, and one branch a row keeps them from being written.
+// CHECK-LABEL: tile.func @elementwise
+tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  // CHECK-DAG: %[[LANE:.*]] = gpu.thread_id x
+  // CHECK-DAG: %[[ROW:.*]] = gpu.block_id y
+  // CHECK: %[[COLUMN:.*]] = arith.muli %[[LANE]], %c4
+  // CHECK: %[[LIMIT:.*]] = arith.addi %{{.*}}, %c-1
+  // CHECK: %[[LAST:.*]] = arith.maxsi %[[LIMIT]], %c0
+  // CHECK: %[[FIRST:.*]] = arith.minsi %[[ROW]], %[[LAST]]
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW]]
+  // CHECK: %[[NEXT:.*]] = arith.addi %[[COLUMN]], %c32
+  // CHECK: %[[READ:.*]] = vector.load %{{.*}}[%[[FIRST]], %[[COLUMN]]]
+  // CHECK: %[[X:.*]] = arith.select %[[INSIDE]], %[[READ]], %cst
+  // CHECK: vector.load %{{.*}}[%[[FIRST]], %[[NEXT]]]
+  // CHECK: %[[TANH:.*]] = math.tanh %[[X]] : vector<4xf32>
+  // CHECK: scf.if %[[INSIDE]]
+  // CHECK-NEXT: vector.store %[[TANH]], %{{.*}}[%[[ROW]], %[[COLUMN]]]
+  // CHECK-NEXT: vector.store %{{.*}}, %{{.*}}[%[[ROW]], %[[NEXT]]]
+  // CHECK-NOT: scf.if
+  %c0 = arith.constant 0 : index
+  %row = gpu.block_id y
+  %x = tile.load %a[%row, %c0] rows(%n) : memref<?x64xf32> -> tensor<1x64xf32, #dealt>
+  %y = math.tanh %x : tensor<1x64xf32, #dealt>
+  tile.store %y, %b[%row, %c0] rows(%n) : tensor<1x64xf32, #dealt>, memref<?x64xf32>
+  tile.return
+}
+
+// A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
+// CHECK-LABEL: tile.func @product
+// ALONE-LABEL: tile.func @product
+tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>
+  // CHECK-COUNT-1: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // CHECK-COUNT-8: gpu.shuffle idx
+  // CHECK: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // CHECK-COUNT-8: gpu.shuffle idx
+  // CHECK-NOT: gpu.shuffle
+  // CHECK-COUNT-4: vector.load %{{.*}} : memref<64x32xf32>, vector<4xf32>
+  // CHECK-NOT: vector.load
+  // CHECK: %[[A:.*]] = vector.extract %{{.*}}[0] : f32 from vector<4xf32>
+  // CHECK-COUNT-64: math.fma {{.*}} : vector<4xf32>
+  // CHECK-NOT: math.fma
+  // ALONE-COUNT-16: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // ALONE-NOT: gpu.shuffle
+  // ALONE: tile.return
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<16x32xf32, #dealt>
+  %sum = scf.for %k = %c0 to %c64 step %c4 iter_args(%s = %zero) -> tensor<16x32xf32, #dealt> {
+    %l = tile.load %a[%c0, %k] : memref<16x64xf32> -> tensor<16x4xf32, #whole>
+    %r = tile.load %b[%k, %c0] : memref<64x32xf32> -> tensor<4x32xf32, #dealt>
+    %d = tile.dot %l, %r, %s : tensor<16x4xf32, #whole>, tensor<4x32xf32, #dealt> -> tensor<16x32xf32, #dealt>
+    scf.yield %d : tensor<16x32xf32, #dealt>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<16x32xf32, #dealt>, memref<16x32xf32>
+  tile.return
+}
+
+// With a row a lane, a reduction along it needs no other lane.
+// CHECK-LABEL: tile.func @ownRow
+tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
+    attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: arith.maxnumf %{{.*}}, %{{.*}} fastmath<nnan> : vector<4xf32>
+  // CHECK-COUNT-3: arith.maxnumf {{.*}} : f32
+  // CHECK-NOT: scf.if
+  // CHECK: memref.store
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<8x8xf32> -> tensor<8x8xf32, #rows>
+  %max = tile.reduce max %x dim 1 : tensor<8x8xf32, #rows> -> tensor<8x1xf32, #rows>
+  tile.store %max, %b[%c0, %c0] : tensor<8x1xf32, #rows>, memref<8x1xf32>
+  tile.return
+}
+
+// With a row over all lanes, they exchange their parts over distances 1, 2 and 4; all have the result, one writes it.
+// CHECK-LABEL: tile.func @sharedRow
+tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  // CHECK-COUNT-3: gpu.shuffle xor
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: %[[OWNER:.*]] = arith.cmpi eq, %{{.*}}, %c0
+  // CHECK: scf.if %[[OWNER]]
+  // CHECK-NEXT: memref.store
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #dealt>
+  %sum = tile.reduce sum %x dim 1 : tensor<1x32xf32, #dealt> -> tensor<1x1xf32, #dealt>
+  tile.store %sum, %b[%c0, %c0] : tensor<1x1xf32, #dealt>, memref<1x1xf32>
+  tile.return
+}
+
+// Columns that a register numbers are the four words of one counter: ten rounds of two products serve it.
+// CHECK-LABEL: tile.func @random
+tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  // CHECK-COUNT-20: arith.mului_extended
+  // CHECK-NOT: arith.mului_extended
+  // CHECK: vector.from_elements
+  // CHECK: arith.sitofp %{{.*}} : vector<4xi32> to vector<4xf32>
+  %c0 = arith.constant 0 : index
+  %s = memref.load %seed[%c0, %c0] : memref<1x2xi32>
+  %i = tile.index %c0 dim 0 : tensor<1x32xi32, #dealt>
+  %j = tile.index %c0 dim 1 : tensor<1x32xi32, #dealt>
+  %r = tile.random seed(%s, %s) step %s stream %s at(%i, %j) : tensor<1x32xi32, #dealt> -> tensor<1x32xf32, #dealt>
+  tile.store %r, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<1x32xf32>
+  tile.return
+}

@@ -1,0 +1,61 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv,spirv.module(cse))' | FileCheck %s
+
+// Arguments are addresses in the push constants; a size is read from its address once.
+// CHECK-LABEL: spirv.module @scale PhysicalStorageBuffer64 Vulkan
+// CHECK-SAME: #spirv.vce<v1.5, [Shader, Int64, PhysicalStorageBufferAddresses, VulkanMemoryModel], []>
+// CHECK: spirv.GlobalVariable @arguments : !spirv.ptr<!spirv.struct<(!spirv.array<3 x i64, stride=8> [0])>, PushConstant>
+// CHECK: spirv.func @main() "None"
+// CHECK: %[[SOURCE:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
+// CHECK: %[[TARGET:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
+// CHECK: %[[SIZES:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
+// CHECK: %[[SIZE:.*]] = spirv.ConvertUToPtr %[[SIZES]]
+// CHECK: spirv.Load "PhysicalStorageBuffer" %[[SIZE]] ["Aligned", 4] : i32
+tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c4 = arith.constant 4 : index
+  %row = gpu.block_id y
+  %lane = gpu.thread_id x
+  %column = arith.muli %lane, %c4 : index
+  // The constant part of an index stays apart, so that rows share the rest; 16 bytes travel as two 64-bit elements.
+  // CHECK: %[[LINEAR:.*]] = spirv.IAdd
+  // CHECK: %[[WIDE:.*]] = spirv.SConvert %[[LINEAR]] : i32 to i64
+  // CHECK: %[[BYTES:.*]] = spirv.IMul %[[WIDE]], %cst4_i64
+  // CHECK: %[[FIRST:.*]] = spirv.IAdd %[[SOURCE]], %[[BYTES]]
+  // CHECK: %[[NEXT:.*]] = spirv.IAdd %[[FIRST]], %cst256_i64
+  // CHECK: %[[PLACE:.*]] = spirv.ConvertUToPtr %[[NEXT]] : i64 to !spirv.ptr<vector<2xi64>, PhysicalStorageBuffer>
+  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %[[PLACE]] ["Aligned", 16] : vector<2xi64>
+  // CHECK: spirv.Bitcast %[[READ]] : vector<2xi64> to vector<4xf32>
+  %c1 = arith.constant 1 : index
+  %next = arith.addi %row, %c1 : index
+  %x = vector.load %a[%next, %column] : memref<?x64xf32>, vector<4xf32>
+  // CHECK: spirv.GL.Fma
+  %y = math.fma %x, %x, %x : vector<4xf32>
+  // CHECK: spirv.mlir.selection
+  // CHECK: %[[WRITTEN:.*]] = spirv.Bitcast %{{.*}} : vector<4xf32> to vector<2xi64>
+  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[WRITTEN]] ["Aligned", 16] : vector<2xi64>
+  %inside = arith.cmpi slt, %row, %n : index
+  scf.if %inside {
+    vector.store %y, %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
+  }
+  // CHECK: spirv.EntryPoint "GLCompute" @main, @{{.*}}, @{{.*}}, @arguments
+  // CHECK: spirv.ExecutionMode @main "LocalSize", 8, 1, 1
+  tile.return
+}
+
+// Lanes that exchange values count themselves as their subgroup does.
+// CHECK-LABEL: spirv.module @exchange
+// CHECK-SAME: GroupNonUniform, GroupNonUniformShuffle, GroupNonUniformBallot
+// CHECK: built_in("SubgroupLocalInvocationId")
+tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : i32
+  %c8 = arith.constant 8 : i32
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%c0, %lane] : memref<1x8xf32>
+  // CHECK: spirv.GroupNonUniformBroadcast <Subgroup>
+  %y, %valid = gpu.shuffle idx %x, %c3, %c8 : f32
+  // CHECK: spirv.GroupNonUniformShuffleXor <Subgroup>
+  %z, %valid2 = gpu.shuffle xor %y, %c3, %c8 : f32
+  memref.store %z, %a[%c0, %lane] : memref<1x8xf32>
+  tile.return
+}

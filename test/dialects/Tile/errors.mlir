@@ -1,0 +1,171 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expects lanes and strides of at least 1}}
+#l = #tile.simt<lanes = [0, 8], strides = [1, 1], vector = 4>
+
+// -----
+
+// expected-error @+1 {{expects a vector of 1, 2 or 4 elements, got 3}}
+#l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 3>
+
+// -----
+
+#l = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+// expected-error @+1 {{4 rows cannot be dealt to 8 lanes}}
+func.func private @rows(tensor<4x64xf32, #l>)
+
+// -----
+
+#l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+// expected-error @+1 {{48 columns cannot be dealt to 8 lanes in runs of 4}}
+func.func private @columns(tensor<4x48xf32, #l>)
+
+// -----
+
+#l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+// expected-error @+1 {{a tile has two static dimensions}}
+func.func private @dynamic(tensor<?x64xf32, #l>)
+
+// -----
+
+// expected-error @+1 {{expects 'spread' to be "rows" or "columns", got "diagonals"}}
+tile.func @spread() attributes {workgroup = 8 : i64, spread = "diagonals", vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expects a workgroup of at least 1 lane}}
+tile.func @workgroup() attributes {workgroup = 0 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{returns nothing: a kernel writes its results to memory}}
+tile.func @returns() -> index attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expects matrices in memory and sizes as arguments, got 'f32'}}
+tile.func @arguments(%x: f32) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+func.func @nothing(%x: tensor<4xf32>) {
+  // expected-error @+1 {{names no kernel: @kernel}}
+  tile.launch @kernel(%x) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+tile.func @kernel(%x: memref<1x4xf32>, %y: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+func.func @count(%x: tensor<4xf32>) {
+  // expected-error @+1 {{passes 1 arguments, but the kernel takes 2}}
+  tile.launch @kernel(%x) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+func.func @grid(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expects a grid of three axes, got 1}}
+  tile.launch @kernel(%x) grid [#tile.grid<"", 1, 1>] sizes [] reuse [] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+func.func @reuse() {
+  // expected-error @+1 {{expects one 'reuse' entry a result}}
+  %0 = tile.launch @kernel() grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [] : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+  tile.return
+}
+func.func @reused() {
+  // expected-error @+1 {{'reuse' names no input: 0}}
+  %0 = tile.launch @kernel() grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [0] : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @load(%m: memref<?x64xf32>, %i: index) {
+  // expected-error @+1 {{moves 'f32' elements, but the tile is 'tensor<4x64xi32>'}}
+  %0 = tile.load %m[%i, %i] : memref<?x64xf32> -> tensor<4x64xi32>
+  return
+}
+
+// -----
+
+func.func @store(%m: memref<?x64xf32>, %i: index, %t: tensor<4x64xi32>) {
+  // expected-error @+1 {{moves 'f32' elements, but the tile is 'tensor<4x64xi32>'}}
+  tile.store %t, %m[%i, %i] : tensor<4x64xi32>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+func.func @gatherElements(%m: memref<?x64xf32>, %i: index, %rows: tensor<4x1xi32>) {
+  // expected-error @+1 {{moves 'f32' elements, but the tile is 'tensor<4x64xi32>'}}
+  %0 = tile.gather %m[%rows, %i] : memref<?x64xf32>, tensor<4x1xi32> -> tensor<4x64xi32>
+  return
+}
+
+// -----
+
+func.func @gather(%m: memref<?x64xf32>, %i: index, %rows: tensor<1x4xi32>) {
+  // expected-error @+1 {{expects one row index a row, got 'tensor<1x4xi32>' for 'tensor<4x64xf32>'}}
+  %0 = tile.gather %m[%rows, %i] : memref<?x64xf32>, tensor<1x4xi32> -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @dot(%l: tensor<4x8xf32>, %r: tensor<4x64xf32>, %a: tensor<4x64xf32>) {
+  // expected-error @+1 {{cannot multiply 'tensor<4x8xf32>' and 'tensor<4x64xf32>' into 'tensor<4x64xf32>'}}
+  %0 = tile.dot %l, %r, %a : tensor<4x8xf32>, tensor<4x64xf32> -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @reduceDimension(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{expects dimension 0 or 1, got 2}}
+  %0 = tile.reduce sum %t dim 2 : tensor<4x64xf32> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @reduce(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{cannot reduce 'tensor<4x64xf32>' along dimension 0 to 'tensor<4x1xf32>'}}
+  %0 = tile.reduce sum %t dim 0 : tensor<4x64xf32> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%t: tensor<4x1xf32>) {
+  // expected-error @+1 {{cannot repeat 'tensor<4x1xf32>' over 'tensor<8x64xf32>'}}
+  %0 = tile.broadcast %t : tensor<4x1xf32> -> tensor<8x64xf32>
+  return
+}

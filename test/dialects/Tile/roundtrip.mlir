@@ -1,0 +1,65 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+
+// CHECK-LABEL: tile.func @memory(%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<?x1xi32>, %{{.*}}: index) attributes {spread = "columns", vector = 4 : i64, workgroup = 8 : i64}
+tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x64xf32> -> tensor<4x64xf32>
+  %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) {any_padding} : memref<?x64xf32> -> tensor<4x64xf32>
+  %1 = tile.load %a[%c0, %c0] rows(%n) columns(%n) {any_padding} : memref<?x64xf32> -> tensor<4x64xf32>
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) {transposed} : memref<?x64xf32> -> tensor<64x4xf32>
+  %2 = tile.load %a[%c0, %c0] columns(%n) {transposed} : memref<?x64xf32> -> tensor<64x4xf32>
+  // CHECK: %[[IDS:.*]] = tile.load
+  %rows = tile.load %ids[%c0, %c0] : memref<?x1xi32> -> tensor<4x1xi32>
+  // CHECK: tile.gather %{{.*}}[%[[IDS]], %{{.*}}] columns(%{{.*}}) : memref<?x64xf32>, tensor<4x1xi32> -> tensor<4x64xf32>
+  %3 = tile.gather %a[%rows, %c0] columns(%n) : memref<?x64xf32>, tensor<4x1xi32> -> tensor<4x64xf32>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) : tensor<4x64xf32>, memref<?x64xf32>
+  tile.store %3, %a[%c0, %c0] rows(%n) : tensor<4x64xf32>, memref<?x64xf32>
+  // CHECK: tile.return
+  tile.return
+}
+
+// CHECK-LABEL: tile.func @values
+tile.func @values(%a: memref<?x64xf32>, %b: memref<?x4xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  %half = arith.constant 0.5 : f32
+  // CHECK: tile.splat %{{.*}} : f32 -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %sum = tile.splat %half : f32 -> tensor<4x64xf32, #dealt>
+  %l = tile.load %b[%c0, %c0] : memref<?x4xf32> -> tensor<4x4xf32, #whole>
+  %r = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32, #dealt>
+  // CHECK: tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x4xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>, tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %d = tile.dot %l, %r, %sum : tensor<4x4xf32, #whole>, tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  // CHECK: tile.dot {{.*}} {transpose_lhs}
+  %t = tile.dot %l, %r, %sum {transpose_lhs} : tensor<4x4xf32, #whole>, tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  // CHECK: tile.reduce max %{{.*}} dim 1 : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x1xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %max = tile.reduce max %d dim 1 : tensor<4x64xf32, #dealt> -> tensor<4x1xf32, #dealt>
+  // CHECK: tile.reduce sum
+  %total = tile.reduce sum %d dim 0 : tensor<4x64xf32, #dealt> -> tensor<1x64xf32, #dealt>
+  // CHECK: tile.broadcast %{{.*}} : tensor<4x1xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %wide = tile.broadcast %max : tensor<4x1xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  // CHECK: tile.index %{{.*}} dim 0 : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %i = tile.index %c0 dim 0 : tensor<4x64xi32, #dealt>
+  %j = tile.index %c0 dim 1 : tensor<4x64xi32, #dealt>
+  // CHECK: tile.random seed(%{{.*}}, %{{.*}}) step %{{.*}} stream %{{.*}} at(%{{.*}}, %{{.*}}) : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %random = tile.random seed(%one, %one) step %one stream %one at(%i, %j) : tensor<4x64xi32, #dealt> -> tensor<4x64xf32, #dealt>
+  tile.return
+}
+
+// CHECK-LABEL: func.func @entry
+func.func @entry(%x: tensor<?x64xf32>, %i: tensor<?xi32>) -> tensor<?x64xf32> {
+  // CHECK: tile.launch @twice(%{{.*}}, %{{.*}}) grid [#tile.grid<"", 1, 3>, #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [0] :
+  %0 = tile.launch @twice(%x, %i) grid [#tile.grid<"", 1, 3>, #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>]
+      sizes ["tokens"] reuse [0] : (tensor<?x64xf32>, tensor<?xi32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>, %tokens: index)
+    attributes {workgroup = 8 : i64, spread = "rows", vector = 1 : i64} {
+  tile.return
+}
