@@ -111,6 +111,8 @@ Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
         return broken(str(what, " stands where '", first.name()->c_str(), "' has another."));
       if (kernel.lanes() < 1 || kernel.lanes() > 65536)
         return broken(str(what, " has ", kernel.lanes(), " lanes."));
+      if (kernel.subgroup() > kernel.lanes())
+        return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
       codeBytes += uint64_t(kernel.code()->size()) * sizeof(uint32_t);
       if (codeBytes > fileBytes)
         return broken("its kernels share their code.");

@@ -13,7 +13,8 @@
 //   L1  a launch names a kernel that exists, has 3 grid axes whose sizes exist, tiles and repeats are positive, and no
 //       count exceeds 2^32 - 1 at the maxima
 //   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
-//   K1  every target has the same kernels in the same order; lanes are in [1, 65536]
+//   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has
+//       no more of them
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)

@@ -33,7 +33,8 @@ struct DeviceInfo {
   uint32_t vendorId = 0; // PCI
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
-  uint32_t subgroupSize = 0;
+  uint32_t subgroupSize = 0;    // of kernels that ask for none
+  uint32_t maxSubgroupSize = 0; // of those that do
   uint32_t maxLanes = 0; // of a workgroup
   std::array<uint32_t, 3> maxWorkgroups{};
   std::string unusable; // why Heddle cannot run on it; empty where it can
@@ -66,6 +67,7 @@ public:
 struct KernelSource {
   std::string_view name; // for messages
   std::span<const uint32_t> code;
+  uint32_t subgroup = 0; // lanes that must share a subgroup; at most the device's maxSubgroupSize
 };
 
 struct WorkgroupCount {

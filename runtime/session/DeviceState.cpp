@@ -30,6 +30,16 @@ Result<hal::Buffer *> DeviceState::sizes() {
   return sizesBuffer.get();
 }
 
+std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) {
+  if (kernel.lanes() > device.maxLanes)
+    return str("kernel '", view(kernel.name()), "' has workgroups of ", kernel.lanes(), " lanes, and '", device.name,
+               "' runs ", device.maxLanes, " at most");
+  if (kernel.subgroup() > device.maxSubgroupSize)
+    return str("kernel '", view(kernel.name()), "' is written for subgroups of ", kernel.subgroup(), " lanes, and '",
+               device.name, "' has ", device.maxSubgroupSize, " at most");
+  return "";
+}
+
 Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
   std::vector<uint32_t> missing;
   std::vector<hal::KernelSource> sources;
@@ -39,12 +49,11 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
       continue;
     listed[index] = true;
     const schema::Kernel &kernel = *target.kernels()->Get(index);
-    if (kernel.lanes() > device.info().maxLanes)
-      return makeError(ErrorKind::Unsupported, "kernel '", view(kernel.name()), "' has workgroups of ", kernel.lanes(),
-                       " lanes, and '", device.info().name, "' runs ", device.info().maxLanes,
-                       " at most. Compile for another target than '", view(target.name()), "'.");
+    if (std::string problem = misfit(kernel, device.info()); !problem.empty())
+      return makeError(ErrorKind::Unsupported, problem, ". Compile for another target than '", view(target.name()),
+                       "'.");
     missing.push_back(index);
-    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}});
+    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}, kernel.subgroup()});
   }
   HEDDLE_ASSIGN(auto loaded, device.load(sources));
   for (size_t i = 0; i < missing.size(); ++i)

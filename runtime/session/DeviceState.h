@@ -34,4 +34,7 @@ private:
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 
+// Why the device cannot run a kernel; empty where it can.
+std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);
+
 } // namespace heddle

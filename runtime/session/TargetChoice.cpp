@@ -25,22 +25,30 @@ Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::strin
                                             const hal::DeviceInfo &device) {
   const schema::Target *best = nullptr;
   int bestSuitability = 0;
-  std::string names;
+  std::string names, problem;
   for (const schema::Target *target : *artifact.module().targets()) {
     std::string_view name = view(target->name());
     names += (names.empty() ? "" : ", ") + std::string(name);
     int suits = suitability(name, device);
-    if (suits > bestSuitability && (wanted.empty() || wanted == name)) {
-      best = target;
-      bestSuitability = suits;
+    if (suits <= bestSuitability || (!wanted.empty() && wanted != name))
+      continue;
+    std::string misfits;
+    for (const schema::Kernel *kernel : *target->kernels())
+      if (misfits.empty())
+        misfits = misfit(*kernel, device);
+    if (!misfits.empty()) {
+      problem = str(" (", name, ": ", misfits, ")");
+      continue;
     }
+    best = target;
+    bestSuitability = suits;
   }
   if (!best && !wanted.empty())
     return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no target '", wanted, "' that '", device.id,
-                     "' could run. It has: ", names, ".");
+                     "' could run. It has: ", names, problem, ".");
   if (!best)
     return makeError(ErrorKind::Unsupported, "'", artifact.origin(), "' has no code for '", device.id, "' (",
-                     device.name, "): its targets are ", names,
+                     device.name, "): its targets are ", names, problem,
                      ". Compile it with --target=vulkan:portable, or use another --device.");
   return best;
 }

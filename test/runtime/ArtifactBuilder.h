@@ -18,6 +18,7 @@ struct AdderOptions {
   std::vector<uint32_t> code = {}; // instead of the add kernel's
   uint32_t lanes = 8;
   uint32_t tile = 8;
+  uint32_t subgroup = 0; // that the first target asks for
   bool sealed = true;
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
 };

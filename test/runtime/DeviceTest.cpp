@@ -76,6 +76,27 @@ TEST(TargetTest, theBestOneIsChosen) {
   expectPart(chosenTarget({"cuda:sm_80"}), "has no code for 'vulkan:");
 }
 
+TEST(TargetTest, narrowSubgroupsRuleATargetOut) {
+  auto device = hal::openDevice("vulkan");
+  ASSERT_TRUE(device.ok()) << device.message();
+  uint32_t widest = (*device)->info().maxSubgroupSize;
+  // A kernel of the add kernel's 8 lanes cannot ask for more than them, so its code is told to have more.
+  std::vector<uint32_t> code = test::testKernel("add");
+  for (size_t i = 5; i < code.size(); i += code[i] >> 16)
+    if ((code[i] & 0xffff) == 16) // OpExecutionMode main LocalSize x y z
+      code[i + 3] = 2 * widest;
+  auto open = [&](std::vector<std::string> targets) {
+    auto artifact = Artifact::fromBytes(
+        test::buildAdder({.targets = std::move(targets), .code = code, .lanes = 2 * widest, .subgroup = 2 * widest}),
+        "adder");
+    EXPECT_TRUE(artifact.ok()) << artifact.message();
+    auto session = Session::open(*artifact);
+    return session.ok() ? std::string((*session)->target()) : session.message();
+  };
+  EXPECT_EQ(open({"vulkan:software", "vulkan:portable"}), "vulkan:portable");
+  expectPart(open({"vulkan:software"}), "is written for subgroups of");
+}
+
 using DeviceDeathTest = testing::Test;
 
 // Runs `openDevice` in a child process with a changed environment; its message goes to stderr.

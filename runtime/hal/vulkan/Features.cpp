@@ -164,7 +164,11 @@ DeviceInfo describeDevice(VkPhysicalDevice device, uint32_t index) {
   info.driver = str(properties.v12.driverName, " ", properties.v12.driverInfo, ", ", info.driver);
   info.maxAllocationBytes = properties.v11.maxMemoryAllocationSize;
   info.subgroupSize = properties.v11.subgroupSize;
+  bool sizedStages = properties.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  info.maxSubgroupSize = sizedStages ? properties.v13.maxSubgroupSize : info.subgroupSize;
   DeviceFeatures features(device);
+  if (!features.v13.subgroupSizeControl)
+    info.maxSubgroupSize = info.subgroupSize;
   uint32_t timestampBits = 0;
   if (std::string missing = features.missing(); !missing.empty())
     info.unusable = "it lacks " + missing;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <optional>
 #include <thread>
 
@@ -22,6 +23,12 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     info.stage.module = module;
     info.stage.pName = "main";
     info.layout = layout;
+    // Wider than it needs is fine (its lanes then fill a part); narrower would split lanes that talk to each other.
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+    width.requiredSubgroupSize = std::bit_ceil(kernel.subgroup);
+    if (kernel.subgroup > context.info.subgroupSize)
+      info.stage.pNext = &width;
     status = vk.vkCreateComputePipelines(context.device, cache, 1, &info, nullptr, &pipeline);
   }
   vk.vkDestroyShaderModule(context.device, module, nullptr);
