@@ -2,9 +2,50 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
+#include "compiler/Target/TargetProfile.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/Pass.h"
 
-namespace mlir::heddle {
+#include <optional>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+
+namespace heddle {
+
+enum class Phase { Import, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
+
+struct PipelineOptions {
+  /// What phases from `tile` on compile for.
+  const TargetProfile *profile = nullptr;
+  bool fuseAttention = true;
+  /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
+  std::string dumpDirectory;
+  std::string dumpTag;
+};
+
+/// One row of the table: `--compile-to`, `--dump-phases` and the help texts are made of it.
+struct PhaseInfo {
+  Phase phase;
+  StringLiteral name;
+  StringLiteral description;
+  /// Adds the phase's passes. Import, before the passes, and emit, after them, have none.
+  void (*build)(OpPassManager &passes, const PipelineOptions &options);
+};
+
+ArrayRef<PhaseInfo> getPhases();
+const PhaseInfo &getPhase(Phase phase);
+
+/// The phase called `name`, or none.
+std::optional<Phase> parsePhase(StringRef name);
+
+/// Adds phases `first` to `last`, each with the pass that verifies its outcome.
+void buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const PipelineOptions &options);
+
+/// `heddle-verify-phase`: fails with an error at the first op that is not legal after a phase.
+std::unique_ptr<Pass> createVerifyPhasePass(Phase phase);
+void registerVerifyPhasePass();
 
 /// Every dialect that a module may hold between import and emit.
 void registerAllDialects(DialectRegistry &registry);
@@ -12,6 +53,7 @@ void registerAllDialects(DialectRegistry &registry);
 /// Every pass of ours, under the name that heddle-opt knows it by.
 void registerAllPasses();
 
-} // namespace mlir::heddle
+} // namespace heddle
+} // namespace mlir
 
 #endif

@@ -1,5 +1,13 @@
 #include "compiler/Pipeline/Pipeline.h"
 
+#include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Fusion/FuseAttention.h"
+#include "compiler/Fusion/FuseKernels.h"
+#include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Planning/Plan.h"
+#include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
@@ -16,6 +24,17 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
                   scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
                   plan::PlanDialect>();
+  registerTilingInterfaces(registry);
 }
 
-void mlir::heddle::registerAllPasses() {}
+void mlir::heddle::registerAllPasses() {
+  registerFuseAttentionPass();
+  registerDifferentiatePass();
+  registerFuseKernelsPass();
+  registerTilePass();
+  registerAssignLayoutsPass();
+  registerLowerToLanesPass();
+  registerLowerToSpirvPass();
+  registerPlanPass();
+  registerVerifyPhasePass();
+}

@@ -1,0 +1,31 @@
+// Phase `emit`: planned modules become the bytes of an artifact (runtime/schema/artifact.fbs).
+#ifndef HEDDLE_COMPILER_EMIT_EMIT_H
+#define HEDDLE_COMPILER_EMIT_EMIT_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace mlir::heddle {
+
+/// One model as planned for one target.
+struct PlannedTarget {
+  std::string name;
+  ModuleOp module;
+};
+
+struct Artifact {
+  std::string bytes;
+  size_t entries = 0;
+  size_t kernels = 0; // after identical ones were made one
+  size_t launches = 0;
+  uint64_t codeBytes = 0;
+};
+
+/// Serialises the kernels and writes the artifact. The same modules give the same bytes. Every target must plan the
+/// same launches: the artifact has one plan. Fails after an error.
+FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets);
+
+} // namespace mlir::heddle
+
+#endif

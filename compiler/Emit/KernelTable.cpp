@@ -1,0 +1,73 @@
+#include "compiler/Emit/KernelTable.h"
+
+#include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/IR/Threading.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static LogicalResult serialize(spirv::ModuleOp module, KernelCode &code) {
+  code.name = module.getName()->str();
+  for (auto mode : module.getOps<spirv::ExecutionModeOp>())
+    if (mode.getExecutionMode() == spirv::ExecutionMode::LocalSize) {
+      code.lanes = 1;
+      for (auto extent : mode.getValues().getAsRange<IntegerAttr>())
+        code.lanes *= extent.getInt();
+    }
+  if (code.lanes == 0)
+    return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
+  return serializeKernel(module, code.words);
+}
+
+LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned) {
+  llvm::SetVector<StringAttr> names;
+  ModuleOp first = planned.front().module;
+  for (auto entry : first.getOps<plan::EntryOp>())
+    for (auto launch : entry.getOps<plan::LaunchOp>())
+      names.insert(launch.getKernelAttr().getAttr());
+
+  std::vector<std::vector<KernelCode>> codes(planned.size());
+  for (auto [target, kernels] : llvm::zip(planned, codes)) {
+    SmallVector<spirv::ModuleOp> modules;
+    SymbolTable symbols(target.module);
+    for (StringAttr name : names) {
+      modules.push_back(symbols.lookup<spirv::ModuleOp>(name));
+      if (!modules.back())
+        return target.module.emitError() << "target " << target.name << " has no kernel '" << name.getValue() << "'";
+    }
+    kernels.resize(modules.size());
+    if (failed(failableParallelForEachN(target.module.getContext(), 0, modules.size(),
+                                        [&](size_t i) { return serialize(modules[i], kernels[i]); })))
+      return failure();
+  }
+
+  // One kernel for all that are the same in every target.
+  std::map<std::vector<std::pair<uint32_t, ArrayRef<uint32_t>>>, uint32_t, decltype([](const auto &a, const auto &b) {
+             return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](auto &x, auto &y) {
+               if (x.first != y.first)
+                 return x.first < y.first;
+               return std::lexicographical_compare(x.second.begin(), x.second.end(), y.second.begin(), y.second.end());
+             });
+           })>
+      known;
+  targets.resize(planned.size());
+  SmallVector<size_t> kept;
+  for (auto [number, name] : llvm::enumerate(names)) {
+    std::vector<std::pair<uint32_t, ArrayRef<uint32_t>>> key;
+    for (const auto &kernels : codes)
+      key.push_back({kernels[number].lanes, kernels[number].words});
+    auto [place, isNew] = known.try_emplace(std::move(key), kept.size());
+    if (isNew)
+      kept.push_back(number);
+    indices[name] = place->second;
+  }
+  for (auto [kernels, into] : llvm::zip(codes, targets))
+    for (size_t number : kept)
+      into.push_back(std::move(kernels[number]));
+  return success();
+}

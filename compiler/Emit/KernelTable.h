@@ -1,0 +1,35 @@
+// The kernels of an artifact, each code once.
+#ifndef HEDDLE_COMPILER_EMIT_KERNELTABLE_H
+#define HEDDLE_COMPILER_EMIT_KERNELTABLE_H
+
+#include "compiler/Emit/Emit.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <vector>
+
+namespace mlir::heddle {
+
+struct KernelCode {
+  std::string name;
+  uint32_t lanes = 0;
+  SmallVector<uint32_t, 0> words;
+};
+
+class KernelTable {
+public:
+  /// Serialises the kernels that the first target's launches name, in the order in which they name them.
+  LogicalResult build(MutableArrayRef<PlannedTarget> targets);
+
+  /// The place of the kernel that a launch names.
+  uint32_t indexOf(StringRef name) const { return indices.lookup(name); }
+
+  /// By target, then by place.
+  std::vector<std::vector<KernelCode>> targets;
+
+private:
+  llvm::StringMap<uint32_t> indices;
+};
+
+} // namespace mlir::heddle
+
+#endif

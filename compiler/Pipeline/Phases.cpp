@@ -1,0 +1,82 @@
+#include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Fusion/FuseAttention.h"
+#include "compiler/Fusion/FuseKernels.h"
+#include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Pipeline/DumpPhase.h"
+#include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Planning/Plan.h"
+#include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Tiling/Tiling.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static void buildNothing(OpPassManager &, const PipelineOptions &) {}
+
+static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
+  if (options.fuseAttention)
+    passes.addPass(createFuseAttentionPass());
+}
+
+static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
+  passes.addPass(createDifferentiatePass());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+static void buildFuse(OpPassManager &passes, const PipelineOptions &) {
+  passes.addNestedPass<func::FuncOp>(createFuseKernelsPass());
+}
+
+static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createTilePass(*options.profile));
+}
+
+static void buildLayout(OpPassManager &passes, const PipelineOptions &) {
+  passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
+}
+
+static void buildLower(OpPassManager &passes, const PipelineOptions &) {
+  passes.addNestedPass<tile::FuncOp>(createLowerToLanesPass());
+  passes.addPass(createLowerToSpirvPass());
+}
+
+static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }
+
+static constexpr PhaseInfo kPhases[] = {
+    {Phase::Import, "import", "the model as written, in heddle on tensors", buildNothing},
+    {Phase::FuseAttention, "fuse-attention", "attention recognised and fused", buildFuseAttention},
+    {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
+    {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},
+    {Phase::Tile, "tile", "each kernel as one workgroup's program on tiles", buildTile},
+    {Phase::Layout, "layout", "each tile's elements dealt to the target's lanes", buildLayout},
+    {Phase::Lower, "lower", "kernels in the target's own instructions", buildLower},
+    {Phase::Plan, "plan", "entry points as launches over a static arena", buildPlan},
+    {Phase::Emit, "emit", "the artifact", buildNothing},
+};
+
+ArrayRef<PhaseInfo> mlir::heddle::getPhases() { return kPhases; }
+
+const PhaseInfo &mlir::heddle::getPhase(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+std::optional<Phase> mlir::heddle::parsePhase(StringRef name) {
+  for (const PhaseInfo &info : kPhases)
+    if (info.name == name)
+      return info.phase;
+  return std::nullopt;
+}
+
+void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const PipelineOptions &options) {
+  for (const PhaseInfo &info : kPhases) {
+    if (info.phase < first || info.phase > last || info.phase == Phase::Emit)
+      continue;
+    info.build(passes, options);
+    if (!options.dumpDirectory.empty())
+      passes.addPass(createDumpPhasePass(info, options));
+    passes.addPass(createVerifyPhasePass(info.phase));
+  }
+}

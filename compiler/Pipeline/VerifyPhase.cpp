@@ -1,0 +1,126 @@
+#include "compiler/Pipeline/Pipeline.h"
+#include "dialects/Heddle/Heddle.h"
+#include "dialects/Plan/Plan.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+using Rule = bool (*)(Operation *op);
+
+bool isInDialect(Operation *op, ArrayRef<StringRef> dialects) {
+  return llvm::is_contained(dialects, op->getName().getDialectNamespace());
+}
+
+bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
+bool isUnfusedAttention(Operation *op) { return isa<SplitHeadsOp, MergeHeadsOp, BatchMatmulOp, MaskOp, SoftmaxOp>(op); }
+bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
+
+/// A graph on tensors, not yet cut into kernels.
+bool isGraph(Operation *op) {
+  return isInDialect(op, {"builtin", "func", "heddle", "arith", "math"}) && !isa<KernelOp>(op);
+}
+
+bool isDifferentiatedGraph(Operation *op) { return isGraph(op) && !isDerivative(op); }
+
+/// Tensor work in kernels only.
+bool isFused(Operation *op) {
+  if (isUnfusedAttention(op) || isDerivative(op))
+    return false;
+  if (op->getParentOfType<KernelOp>())
+    return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
+  return isSymbol(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, KernelOp>(op);
+}
+
+bool isLaunching(Operation *op) {
+  return isSymbol(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, tile::LaunchOp>(op);
+}
+
+bool isTiled(Operation *op) {
+  if (op->getParentOfType<tile::FuncOp>())
+    return isInDialect(op, {"tile", "arith", "math", "scf", "memref", "gpu", "vector"});
+  return isLaunching(op) || isa<tile::FuncOp>(op);
+}
+
+bool isLaidOut(Operation *op) {
+  auto hasLayout = [](Type type) { return !isa<RankedTensorType>(type) || tile::getLayout(type); };
+  return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || llvm::all_of(op->getResultTypes(), hasLayout));
+}
+
+bool isKernelCode(Operation *op) { return isInDialect(op, {"spirv"}); }
+bool isLowered(Operation *op) { return isLaunching(op) || isKernelCode(op); }
+bool isPlanned(Operation *op) { return isSymbol(op) || isKernelCode(op) || isInDialect(op, {"plan"}); }
+
+/// Which ops there may be after each phase.
+Rule getRule(Phase phase) {
+  switch (phase) {
+  case Phase::Import:
+  case Phase::FuseAttention:
+    return isGraph;
+  case Phase::Differentiate:
+    return isDifferentiatedGraph;
+  case Phase::Fuse:
+    return isFused;
+  case Phase::Tile:
+    return isTiled;
+  case Phase::Layout:
+    return isLaidOut;
+  case Phase::Lower:
+    return isLowered;
+  case Phase::Plan:
+  case Phase::Emit:
+    return isPlanned;
+  }
+  llvm_unreachable("unknown phase");
+}
+
+class VerifyPhasePass : public PassWrapper<VerifyPhasePass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyPhasePass)
+
+  VerifyPhasePass() = default;
+  VerifyPhasePass(const VerifyPhasePass &other) : PassWrapper(other) {}
+  explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
+
+  StringRef getArgument() const override { return "heddle-verify-phase"; }
+  StringRef getDescription() const override { return "Check that only ops that are legal after a phase are left"; }
+
+  void runOnOperation() override {
+    std::optional<Phase> phase = parsePhase(name);
+    if (!phase) {
+      getOperation().emitError() << "there is no phase '" << name << "'";
+      return signalPassFailure();
+    }
+    Rule isLegal = getRule(*phase);
+    WalkResult found = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isLegal(op))
+        return WalkResult::advance();
+      report(op);
+      return WalkResult::interrupt();
+    });
+    if (found.wasInterrupted())
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+private:
+  void report(Operation *op) {
+    InFlightDiagnostic error = op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
+    if (isUnfusedAttention(op))
+      error << ": attention is compiled fused only; fuse-attention was switched off or did not recognise it";
+  }
+
+  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that has just run"), llvm::cl::init("import")};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> mlir::heddle::createVerifyPhasePass(Phase phase) {
+  return std::make_unique<VerifyPhasePass>(phase);
+}
+
+void mlir::heddle::registerVerifyPhasePass() { PassRegistration<VerifyPhasePass>(); }

@@ -1,0 +1,84 @@
+// RUN: heddle-opt %s --heddle-plan --split-input-file --verify-diagnostics
+
+#g = #tile.grid<"", 1, 1>
+heddle.variable @v weight : tensor<8xf32>
+tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @add(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+// The second launch needs both values.
+func.func @both() -> (tensor<8xf32> {heddle.name = "y"}) {
+  %v = heddle.read @v : tensor<8xf32>
+  %a = tile.launch @copy(%v) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>) -> tensor<8xf32>
+  %b = tile.launch @add(%a, %v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new one: that takes a copy kernel}}
+  heddle.write @v, %a : tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+heddle.variable @v weight : tensor<8xf32>
+tile.func @shift(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+func.func @elsewhere() {
+  %v = heddle.read @v : tensor<8xf32>
+  %a = tile.launch @shift(%v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  // expected-error @+1 {{entry 'elsewhere' gives variable 'v' a value that would have to be copied: the old value is still needed when the new one is written}}
+  heddle.write @v, %a : tensor<8xf32>
+  return
+}
+
+// -----
+
+heddle.variable @v weight : tensor<8xf32>
+func.func @argument(%x: tensor<8xf32> {heddle.name = "x"}) {
+  // expected-error @+1 {{entry 'argument' gives variable 'v' a value that would have to be copied: it is an argument or another variable}}
+  heddle.write @v, %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+heddle.variable @v weight : tensor<8xf32>
+// expected-error @+1 {{entry 'reader' returns variable 'v', which would have to be copied}}
+func.func @reader() -> (tensor<8xf32> {heddle.name = "y"}) {
+  %v = heddle.read @v : tensor<8xf32>
+  return %v : tensor<8xf32>
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+heddle.variable @v weight : tensor<8xf32>
+tile.func @scatter(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+func.func @keeps() -> (tensor<8xf32> {heddle.name = "y"}) {
+  %v = heddle.read @v : tensor<8xf32>
+  // expected-error @+1 {{entry 'keeps': @scatter changes its input in place, but that input is still needed or is a variable that keeps its value: that takes a copy kernel}}
+  %a = tile.launch @scatter(%v) grid [#g, #g, #g] sizes [] reuse [0] {inplace} : (tensor<8xf32>) -> tensor<8xf32>
+  return %a : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 of entry 'nameless' has no heddle.name}}
+func.func @nameless(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{dimension 0 of 'tensor<?xf32, #heddle.dims<"n">>' is named after no heddle.size}}
+func.func @unbounded(%x: tensor<?xf32, #heddle.dims<"n">> {heddle.name = "x"}) {
+  return
+}
+
+// -----
+
+func.func @graph(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  // expected-error @+1 {{cannot be planned: entry 'graph' may hold reads, writes and launches only}}
+  %y = arith.addf %x, %x : tensor<8xf32>
+  return %y : tensor<8xf32>
+}

@@ -1,0 +1,143 @@
+// RUN: heddle-opt %s --heddle-plan --split-input-file | FileCheck %s
+
+// Two temporaries that do not live at the same time share memory; ports keep their names, types and limits.
+heddle.size @n max 100
+#n = #heddle.dims<"n">
+tile.func @k(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} { tile.return }
+tile.func @embed(%i: memref<?x1xi32>, %r: memref<?x4xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} { tile.return }
+
+// 100 rows of 16 bytes are 1600 bytes, 1792 with alignment, and two of the four live at a time.
+// CHECK-LABEL: plan.entry @chain arena
+// CHECK-SAME:    3584
+// CHECK-NEXT:  plan.input "tokens" : tensor<?xi32, #heddle.dims<"n">> at [[IN:[0-9]+]] bytes 400 limit 37
+// CHECK-NEXT:  plan.output "y" : tensor<?x4xf32, #heddle.dims<"n">> at [[B:[0-9]+]] bytes 1600
+// CHECK-NEXT:  plan.launch @embed grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+// CHECK-SAME:    [#plan.binding<arena "", [[IN]], 400>, #plan.binding<arena "", [[A:[0-9]+]], 1600>, #plan.binding<size "n", 0, 4>]
+// CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B]], 1600>
+// CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[B]], 1600>, #plan.binding<arena "", [[A]], 1600>
+// CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B]], 1600>
+func.func @chain(%tokens: tensor<?xi32, #n> {heddle.name = "tokens", heddle.limit = 37 : i64})
+    -> (tensor<?x4xf32, #n> {heddle.name = "y"}) {
+  %a = tile.launch @embed(%tokens) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
+      : (tensor<?xi32, #n>) -> tensor<?x4xf32, #n>
+  %b = tile.launch @k(%a) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
+      : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>
+  %c = tile.launch @k(%b) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
+      : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>
+  %d = tile.launch @k(%c) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
+      : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>
+  return %d : tensor<?x4xf32, #n>
+}
+
+// -----
+
+// A result takes over the memory of an input that dies, and only then. Launches that do not meet need no barrier.
+#g = #tile.grid<"", 1, 1>
+tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @add(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+
+// CHECK-LABEL: plan.entry @reuse arena
+// CHECK:       plan.input "x" : tensor<8xf32> at [[X:[0-9]+]] bytes 32
+// CHECK:       plan.launch @copy {{.*}} [#plan.binding<arena "", [[X]], 32>, #plan.binding<arena "", [[A:[0-9]+]], 32>]
+// CHECK-NEXT:  plan.launch @copy {{.*}} [#plan.binding<arena "", [[X]], 32>, #plan.binding<arena "", [[B:[0-9]+]], 32>]
+// CHECK-NEXT:  plan.launch barrier @add {{.*}} [#plan.binding<arena "", [[A]], 32>, #plan.binding<arena "", [[B]], 32>, #plan.binding<arena "", [[A]], 32>]
+// CHECK-NEXT:  plan.launch barrier @add {{.*}} [#plan.binding<arena "", [[A]], 32>, #plan.binding<arena "", [[B]], 32>, #plan.binding<arena "", [[D:[0-9]+]], 32>]
+// CHECK-NEXT:  plan.launch barrier @add {{.*}} [#plan.binding<arena "", [[A]], 32>, #plan.binding<arena "", [[D]], 32>
+func.func @reuse(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  %a = tile.launch @copy(%x) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  %b = tile.launch @copy(%x) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  %c = tile.launch @add(%a, %b) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %d = tile.launch @add(%c, %b) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %e = tile.launch @add(%c, %d) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %e : tensor<8xf32>
+}
+
+// -----
+
+// A variable is overwritten after the last use of its old value, and as soon as possible then: the update of @w moves up
+// past the launch of @v's gradient, whose memory it frees, and that of @count down past the last reader.
+#g = #tile.grid<"", 1, 1>
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @v weight : tensor<8xf32>
+heddle.variable @count counter : tensor<1xi32>
+tile.func @grad(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @masked(%a: memref<1x8xf32>, %c: memref<1x1xi32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @update(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+
+// CHECK-LABEL: plan.entry @step arena 256
+// CHECK-NEXT:  plan.launch @grad {{.*}} [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", [[G:[0-9]+]], 32>]
+// CHECK-NEXT:  plan.launch barrier @update {{.*}} [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", [[G]], 32>, #plan.binding<variable "w", 0, 32>]
+// CHECK-NEXT:  plan.launch barrier @masked {{.*}} [#plan.binding<variable "v", 0, 32>, #plan.binding<variable "count", 0, 4>, #plan.binding<arena "", [[H:[0-9]+]], 32>]
+// CHECK-NEXT:  plan.launch barrier @next {{.*}} [#plan.binding<variable "count", 0, 4>, #plan.binding<variable "count", 0, 4>]
+// CHECK-NEXT:  plan.launch @update {{.*}} [#plan.binding<variable "v", 0, 32>, #plan.binding<arena "", [[H]], 32>, #plan.binding<variable "v", 0, 32>]
+// CHECK-NEXT:  }
+func.func @step() {
+  %count = heddle.read @count : tensor<1xi32>
+  %w = heddle.read @w : tensor<8xf32>
+  %v = heddle.read @v : tensor<8xf32>
+  %next = tile.launch @next(%count) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<1xi32>) -> tensor<1xi32>
+  %dw = tile.launch @grad(%w) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  %dv = tile.launch @masked(%v, %count) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>, tensor<1xi32>) -> tensor<8xf32>
+  %w1 = tile.launch @update(%w, %dw) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %v1 = tile.launch @update(%v, %dv) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  heddle.write @w, %w1 : tensor<8xf32>
+  heddle.write @v, %v1 : tensor<8xf32>
+  heddle.write @count, %next : tensor<1xi32>
+  return
+}
+
+// -----
+
+// Kernels that change their input in place: both of a chain on a variable, and one on a temporary. A read after the
+// write is the new value, in the same memory.
+#g = #tile.grid<"", 1, 1>
+heddle.variable @cache cache : tensor<8xf32>
+tile.func @scatter(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+
+// CHECK-LABEL: plan.entry @scatters arena
+// CHECK:       plan.output "y" : tensor<8xf32> at [[Y:[0-9]+]] bytes 32
+// CHECK:       @scatter {{.*}} [#plan.binding<variable "cache", 0, 32>, #plan.binding<arena "", [[X:[0-9]+]], 32>, #plan.binding<variable "cache", 0, 32>]
+// CHECK:       @scatter {{.*}} [#plan.binding<variable "cache", 0, 32>, #plan.binding<arena "", [[X]], 32>, #plan.binding<variable "cache", 0, 32>]
+// CHECK:       @copy {{.*}} [#plan.binding<variable "cache", 0, 32>, #plan.binding<arena "", [[Y]], 32>]
+// CHECK:       @scatter {{.*}} [#plan.binding<arena "", [[Y]], 32>, #plan.binding<arena "", [[X]], 32>, #plan.binding<arena "", [[Y]], 32>]
+func.func @scatters(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  %old = heddle.read @cache : tensor<8xf32>
+  %a = tile.launch @scatter(%old, %x) grid [#g, #g, #g] sizes [] reuse [0] {inplace} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b = tile.launch @scatter(%a, %x) grid [#g, #g, #g] sizes [] reuse [0] {inplace} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  heddle.write @cache, %b : tensor<8xf32>
+  %new = heddle.read @cache : tensor<8xf32>
+  %c = tile.launch @copy(%new) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  %d = tile.launch @scatter(%c, %x) grid [#g, #g, #g] sizes [] reuse [0] {inplace} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %d : tensor<8xf32>
+}
+
+// -----
+
+// An argument that is returned stays where it is; a variable that is only read keeps its value, whatever may be reused.
+#g = #tile.grid<"", 1, 1>
+heddle.variable @w weight : tensor<8xf32>
+tile.func @relu(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+// CHECK-LABEL: plan.entry @through
+// CHECK:       plan.input "x" : tensor<8xf32> at [[X:[0-9]+]] bytes 32
+// CHECK:       plan.output "x" : tensor<8xf32> at [[X]] bytes 32
+// CHECK:       plan.output "y" : tensor<8xf32> at [[Y:[0-9]+]] bytes 32
+// CHECK:       @relu {{.*}} [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", [[Y]], 32>]
+func.func @through(%x: tensor<8xf32> {heddle.name = "x"})
+    -> (tensor<8xf32> {heddle.name = "x"}, tensor<8xf32> {heddle.name = "y"}) {
+  %w = heddle.read @w : tensor<8xf32>
+  %y = tile.launch @relu(%w) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>) -> tensor<8xf32>
+  return %x, %y : tensor<8xf32>, tensor<8xf32>
+}

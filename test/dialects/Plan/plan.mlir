@@ -1,0 +1,19 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+
+#g = #tile.grid<"", 1, 1>
+heddle.size @n max 16
+heddle.variable @w weight : tensor<8xf32>
+
+// CHECK: plan.entry @eval arena 1024 {
+plan.entry @eval arena 1024 {
+  // CHECK: plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37
+  plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37
+  // CHECK: plan.output "y" : tensor<8xf32> at 256 bytes 32
+  plan.output "y" : tensor<8xf32> at 256 bytes 32
+  // CHECK: plan.launch @k grid [#tile.grid<"n", 8, 2>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+  // CHECK-SAME: [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
+  plan.launch @k grid [#tile.grid<"n", 8, 2>, #g, #g]
+    [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
+  // CHECK: plan.launch barrier @k
+  plan.launch barrier @k grid [#g, #g, #g] []
+}

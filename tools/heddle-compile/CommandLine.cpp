@@ -1,0 +1,137 @@
+#include "tools/heddle-compile/CommandLine.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+struct Flags {
+  cl::OptionCategory category{"Compiling a model"};
+  cl::opt<std::string> model{cl::Positional, cl::desc("MODEL"), cl::cat(category)};
+  cl::opt<std::string> output{"o",
+                              cl::desc("The artifact to write; with --compile-to, the .mlir (- is standard output)"),
+                              cl::value_desc("OUT.heddle"), cl::cat(category)};
+  cl::list<std::string> targets{"target", cl::desc("What to compile for (default vulkan:software)"),
+                                cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
+  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module as it then is"),
+                                 cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
+  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
+                                  cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> precision{"precision", cl::desc("Arithmetic of the kernels (default f32, the only one so far)"),
+                                 cl::value_desc("f32"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
+                                 cl::value_desc("N"), cl::cat(category)};
+  cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
+                                    cl::value_desc("N"), cl::cat(category)};
+  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
+                                  cl::value_desc("key=value"), cl::cat(category)};
+  cl::opt<bool> fuseAttention{"fuse-attention", cl::desc("Recognise and fuse attention (default true)"), cl::init(true),
+                              cl::cat(category)};
+};
+
+std::string describe() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "\nMODEL is a model description (.toml) or a module of the heddle dialect (.mlir).\n\nPhases:\n\n";
+  for (const PhaseInfo &phase : getPhases())
+    stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
+  stream << "\nTargets:\n\n";
+  for (const TargetProfile &profile : getTargetProfiles())
+    stream << llvm::formatv("  {0,-18} {1}\n", profile.name, profile.summary);
+  stream << R"(
+Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
+decoding; and the arena, which all entries share. Of the arena, `activations` is the most that is held between two
+launches for longer than until the next one (in a training step mostly what the backward pass needs), `workspace` the rest.
+
+mlir-opt's flags for printing and timing are understood too (--mlir-print-ir-after-all, --mlir-timing, ...); --help-hidden
+lists them. Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
+)";
+  return text;
+}
+
+std::nullopt_t wrong(const Twine &message) {
+  llvm::errs() << "heddle-compile: " << message << "\n";
+  return std::nullopt;
+}
+
+std::optional<CommandLine> check(Flags &flags) {
+  CommandLine line;
+  if (flags.model.empty())
+    return wrong("no MODEL is named; name a description (.toml) or a module (.mlir)");
+  line.model = flags.model;
+  line.output = flags.output;
+
+  std::optional<Phase> phase = parsePhase(flags.compileTo);
+  if (!phase) {
+    std::string known;
+    for (const PhaseInfo &info : getPhases())
+      known += (known.empty() ? "" : ", ") + info.name.str();
+    return wrong("--compile-to: there is no phase '" + flags.compileTo + "'; the phases are " + known);
+  }
+  line.compileTo = *phase;
+  if (line.compileTo == Phase::Emit && line.output.empty())
+    return wrong("no output is named; add -o OUT.heddle");
+  if (line.output.empty())
+    line.output = "-";
+
+  std::vector<std::string> targets(flags.targets.begin(), flags.targets.end());
+  if (targets.empty())
+    targets.push_back(kDefaultTarget.str());
+  for (const std::string &name : targets) {
+    std::string message;
+    const TargetProfile *profile = lookupTargetProfile(name, message);
+    if (!profile)
+      return wrong(message);
+    if (!llvm::is_contained(line.targets, profile))
+      line.targets.push_back(profile);
+  }
+  if (line.targets.size() > 1 && line.compileTo != Phase::Emit)
+    return wrong("--compile-to writes the module of one target; name one --target");
+
+  if (flags.precision == "bf16" || flags.precision == "f16")
+    return wrong("--precision=" + flags.precision + ": this build computes in f32 only");
+  if (flags.precision != "f32")
+    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32");
+
+  line.dumpDirectory = flags.dumpPhases;
+  line.fuseAttention = flags.fuseAttention;
+  line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  if (!flags.maxTokens.empty())
+    line.overrides.push_back("max_tokens=" + flags.maxTokens);
+  if (!flags.maxSequences.empty())
+    line.overrides.push_back("max_sequences=" + flags.maxSequences);
+  if (!line.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
+    return wrong("--set, --max-tokens and --max-sequences change a description (.toml); '" + line.model +
+                 "' is a module, whose sizes are in its heddle.size ops");
+  return line;
+}
+
+} // namespace
+
+std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv) {
+  Flags flags;
+  registerMLIRContextCLOptions();
+  registerAsmPrinterCLOptions();
+  registerPassManagerCLOptions();
+  registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(flags.category);
+  std::string help = describe();
+  cl::extrahelp more(help);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
+    StringRef text = StringRef(problem).trim();
+    text.consume_front(StringRef(argv[0]));
+    return wrong(text.ltrim(": "));
+  }
+  return check(flags);
+}

@@ -1,0 +1,27 @@
+// The command line of heddle-compile.
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
+
+#include "compiler/Pipeline/Pipeline.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir::heddle {
+
+struct CommandLine {
+  std::string model;
+  std::string output; // "-": standard output; empty where nothing but messages is wanted
+  std::vector<const TargetProfile *> targets;
+  Phase compileTo = Phase::Emit;
+  std::string dumpDirectory;
+  bool fuseAttention = true;
+  std::vector<std::string> overrides; // key=value
+};
+
+/// The command line, or none, after a message on standard error, if it is wrong.
+std::optional<CommandLine> parseCommandLine(int argc, char **argv);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,86 @@
+#include "tools/heddle-compile/Compile.h"
+
+#include "compiler/Import/Import.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// The phases up to this one do not depend on the target.
+static constexpr Phase kLastSharedPhase = Phase::Fuse;
+
+static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
+  auto fail = [&](const Twine &message) {
+    emitError(UnknownLoc::get(context)) << message;
+    return OwningOpRef<ModuleOp>();
+  };
+  if (!llvm::sys::fs::exists(line.model))
+    return fail("there is no file '" + line.model + "'");
+  if (llvm::sys::fs::is_directory(line.model))
+    return fail("'" + line.model + "' is a folder: this build cannot import a Hugging Face folder yet; write a model " +
+                "description (.toml) as in models/");
+  StringRef extension = llvm::sys::path::extension(line.model);
+  if (extension == ".toml")
+    return importDescription(context, line.model, line.overrides);
+  if (extension == ".mlir")
+    return parseSourceFile<ModuleOp>(line.model, context);
+  return fail("'" + line.model + "' is no model: a description ends in .toml, a module of the heddle dialect in .mlir");
+}
+
+static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const PipelineOptions &options,
+                               TimingScope &timing) {
+  if (first > last)
+    return success();
+  PassManager passes(module->getContext());
+  if (failed(applyPassManagerCLOptions(passes)))
+    return failure();
+  passes.enableTiming(timing);
+  buildPhasePipeline(passes, first, last, options);
+  return passes.run(module);
+}
+
+FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const CommandLine &line) {
+  DefaultTimingManager timingManager;
+  applyDefaultTimingManagerCLOptions(timingManager);
+  TimingScope timing = timingManager.getRootScope();
+
+  TimingScope importTiming = timing.nest("Import");
+  OwningOpRef<ModuleOp> model = readModel(context, line);
+  importTiming.stop();
+  if (!model)
+    return failure();
+  PipelineOptions options;
+  options.fuseAttention = line.fuseAttention;
+  options.dumpDirectory = line.dumpDirectory;
+  if (failed(runPhases(*model, Phase::Import, std::min(line.compileTo, kLastSharedPhase), options, timing)))
+    return failure();
+
+  CompiledModel compiled;
+  if (line.compileTo <= kLastSharedPhase) {
+    compiled.modules.push_back(std::move(model));
+    return compiled;
+  }
+  Phase firstOfTarget = static_cast<Phase>(static_cast<int>(kLastSharedPhase) + 1);
+  std::vector<PlannedTarget> planned;
+  for (const TargetProfile *profile : line.targets) {
+    bool isLast = profile == line.targets.back();
+    compiled.modules.push_back(isLast ? std::move(model) : OwningOpRef<ModuleOp>(model->clone()));
+    options.profile = profile;
+    if (line.targets.size() > 1)
+      options.dumpTag = StringRef(profile->name).split(':').second.str();
+    if (failed(runPhases(*compiled.modules.back(), firstOfTarget, line.compileTo, options, timing)))
+      return failure();
+    planned.push_back({profile->name.str(), *compiled.modules.back()});
+  }
+  if (line.compileTo != Phase::Emit)
+    return compiled;
+  TimingScope emitTiming = timing.nest("Emit");
+  FailureOr<Artifact> artifact = emitArtifact(planned);
+  if (failed(artifact))
+    return failure();
+  compiled.artifact = std::move(*artifact);
+  return compiled;
+}

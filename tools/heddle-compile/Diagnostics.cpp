@@ -1,0 +1,50 @@
+#include "tools/heddle-compile/Diagnostics.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// One mistake of a pass may be repeated for every op that follows from it; nobody reads the hundredth.
+static constexpr unsigned kMostErrors = 20;
+
+/// The first place in a file that a location mentions.
+static FileLineColLoc findPlace(Location location) {
+  FileLineColLoc place;
+  location->walk([&](Location part) {
+    place = dyn_cast<FileLineColLoc>(part);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return place;
+}
+
+static void print(Location location, StringRef severity, const std::string &message) {
+  llvm::raw_ostream &stream = llvm::errs();
+  if (FileLineColLoc place = findPlace(location))
+    stream << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn() << ": ";
+  else
+    stream << "heddle-compile: ";
+  stream << severity << ": " << message << "\n";
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        switch (diagnostic.getSeverity()) {
+        case DiagnosticSeverity::Error:
+          if (++errors <= kMostErrors)
+            print(diagnostic.getLocation(), "error", diagnostic.str());
+          break;
+        case DiagnosticSeverity::Warning:
+          print(diagnostic.getLocation(), "warning", diagnostic.str());
+          break;
+        case DiagnosticSeverity::Note:
+        case DiagnosticSeverity::Remark:
+          break;
+        }
+        return success();
+      }) {
+  context->printOpOnDiagnostic(false);
+}

@@ -1,0 +1,61 @@
+// Compiles a model to an artifact. `heddle-compile --help` has the command line.
+#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/Compile.h"
+#include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/Report.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Writes beside the output first, so that an output that is there is whole.
+static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_ref<void(raw_ostream &)> write) {
+  llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
+    write(stream);
+    return llvm::Error::success();
+  });
+  if (!error)
+    return success();
+  return emitError(UnknownLoc::get(context))
+         << "cannot write '" << path << "': " << llvm::toString(std::move(error)) << "; name another output with -o";
+}
+
+static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+  auto start = std::chrono::steady_clock::now();
+  FailureOr<CompiledModel> compiled = compileModel(context, line);
+  if (failed(compiled))
+    return failure();
+  if (line.compileTo != Phase::Emit)
+    return writeOutput(context, line.output, [&](raw_ostream &stream) {
+      compiled->modules.front()->print(stream);
+      stream << "\n";
+    });
+  if (failed(writeOutput(context, line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
+    return failure();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (line.output != "-")
+    printReport(llvm::outs(), line, *compiled, seconds.count());
+  return success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  std::optional<CommandLine> line = parseCommandLine(argc, argv);
+  if (!line)
+    return 2;
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  DiagnosticPrinter diagnostics(&context);
+  if (failed(run(&context, *line))) {
+    if (!diagnostics.hasFailed())
+      llvm::errs() << "heddle-compile: error: compiling '" << line->model << "' failed without saying why\n";
+    return 1;
+  }
+  return 0;
+}
