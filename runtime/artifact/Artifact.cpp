@@ -26,7 +26,8 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::vector<std::byt
     return notAnArtifact(origin, str("it has ", bytes.size(), " bytes, which no artifact has."));
   const auto *begin = reinterpret_cast<const uint8_t *>(bytes.data());
   if (!schema::ModuleBufferHasIdentifier(begin))
-    return notAnArtifact(origin, str("it lacks the mark '", schema::ModuleIdentifier(), "'; it is another kind of file."));
+    return notAnArtifact(origin,
+                         str("it lacks the mark '", schema::ModuleIdentifier(), "'; it is another kind of file."));
   flatbuffers::Verifier verifier(begin, bytes.size());
   if (!schema::VerifyModuleBuffer(verifier))
     return notAnArtifact(origin, "it is truncated or damaged.");

@@ -114,8 +114,8 @@ private:
         return broken(what + " has more workgroups than a 32-bit number counts.");
     }
     if (launch.bindings()->size() > schema::kMaxBindings)
-      return broken(str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings,
-                        " are the most."));
+      return broken(
+          str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings, " are the most."));
     for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i)
       HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), str(what, ", binding ", i)));
     return Success();
@@ -126,8 +126,8 @@ private:
     switch (binding.space()) {
     case schema::Space::Variable:
       if (binding.index() >= module.variables()->size())
-        return broken(str(what, " names variable ", binding.index(), ", and there are ", module.variables()->size(),
-                          "."));
+        return broken(
+            str(what, " names variable ", binding.index(), ", and there are ", module.variables()->size(), "."));
       room = module.variables()->Get(binding.index())->bytes();
       break;
     case schema::Space::Arena:
@@ -141,8 +141,8 @@ private:
       return broken(str(what, " is in an unknown space ", static_cast<int>(binding.space()), "."));
     }
     if (binding.offset() % alignment || !fits(binding.offset(), binding.bytes(), room))
-      return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room,
-                        " are."));
+      return broken(
+          str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room, " are."));
     return Success();
   }
 

@@ -67,8 +67,8 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> into) const {
 Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint64_t limit) {
   HEDDLE_ASSIGN(InputFile file, InputFile::open(path));
   if (file.size() > limit)
-    return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has ", file.size(),
-                     " bytes, more than the ", limit, " that are read at most.");
+    return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has ", file.size(), " bytes, more than the ",
+                     limit, " that are read at most.");
   std::vector<std::byte> data(file.size());
   HEDDLE_CHECK(file.read(0, data));
   return data;

@@ -1,7 +1,7 @@
 // Errors as values. Nothing in the runtime throws across an interface: what can fail returns a Status or a Result<T>.
 //
-// A message is one short paragraph that a user can act upon: what failed, where (file, variable, kernel), the value, the
-// limit, and what to do.
+// A message is one short paragraph that a user can act upon: what failed, where (file, variable, kernel), the value,
+// the limit, and what to do.
 #pragma once
 
 #include <cassert>
@@ -56,9 +56,10 @@ public:
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U &&value) : state(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+      Result(U &&value)
+      : state(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool ok() const { return state.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -111,8 +112,7 @@ public:
   } while (false)
 
 // HEDDLE_ASSIGN(auto value, expression): the value of a Result, or its error returned.
-#define HEDDLE_ASSIGN(target, ...)                                                                                     \
-  HEDDLE_ASSIGN_IMPL(HEDDLE_CONCAT(heddleResult, __LINE__), target, __VA_ARGS__)
+#define HEDDLE_ASSIGN(target, ...) HEDDLE_ASSIGN_IMPL(HEDDLE_CONCAT(heddleResult, __LINE__), target, __VA_ARGS__)
 #define HEDDLE_ASSIGN_IMPL(name, target, ...)                                                                          \
   auto name = (__VA_ARGS__);                                                                                           \
   if (!name.ok())                                                                                                      \

@@ -33,16 +33,19 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const Device
     uint32_t value = 0;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size())
-      return makeError(ErrorKind::InvalidArgument, "'", choice, "' is no device: after the colon comes a number, as in '",
-                       backend, ":0'. `heddle-run devices` lists what there is.");
+      return makeError(ErrorKind::InvalidArgument, "'", choice,
+                       "' is no device: after the colon comes a number, as in '", backend,
+                       ":0'. `heddle-run devices` lists what there is.");
     index = value;
   }
   if (backend == "vulkan")
     return vulkan::openDevice(index, options);
   if (backend == "cuda")
-    return makeError(ErrorKind::Unsupported, "'", choice, "' asks for CUDA, and this build has no CUDA backend yet. Use "
+    return makeError(ErrorKind::Unsupported, "'", choice,
+                     "' asks for CUDA, and this build has no CUDA backend yet. Use "
                      "--device=vulkan; `heddle-run devices` lists what there is.");
-  return makeError(ErrorKind::InvalidArgument, "'", choice, "' is no device: known are 'vulkan' and 'vulkan:N'. "
+  return makeError(ErrorKind::InvalidArgument, "'", choice,
+                   "' is no device: known are 'vulkan' and 'vulkan:N'. "
                    "`heddle-run devices` lists what there is.");
 }
 

@@ -35,7 +35,7 @@ struct DeviceInfo {
   uint64_t maxAllocationBytes = 0;
   uint32_t subgroupSize = 0;    // of kernels that ask for none
   uint32_t maxSubgroupSize = 0; // of those that do
-  uint32_t maxLanes = 0; // of a workgroup
+  uint32_t maxLanes = 0;        // of a workgroup
   std::array<uint32_t, 3> maxWorkgroups{};
   std::string unusable; // why Heddle cannot run on it; empty where it can
 };

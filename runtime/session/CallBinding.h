@@ -6,7 +6,7 @@
 namespace heddle {
 
 struct CallBinding {
-  std::vector<int32_t> sizes;      // by index in Module.sizes; 0 for those that the entry does not use
+  std::vector<int32_t> sizes;        // by index in Module.sizes; 0 for those that the entry does not use
   std::vector<const Input *> inputs; // by index in Entry.inputs
 };
 

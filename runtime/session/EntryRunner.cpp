@@ -119,8 +119,8 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile() const {
   std::vector<LaunchProfile> profile;
   for (size_t i = 0; i < times.size(); ++i) {
     uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();
-    profile.push_back({view(state.target.kernels()->Get(kernel)->name()), times[i].begin, times[i].end,
-                       counts[countOfLaunch[i]]});
+    profile.push_back(
+        {view(state.target.kernels()->Get(kernel)->name()), times[i].begin, times[i].end, counts[countOfLaunch[i]]});
   }
   return profile;
 }

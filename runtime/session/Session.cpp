@@ -180,7 +180,8 @@ Result<Outputs> Session::call(std::string_view entry, std::span<const Input> inp
 
 Result<HostTensor> Session::output(std::string_view name) {
   if (!state->last)
-    return makeError(ErrorKind::InvalidArgument, "output '", name, "' was asked for, and no entry has run since the "
+    return makeError(ErrorKind::InvalidArgument, "output '", name,
+                     "' was asked for, and no entry has run since the "
                      "session was opened or another entry was prepared.");
   for (const schema::Port *port : *state->last->entry.outputs())
     if (view(port->name()) == name)
@@ -249,7 +250,7 @@ MemoryReport Session::memory() const {
 Result<std::vector<LaunchProfile>> Session::profile() {
   if (!state->options.profile || !state->last)
     return makeError(ErrorKind::InvalidArgument, "there is no profile: the session was not opened with `profile`, or "
-                     "nothing has run.");
+                                                 "nothing has run.");
   return state->last->profile();
 }
 

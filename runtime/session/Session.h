@@ -100,8 +100,8 @@ struct MemoryReport {
 };
 
 struct LaunchProfile {
-  std::string_view kernel;          // lives as long as the session
-  uint64_t begin = 0, end = 0;      // nanoseconds on the device's clock
+  std::string_view kernel;     // lives as long as the session
+  uint64_t begin = 0, end = 0; // nanoseconds on the device's clock
   hal::WorkgroupCount workgroups;
 };
 

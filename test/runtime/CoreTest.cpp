@@ -14,9 +14,9 @@
 namespace heddle {
 namespace {
 
-using test::TemporaryFolder;
 using test::slurp;
 using test::spit;
+using test::TemporaryFolder;
 
 Result<int> half(int value) {
   if (value % 2)
@@ -156,9 +156,8 @@ std::string safetensors(const std::string &header, size_t dataBytes, uint64_t cl
 
 TEST(SafetensorsTest, roundTrips) {
   TemporaryFolder folder;
-  auto writer = SafetensorsWriter::create(folder / "m",
-                                          {{"b", ElementType::F32, {2, 2}}, {"a", ElementType::I32, {3}}, {"e", {}, {0}}},
-                                          {{"step", "17"}});
+  auto writer = SafetensorsWriter::create(
+      folder / "m", {{"b", ElementType::F32, {2, 2}}, {"a", ElementType::I32, {3}}, {"e", {}, {0}}}, {{"step", "17"}});
   ASSERT_TRUE(writer.ok()) << writer.message();
   std::vector<float> b = {1, 2, 3, 4};
   std::vector<int32_t> a = {5, 6, 7};

@@ -218,7 +218,8 @@ TEST_P(SessionTest, callsAreChecked) {
   expect(message("add", {{"a", lying}, {"b", ten}}), "has 36 bytes");
   HostTensor bad = HostTensor::vector<int32_t>({0, 10}), negative = HostTensor::vector<int32_t>({-1});
   HostTensor lengths = HostTensor::vector<int32_t>({5}), tooLong = HostTensor::vector<int32_t>({5, 101});
-  expect(message("lookup", {{"index", bad}, {"lengths", lengths}}), "holds 10 at index 1, and its values lie in [0, 10)");
+  expect(message("lookup", {{"index", bad}, {"lengths", lengths}}),
+         "holds 10 at index 1, and its values lie in [0, 10)");
   expect(message("lookup", {{"index", negative}, {"lengths", lengths}}), "holds -1 at index 0");
   expect(message("lookup", {{"index", integers}, {"lengths", tooLong}}), "makes size 'longest' 101");
   expect(message("lookup", {{"index", integers}, {"lengths", negative}}), "makes size 'longest' -1");

@@ -64,8 +64,7 @@ const Rule rules[] = {
     {"T1_extent", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(-1, 0); }, "extent of 0"},
     {"T1_no_such_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(3, 0); }, "uses size 3"},
     {"T1_negative_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(-2, 1); }, "uses size -2"},
-    {"T1_overflow",
-     [](auto &m) { m.variables[0]->type->dims.assign(3, schema::Dim(-1, int64_t(1) << 40)); },
+    {"T1_overflow", [](auto &m) { m.variables[0]->type->dims.assign(3, schema::Dim(-1, int64_t(1) << 40)); },
      "larger than any memory"},
     {"T1_element", [](auto &m) { m.variables[0]->type->element = schema::ElementType(7); }, "element type 7"},
     {"V1_bytes", [](auto &m) { m.variables[0]->bytes += 4; }, "shape needs 4000"},
@@ -79,7 +78,8 @@ const Rule rules[] = {
     {"P2_overlap", [](auto &m) { entry(m).inputs[1]->arena_offset = 3996; }, "'a' and 'b' overlap"},
     {"P2_limit_of_floats", [](auto &m) { entry(m).inputs[0]->value_limit = 3; }, "only an i32 input"},
     {"P2_negative_limit", [](auto &m) { entry(m, 4).inputs[0]->value_limit = -3; }, "value limit -3"},
-    {"E1_output", [](auto &m) { entry(m).outputs[0]->type->dims[0] = schema::Dim(2, 0); }, "no input of the entry binds"},
+    {"E1_output", [](auto &m) { entry(m).outputs[0]->type->dims[0] = schema::Dim(2, 0); },
+     "no input of the entry binds"},
     {"E1_grid", [](auto &m) { launch(m).grid[1] = schema::Grid(1, 8, 1); }, "no input of the entry binds"},
     {"E1_binding", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 2, 0, 0); },
      "no input of the entry binds"},
@@ -101,8 +101,7 @@ const Rule rules[] = {
      "where 16000 are"},
     {"L2_unaligned", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 2, 8); },
      "lies at 2"},
-    {"L2_size", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 3, 0, 0); },
-     "names size 3"},
+    {"L2_size", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 3, 0, 0); }, "names size 3"},
     {"L2_space", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space(5), 0, 0, 4); },
      "unknown space 5"},
     {"K1_no_target", [](auto &m) { m.targets.clear(); }, "no target"},
@@ -165,8 +164,8 @@ TEST(VerifyTest, K3_refusesSharedCode) {
   std::vector<flatbuffers::Offset<schema::Size>> sizes;
   std::vector<flatbuffers::Offset<schema::Variable>> variables;
   std::vector<flatbuffers::Offset<schema::Entry>> entries;
-  schema::FinishModuleBuffer(fb, schema::CreateModuleDirect(fb, schema::kSchemaVersion, "", "", &sizes, &variables,
-                                                            &entries, &targets));
+  schema::FinishModuleBuffer(
+      fb, schema::CreateModuleDirect(fb, schema::kSchemaVersion, "", "", &sizes, &variables, &entries, &targets));
   const auto *begin = reinterpret_cast<const std::byte *>(fb.GetBufferPointer());
   EXPECT_NE(verdict({begin, begin + fb.GetSize()}).find("share their code"), std::string::npos);
 }
@@ -235,7 +234,10 @@ TEST(DamageTest, randomWordsDoNoHarm) {
 
 TEST(DamageTest, foreignFilesGetAnErrorOfOneParagraph) {
   test::TemporaryFolder folder;
-  for (std::string content : {std::string(), std::string("HDL1"), std::string(4096, '\0'), std::string("\x7f" "ELF", 4),
+  for (std::string content : {std::string(), std::string("HDL1"), std::string(4096, '\0'),
+                              std::string("\x7f"
+                                          "ELF",
+                                          4),
                               std::string("[model]\nd_model = 512\n"), std::string(100000, 'x')}) {
     test::spit(folder / "f.heddle", content);
     auto artifact = Artifact::load(folder / "f.heddle");

@@ -13,8 +13,6 @@ public:
 };
 
 // One a program: `static auto *environment = test::watchValidation();`
-inline testing::Environment *watchValidation() {
-  return testing::AddGlobalTestEnvironment(new VulkanEnvironment);
-}
+inline testing::Environment *watchValidation() { return testing::AddGlobalTestEnvironment(new VulkanEnvironment); }
 
 } // namespace heddle::test

@@ -79,8 +79,8 @@ void DeviceFeatures::keepUseful() {
 
 std::string DeviceFeatures::missing() const {
   const std::pair<VkBool32, const char *> required[] = {
-      {core.features.shaderInt64, "shaderInt64"},       {v12.bufferDeviceAddress, "bufferDeviceAddress"},
-      {v12.timelineSemaphore, "timelineSemaphore"},     {v13.synchronization2, "synchronization2"},
+      {core.features.shaderInt64, "shaderInt64"},   {v12.bufferDeviceAddress, "bufferDeviceAddress"},
+      {v12.timelineSemaphore, "timelineSemaphore"}, {v13.synchronization2, "synchronization2"},
       {v12.vulkanMemoryModel, "vulkanMemoryModel"},
   };
   std::string names;

@@ -55,7 +55,8 @@ Result<std::shared_ptr<Instance>> Instance::get() {
 
 Result<std::shared_ptr<Instance>> Instance::create() {
   if (volkInitialize() != VK_SUCCESS)
-    return makeError(ErrorKind::Unsupported, "there is no Vulkan on this machine: libvulkan.so.1 cannot be opened. "
+    return makeError(ErrorKind::Unsupported,
+                     "there is no Vulkan on this machine: libvulkan.so.1 cannot be opened. "
                      "Install the Vulkan loader (Debian: libvulkan1) and a driver (mesa-vulkan-drivers has one for "
                      "processors).");
 
@@ -96,8 +97,11 @@ Result<std::shared_ptr<Instance>> Instance::create() {
   VkResult created = vkCreateInstance(&info, nullptr, &result->instance);
   if (created != VK_SUCCESS) {
     result->instance = VK_NULL_HANDLE;
-    return makeError(ErrorKind::Unsupported, "Vulkan cannot be used on this machine: its loader is there, but no driver "
-                     "works with it (", describe(created), "). Install one (Debian: mesa-vulkan-drivers), or check "
+    return makeError(ErrorKind::Unsupported,
+                     "Vulkan cannot be used on this machine: its loader is there, but no driver "
+                     "works with it (",
+                     describe(created),
+                     "). Install one (Debian: mesa-vulkan-drivers), or check "
                      "VK_ICD_FILENAMES and VK_DRIVER_FILES.");
   }
   volkLoadInstance(result->instance);
@@ -160,7 +164,8 @@ Error vulkanError(VkResult result, std::string_view what, std::string_view devic
                      "). Close what else uses the device, or use a smaller model or batch.");
   case VK_ERROR_DEVICE_LOST:
     return makeError(ErrorKind::DeviceLost, what, " failed: the device '", device, "' stopped answering (",
-                     describe(result), "). A kernel ran too long or the driver failed; what was on the device is lost. "
+                     describe(result),
+                     "). A kernel ran too long or the driver failed; what was on the device is lost. "
                      "Start again from the last checkpoint.");
   default:
     return makeError(ErrorKind::Unsupported, what, " failed on '", device, "' (", describe(result), ").");

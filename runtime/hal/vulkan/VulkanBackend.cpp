@@ -20,12 +20,14 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
   HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
   HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
   if (devices.empty())
-    return makeError(ErrorKind::NotFound, "there is no Vulkan device on this machine: the loader found no driver for its "
+    return makeError(ErrorKind::NotFound,
+                     "there is no Vulkan device on this machine: the loader found no driver for its "
                      "hardware. Install one (Debian: mesa-vulkan-drivers has one for processors), or check "
                      "VK_ICD_FILENAMES and VK_DRIVER_FILES.");
   if (index && *index >= devices.size())
     return makeError(ErrorKind::NotFound, "there is no device 'vulkan:", *index, "': this machine has ", devices.size(),
-                     " Vulkan device", devices.size() == 1 ? "" : "s", ", numbered from 0. `heddle-run devices` lists "
+                     " Vulkan device", devices.size() == 1 ? "" : "s",
+                     ", numbered from 0. `heddle-run devices` lists "
                      "what there is.");
 
   std::vector<DeviceInfo> infos;

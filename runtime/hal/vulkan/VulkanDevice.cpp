@@ -11,8 +11,7 @@ namespace {
 // Prefers the largest heap of device memory, then a type of it that the host can use in place: that is so on
 // processors, integrated GPUs, and cards whose whole memory is behind the PCI window.
 MemoryChoice chooseDeviceMemory(const VkPhysicalDeviceMemoryProperties &memory, bool directAccess) {
-  constexpr VkMemoryPropertyFlags writable =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags writable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   // Memory with further properties (protected, lazily allocated, device-coherent) is for special purposes.
   constexpr VkMemoryPropertyFlags ordinary =
       VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | writable | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
@@ -132,8 +131,7 @@ Result<std::unique_ptr<Program>> VulkanDevice::record(std::span<const Launch> la
   return std::unique_ptr<Program>(std::move(program));
 }
 
-Status VulkanDevice::submit(Program &program, std::span<const Upload> uploads,
-                            std::span<const WorkgroupCount> counts) {
+Status VulkanDevice::submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
   return static_cast<VulkanProgram &>(program).submit(uploads, counts);
 }
 

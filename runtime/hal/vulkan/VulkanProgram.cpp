@@ -91,7 +91,8 @@ Status VulkanProgram::submit(std::span<const Upload> uploads, std::span<const Wo
 
 Result<std::vector<LaunchTime>> VulkanProgram::times() {
   if (!queries)
-    return makeError(ErrorKind::Unsupported, "'", context.info.name, "' cannot time launches, or this program was not "
+    return makeError(ErrorKind::Unsupported, "'", context.info.name,
+                     "' cannot time launches, or this program was not "
                      "recorded with times.");
   std::vector<uint64_t> stamps(queryCount);
   if (VkResult status = context.vk.vkGetQueryPoolResults(context.device, queries, 0, queryCount, stamps.size() * 8,

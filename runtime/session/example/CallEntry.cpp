@@ -1,5 +1,5 @@
-// The smallest useful embedding of Heddle: open a compiled model, load or draw its weights, call an entry with zeros for
-// every input, print what comes out.
+// The smallest useful embedding of Heddle: open a compiled model, load or draw its weights, call an entry with zeros
+// for every input, print what comes out.
 //
 //   heddle-example-call model.heddle ENTRY [checkpoint.safetensors]
 //
