@@ -41,6 +41,7 @@ public:
   FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
   StringRef getArgument() const override { return "heddle-fuse-kernels"; }
   StringRef getDescription() const override { return "Cut each entry into kernels: anchors with prologue and epilogue"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
   void runOnOperation() override {
     if (getOperation().isExternal())

@@ -277,7 +277,8 @@ struct AttentionGradKeyValueKernel
     auto &b = emitter.builder();
     AttentionFrame frame(emitter, grad);
     int64_t rows = emitter.getLanes() * frame.rowsPerLane(grad.getKeySize());
-    int64_t maximum = emitter.maximumOf(grad.getQuerySize()), step = frame.stepFor(maximum);
+    int64_t maximum = grad.getQuerySize().empty() ? 1 : emitter.maximumOf(grad.getQuerySize());
+    int64_t step = frame.stepFor(maximum);
     Value first = frame.start(grad.getKeySize(), rows);
     frame.guarded(first, frame.keyLength, [&] {
       Place place = frame.keys(first, rows);

@@ -96,6 +96,8 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
 };
 
 struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
+  bool readsElsewhere(Operation *, unsigned operand) const { return operand != 0; }
+
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
     auto dropout = cast<DropoutOp>(op);
@@ -110,6 +112,8 @@ struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
 };
 
 struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
     auto random = cast<heddle::RandomOp>(op);

@@ -19,6 +19,16 @@ int64_t heddle::chunkOf(int64_t extent, int64_t vector, int64_t limit) {
   return best;
 }
 
+bool heddle::isReadElsewhere(OpOperand &operand) {
+  auto op = dyn_cast<TileOpInterface>(operand.getOwner());
+  return op && op.readsElsewhere(operand.getOperandNumber());
+}
+
+/// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.
+static bool isReadByNumber(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
+}
+
 FailureOr<Matrix> Matrix::of(RankedTensorType type) {
   if (type.getRank() == 1)
     return isColumn(type) ? Matrix{ShapedType::kDynamic, 1, getSizeName(type, 0)} : Matrix{1, type.getDimSize(0), {}};
@@ -43,7 +53,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return fail() << "a kernel works on matrices with a static number of columns, not on " << type
                     << "; is its attention not fused?";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
-    if (matrix->columns > 1)
+    if (matrix->columns > 1 && !isReadByNumber(value))
       widths.push_back(matrix->columns);
     return success();
   };

@@ -137,6 +137,9 @@ private:
 /// The largest divisor of `extent` that is a multiple of `vector` and at most `limit`.
 int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 
+/// Whether an elementwise op reads the operand at other places than its own, so that it must be in memory.
+bool isReadElsewhere(OpOperand &operand);
+
 } // namespace mlir::heddle
 
 #include "compiler/Tiling/TilingInterfaces.h.inc"

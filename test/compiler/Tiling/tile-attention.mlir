@@ -105,6 +105,25 @@ func.func @decode(%x: !x, %cache: tensor<1024x64xf32>, %s: !segments, %l: !segme
 
 // -----
 
+!x = tensor<?x64xf32, #heddle.dims<"sequences">>
+!heads = tensor<?x4xf32, #heddle.dims<"sequences">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+!cache = tensor<1024x64xf32>
+heddle.size @sequences max 64
+heddle.size @cache_length max 256 longest "cache_lengths"
+
+// CHECK-LABEL: func.func @one_query_gradient(
+// CHECK: tile.launch @attention_grad_key_value_1024x64({{.*}}) grid [#tile.grid<"cache_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+func.func @one_query_gradient(%x: !x, %cache: !cache, %lse: !heads, %s: !segments, %l: !segments, %ks: !segments,
+                              %kl: !segments) -> (!cache, !cache) {
+  %k, %v = heddle.attention_grad_key_value %x, %cache, %cache gradient %x, %lse, %lse queries(%s, %l) keys(%ks, %kl)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "", key_size = "cache_length"}
+    : (!x, !cache, !cache, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> (!cache, !cache)
+  return %k, %v : !cache, !cache
+}
+
+// -----
+
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !heads = tensor<?x4xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048

@@ -264,11 +264,12 @@ func.func @embedding(%i: tensor<?xi32, #heddle.dims<"tokens">>) -> tensor<?x64xf
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Seed and step are scalars; a number depends on the element's place alone.
+// Seed and step are scalars, which leave the registers as wide as the matrix allows; a number depends on the element's
+// place alone.
 // CHECK-LABEL: func.func @dropout(
 // CHECK: tile.launch @dropout_Tx64(%arg0, %arg1, %arg2) {{.*}} reuse [0]
 // CHECK-LABEL: tile.func @dropout_Tx64(
-// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>
+// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>, {{.*}} attributes {spread = "columns", vector = 4
 // CHECK-DAG: %[[ROWS:.*]] = tile.index %{{.*}} dim 0
 // CHECK-DAG: %[[COLUMNS:.*]] = tile.index %{{.*}} dim 1
 // CHECK-DAG: %[[R:.*]] = tile.broadcast %[[ROWS]]
