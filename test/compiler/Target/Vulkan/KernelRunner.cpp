@@ -1,7 +1,7 @@
 #include "test/compiler/Target/Vulkan/KernelRunner.h"
 
-#include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,7 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 
@@ -45,12 +44,7 @@ std::vector<uint32_t> compile(const std::string &text, bool shareLoads) {
   if (!module)
     return {};
   mlir::PassManager passes(&context);
-  mlir::OpPassManager &kernels = passes.nest<mlir::tile::FuncOp>();
-  kernels.addPass(mlir::heddle::createLowerToLanesPass(shareLoads));
-  kernels.addPass(mlir::createCanonicalizerPass());
-  kernels.addPass(mlir::createCSEPass());
-  passes.addPass(mlir::heddle::createLowerToSpirvPass());
-  passes.nest<mlir::spirv::ModuleOp>().addPass(mlir::createCSEPass());
+  mlir::heddle::buildVulkanLowering(passes, shareLoads);
   if (mlir::failed(passes.run(*module)))
     return {};
   llvm::SmallVector<uint32_t> words;

@@ -1,0 +1,16 @@
+// All that happens to a kernel between its layouts and its SPIR-V.
+#ifndef HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
+#define HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace mlir::heddle {
+
+/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `shareLoads` is
+/// heddle-lower-to-lanes' option. In heddle-opt this is `--heddle-vulkan-lowering`.
+void buildVulkanLowering(OpPassManager &passes, bool shareLoads = true);
+void registerVulkanLowering();
+
+} // namespace mlir::heddle
+
+#endif
