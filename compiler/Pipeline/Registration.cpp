@@ -7,6 +7,7 @@
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -35,6 +36,7 @@ void mlir::heddle::registerAllPasses() {
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerLowerToSpirvPass();
+  registerVulkanLowering();
   registerPlanPass();
   registerVerifyPhasePass();
 }
