@@ -238,6 +238,21 @@ TEST_F(CheckpointTest, DamagedManifests) {
   }
 }
 
+TEST_F(CheckpointTest, RelativePaths) {
+  std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  FakeEngine engine(64, 8, 16);
+  for (const char *path : {"ck", "./ck/", "new/folder/ck"}) {
+    options.checkpoint = path;
+    for (uint64_t step : {1, 2}) {
+      Status status = save(engine, step);
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_EQ(Manifest::read(path)->step, 2u);
+  }
+  std::filesystem::current_path(before);
+}
+
 TEST_F(CheckpointTest, SetAside) {
   FakeEngine engine(64, 8, 16);
   ASSERT_TRUE(save(engine, 1).ok());

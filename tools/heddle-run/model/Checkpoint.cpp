@@ -33,9 +33,11 @@ Error systemError(std::string_view what, const fs::path &path, std::error_code e
 // "ck/" and "ck" are one folder, and a link stays one: its target is replaced.
 fs::path plainPath(const fs::path &folder) {
   std::error_code error;
-  fs::path path = fs::weakly_canonical(folder, error);
+  fs::path absolute =
+      fs::absolute(folder, error); // for a path that does not exist weakly_canonical() may stay relative
+  fs::path path = fs::weakly_canonical(absolute, error);
   if (error)
-    path = fs::absolute(folder, error);
+    path = absolute;
   return path.has_filename() ? path : path.parent_path();
 }
 

@@ -24,8 +24,8 @@ std::string describeDuration(double seconds) {
 }
 
 void Progress::step(const StepReport &report) {
-  bool first = secondsPerStep == 0;
-  double weight = first ? 1 : 0.05;
+  bool first = ++steps == 1;
+  double weight = steps <= 2 ? 1 : 0.05;
   secondsPerStep += weight * (report.seconds - secondsPerStep);
   tokensPerSecond += weight * (report.tokensPerSecond() - tokensPerSecond);
 

@@ -36,7 +36,9 @@ private:
   bool terminal;
   uint64_t lastStep;
   bool lineInWork = false;
-  // Averages over about the last twenty steps, so that the numbers can be read.
+  // Averages over about the last twenty steps, so that the numbers can be read. The first step is left out: the driver
+  // compiles kernels in it.
+  uint64_t steps = 0;
   double secondsPerStep = 0, tokensPerSecond = 0;
   std::chrono::steady_clock::time_point printed{};
 };
