@@ -41,7 +41,11 @@ export PATH="$folder/stand-ins:$PATH"
 blocks=$(awk '/^```sh$/ { inside = 1; print "# README.md:" NR; next } /^```/ { inside = 0 } inside' "$source_dir/README.md")
 [ -n "$blocks" ] || { echo "README.md has no sh block" >&2; exit 1; }
 
-# --steps 2000 and the like, and the size of the data, become small; the order of two step counts is kept.
+# The README's example of a pass test is one that the lit suite runs.
+awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" |
+  diff - "$source_dir/test/tools/heddle-opt/canonicalize.mlir"
+
+# --steps 400 and the like, and the size of the data, become small; the order of two step counts is kept.
 small=$(sed -E \
   -e 's/--steps ([0-9]+)00\b/--steps \1/g' \
   -e 's/(heddle-numbers .*--out [^ ]+)/\1 --train 400 --valid 40 --test 40/' \
