@@ -117,6 +117,33 @@ void EntryGraph::reorder(ArrayRef<unsigned> order) {
   }
 }
 
+void EntryGraph::repeatForWrites(unsigned launch) {
+  unsigned copy = launches.size();
+  launches.push_back(launches[launch]);
+  inputs.push_back(SmallVector<Id>(inputs[launch]));
+  for (auto [position, input] : llvm::enumerate(inputs[copy]))
+    values[input].uses.push_back({copy, static_cast<unsigned>(position)});
+  results.emplace_back();
+  for (Id original : SmallVector<Id>(results[launch])) {
+    EntryValue value{EntryValue::Result};
+    value.bytes = values[original].bytes;
+    value.launch = copy;
+    value.result = values[original].result;
+    Id id = addValue(std::move(value));
+    results[copy].push_back(id);
+    for (auto &[variable, write] : writes)
+      if (write.value == original)
+        write.value = id;
+  }
+}
+
+int64_t EntryGraph::getResultBytes(unsigned launch) const {
+  int64_t bytes = 0;
+  for (Id result : results[launch])
+    bytes += values[result].bytes;
+  return bytes;
+}
+
 std::optional<EntryGraph::Id> EntryGraph::getReuse(unsigned launch, unsigned result) const {
   tile::LaunchOp op = launches[launch];
   int64_t input = op.getReuse()[result];

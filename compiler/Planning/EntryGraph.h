@@ -41,6 +41,12 @@ public:
   /// Puts launch `order[i]` at place i.
   void reorder(ArrayRef<unsigned> order);
 
+  /// Adds a second launch like `launch` and lets it, not the first one, make what the first one gave to variables.
+  void repeatForWrites(unsigned launch);
+
+  /// The bytes of a launch's results.
+  int64_t getResultBytes(unsigned launch) const;
+
   /// The input whose memory result `result` of a launch may take over, or none.
   std::optional<Id> getReuse(unsigned launch, unsigned result) const;
   /// Whether the result must take that memory over: the kernel writes only a part of it.

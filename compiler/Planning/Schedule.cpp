@@ -2,10 +2,41 @@
 
 #include "llvm/ADT/SetVector.h"
 
-#include <queue>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::heddle;
+
+/// Launches whose results have no more bytes than this are done as soon as they can be, and may be done twice: a step
+/// counter, a learning rate.
+static constexpr int64_t kSmallBytes = 4096;
+
+/// Whether others use what `launch` makes of variables' old values alone.
+static bool isSmallFunctionOfVariables(const EntryGraph &graph, unsigned launch) {
+  auto isUsed = [&](EntryGraph::Id id) { return !graph.values[id].uses.empty() || graph.values[id].isOutput; };
+  return graph.getResultBytes(launch) <= kSmallBytes && !graph.isInPlace(launch) &&
+         llvm::any_of(graph.results[launch], isUsed) && llvm::all_of(graph.inputs[launch], [&](EntryGraph::Id id) {
+           return graph.values[id].kind != EntryValue::Result;
+         });
+}
+
+/// The next step's number is what the optimizer computes with, while the backward pass still draws its dropout masks
+/// from the old one. Rather than let all updates wait for the last mask, the number is computed twice: at first into
+/// the arena, and into the variable when nobody needs the old one.
+static void repeatSmallUpdates(EntryGraph &graph) {
+  llvm::SetVector<unsigned> repeated;
+  for (auto &[variable, write] : graph.writes) {
+    const EntryValue &value = graph.values[write.value];
+    std::optional<EntryGraph::Id> old = graph.getOldValue(variable);
+    if (value.launch < 0 || !old || !isSmallFunctionOfVariables(graph, value.launch))
+      continue;
+    unsigned launch = value.launch;
+    if (llvm::any_of(graph.values[*old].uses, [&](EntryValue::Use use) { return use.launch != launch; }))
+      repeated.insert(launch);
+  }
+  for (unsigned launch : repeated)
+    graph.repeatForWrites(launch);
+}
 
 namespace {
 
@@ -30,21 +61,35 @@ public:
     for (const auto &edges : after)
       for (unsigned launch : edges)
         ++waitsFor[launch];
-    // Updates first, then in the order given.
-    using Key = std::pair<bool, unsigned>;
-    std::priority_queue<Key, std::vector<Key>, std::greater<Key>> ready;
-    auto push = [&](unsigned launch) { ready.push({!updates[launch], launch}); };
+    // A launch that needs what was launched since the last barrier brings about another barrier. Updates wait for those
+    // that come anyway; the others keep their order.
+    std::set<unsigned> ready[2];
+    auto push = [&](unsigned launch) {
+      bool early = updates[launch] || graph.getResultBytes(launch) <= kSmallBytes;
+      ready[early ? 0 : 1].insert(launch);
+    };
     for (unsigned launch = 0; launch < after.size(); ++launch)
       if (waitsFor[launch] == 0)
         push(launch);
+    int barriers = 0;
+    SmallVector<int> newestNeeded(after.size(), -1); // by launch: the barrier before the latest launch that it needs
+    auto needsNoBarrier = [&](unsigned launch) { return newestNeeded[launch] < barriers; };
     SmallVector<unsigned> order;
-    while (!ready.empty()) {
-      unsigned launch = ready.top().second;
-      ready.pop();
+    while (!ready[0].empty() || !ready[1].empty()) {
+      auto &from = llvm::any_of(ready[0], needsNoBarrier) || ready[1].empty() ? ready[0] : ready[1];
+      auto next = &from == &ready[0] ? llvm::find_if(from, needsNoBarrier) : from.begin();
+      if (next == from.end() || !needsNoBarrier(*next)) {
+        ++barriers;
+        continue;
+      }
+      unsigned launch = *next;
+      from.erase(next);
       order.push_back(launch);
-      for (unsigned next : after[launch])
-        if (--waitsFor[next] == 0)
-          push(next);
+      for (unsigned follower : after[launch]) {
+        newestNeeded[follower] = barriers;
+        if (--waitsFor[follower] == 0)
+          push(follower);
+      }
     }
     if (order.size() == after.size()) {
       graph.reorder(order);
@@ -91,4 +136,7 @@ private:
 
 } // namespace
 
-LogicalResult mlir::heddle::scheduleLaunches(EntryGraph &graph) { return Scheduler(graph).run(); }
+LogicalResult mlir::heddle::scheduleLaunches(EntryGraph &graph) {
+  repeatSmallUpdates(graph);
+  return Scheduler(graph).run();
+}

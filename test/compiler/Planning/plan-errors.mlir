@@ -1,19 +1,19 @@
 // RUN: heddle-opt %s --heddle-plan --split-input-file --verify-diagnostics
 
 #g = #tile.grid<"", 1, 1>
-heddle.variable @v weight : tensor<8xf32>
-tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+heddle.variable @v weight : tensor<8192xf32>
+tile.func @copy(%a: memref<1x8192xf32>, %r: memref<1x8192xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
-tile.func @add(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+tile.func @add(%a: memref<1x8192xf32>, %b: memref<1x8192xf32>, %r: memref<1x8192xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
 // The second launch needs both values.
-func.func @both() -> (tensor<8xf32> {heddle.name = "y"}) {
-  %v = heddle.read @v : tensor<8xf32>
-  %a = tile.launch @copy(%v) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>) -> tensor<8xf32>
-  %b = tile.launch @add(%a, %v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+func.func @both() -> (tensor<8192xf32> {heddle.name = "y"}) {
+  %v = heddle.read @v : tensor<8192xf32>
+  %a = tile.launch @copy(%v) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8192xf32>) -> tensor<8192xf32>
+  %b = tile.launch @add(%a, %v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8192xf32>, tensor<8192xf32>) -> tensor<8192xf32>
   // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new one: that takes a copy kernel}}
-  heddle.write @v, %a : tensor<8xf32>
-  return %b : tensor<8xf32>
+  heddle.write @v, %a : tensor<8192xf32>
+  return %b : tensor<8192xf32>
 }
 
 // -----

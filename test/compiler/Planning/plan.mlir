@@ -58,41 +58,65 @@ func.func @reuse(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddl
 
 // -----
 
-// A variable is overwritten after the last use of its old value, and as soon as possible then: the update of @w moves up
-// past the launch of @v's gradient, whose memory it frees, and that of @count down past the last reader.
+// A variable is overwritten after the last use of its old value, and as soon as possible then, but for the sake of an
+// update no barrier is added: that of @w moves up to where the next one is, and that of @count down past the last reader.
 #g = #tile.grid<"", 1, 1>
-heddle.variable @w weight : tensor<8xf32>
-heddle.variable @v weight : tensor<8xf32>
+heddle.variable @w weight : tensor<2048xf32>
+heddle.variable @v weight : tensor<2048xf32>
 heddle.variable @count counter : tensor<1xi32>
-tile.func @grad(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
+tile.func @grad(%a: memref<1x2048xf32>, %r: memref<1x2048xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
-tile.func @masked(%a: memref<1x8xf32>, %c: memref<1x1xi32>, %r: memref<1x8xf32>)
+tile.func @masked(%a: memref<1x2048xf32>, %c: memref<1x1xi32>, %r: memref<1x2048xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
-tile.func @update(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
+tile.func @update(%a: memref<1x2048xf32>, %b: memref<1x2048xf32>, %r: memref<1x2048xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
 tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
 
-// CHECK-LABEL: plan.entry @step arena 256
-// CHECK-NEXT:  plan.launch @grad {{.*}} [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", [[G:[0-9]+]], 32>]
-// CHECK-NEXT:  plan.launch barrier @update {{.*}} [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", [[G]], 32>, #plan.binding<variable "w", 0, 32>]
-// CHECK-NEXT:  plan.launch barrier @masked {{.*}} [#plan.binding<variable "v", 0, 32>, #plan.binding<variable "count", 0, 4>, #plan.binding<arena "", [[H:[0-9]+]], 32>]
+// CHECK-LABEL: plan.entry @step arena 16384
+// CHECK-NEXT:  plan.launch @grad {{.*}} [#plan.binding<variable "w", 0, 8192>, #plan.binding<arena "", [[G:[0-9]+]], 8192>]
+// CHECK-NEXT:  plan.launch @masked {{.*}} [#plan.binding<variable "v", 0, 8192>, #plan.binding<variable "count", 0, 4>, #plan.binding<arena "", [[H:[0-9]+]], 8192>]
 // CHECK-NEXT:  plan.launch barrier @next {{.*}} [#plan.binding<variable "count", 0, 4>, #plan.binding<variable "count", 0, 4>]
-// CHECK-NEXT:  plan.launch @update {{.*}} [#plan.binding<variable "v", 0, 32>, #plan.binding<arena "", [[H]], 32>, #plan.binding<variable "v", 0, 32>]
+// CHECK-NEXT:  plan.launch @update {{.*}} [#plan.binding<variable "w", 0, 8192>, #plan.binding<arena "", [[G]], 8192>, #plan.binding<variable "w", 0, 8192>]
+// CHECK-NEXT:  plan.launch barrier @grad {{.*}} [#plan.binding<arena "", [[H]], 8192>, #plan.binding<arena "", [[G]], 8192>]
+// CHECK-NEXT:  plan.launch barrier @update {{.*}} [#plan.binding<variable "v", 0, 8192>, #plan.binding<arena "", [[G]], 8192>, #plan.binding<variable "v", 0, 8192>]
 // CHECK-NEXT:  }
 func.func @step() {
   %count = heddle.read @count : tensor<1xi32>
-  %w = heddle.read @w : tensor<8xf32>
-  %v = heddle.read @v : tensor<8xf32>
+  %w = heddle.read @w : tensor<2048xf32>
+  %v = heddle.read @v : tensor<2048xf32>
   %next = tile.launch @next(%count) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<1xi32>) -> tensor<1xi32>
-  %dw = tile.launch @grad(%w) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
-  %dv = tile.launch @masked(%v, %count) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>, tensor<1xi32>) -> tensor<8xf32>
-  %w1 = tile.launch @update(%w, %dw) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %v1 = tile.launch @update(%v, %dv) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  heddle.write @w, %w1 : tensor<8xf32>
-  heddle.write @v, %v1 : tensor<8xf32>
+  %dw = tile.launch @grad(%w) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<2048xf32>) -> tensor<2048xf32>
+  %h = tile.launch @masked(%v, %count) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<2048xf32>, tensor<1xi32>) -> tensor<2048xf32>
+  %dv = tile.launch @grad(%h) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<2048xf32>) -> tensor<2048xf32>
+  %w1 = tile.launch @update(%w, %dw) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<2048xf32>
+  %v1 = tile.launch @update(%v, %dv) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<2048xf32>
+  heddle.write @w, %w1 : tensor<2048xf32>
+  heddle.write @v, %v1 : tensor<2048xf32>
   heddle.write @count, %next : tensor<1xi32>
   return
+}
+
+// -----
+
+// The step's number is needed before and after it is counted: it is computed twice.
+#g = #tile.grid<"", 1, 1>
+heddle.variable @count counter : tensor<1xi32>
+tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+tile.func @both(%a: memref<1x1xi32>, %c: memref<1x1xi32>, %r: memref<1x2048xf32>)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
+// CHECK-LABEL: plan.entry @counted
+// CHECK:       plan.launch @next {{.*}} [#plan.binding<variable "count", 0, 4>, #plan.binding<arena "", [[N:[0-9]+]], 4>]
+// CHECK-NEXT:  plan.launch barrier @both {{.*}} [#plan.binding<arena "", [[N]], 4>, #plan.binding<variable "count", 0, 4>
+// CHECK-NEXT:  plan.launch barrier @next {{.*}} [#plan.binding<variable "count", 0, 4>, #plan.binding<variable "count", 0, 4>]
+// CHECK-NEXT:  }
+func.func @counted() -> (tensor<2048xf32> {heddle.name = "y"}) {
+  %count = heddle.read @count : tensor<1xi32>
+  %next = tile.launch @next(%count) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<1xi32>) -> tensor<1xi32>
+  %y = tile.launch @both(%next, %count) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<1xi32>, tensor<1xi32>) -> tensor<2048xf32>
+  heddle.write @count, %next : tensor<1xi32>
+  return %y : tensor<2048xf32>
 }
 
 // -----
