@@ -30,6 +30,11 @@ target_compile_options(heddle_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:${LLVM_ENABLE_RTTI}>>>:-fno-rtti>)
 
+# gcc 13 and later take an ArrayRef for a reference to the temporary that it was read from.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  target_compile_options(heddle_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+endif()
+
 # LLVM's allocators mark memory for the address sanitizer in header code, and in the installed library they do not: half of
 # the marks would be missing. And the library has no type information for the `vptr` check.
 if(HEDDLE_SANITIZE)
