@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin
 work=build/demo
-steps=${HEDDLE_DEMO_STEPS:-400}
+steps=${HEDDLE_DEMO_STEPS:-500}
 
 say() { printf '\n== %s\n' "$*"; }
 
