@@ -2,11 +2,10 @@
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
-#include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
-#include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassManager.h"
@@ -41,8 +40,7 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &) {
 }
 
 static void buildLower(OpPassManager &passes, const PipelineOptions &) {
-  passes.addNestedPass<tile::FuncOp>(createLowerToLanesPass());
-  passes.addPass(createLowerToSpirvPass());
+  buildVulkanLowering(passes);
 }
 
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }

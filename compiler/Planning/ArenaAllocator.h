@@ -3,6 +3,7 @@
 #define HEDDLE_COMPILER_PLANNING_ARENAALLOCATOR_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
 

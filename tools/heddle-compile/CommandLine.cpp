@@ -4,6 +4,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -119,6 +120,9 @@ std::optional<CommandLine> check(Flags &flags) {
 
 std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv) {
   Flags flags;
+  // --mlir-print-ir-after=PASS knows the passes that are registered.
+  registerAllPasses();
+  registerTransformsPasses();
   registerMLIRContextCLOptions();
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();
@@ -129,9 +133,10 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
-    StringRef text = StringRef(problem).trim();
-    text.consume_front(StringRef(argv[0]));
-    return wrong(text.ltrim(": "));
+    // "PROGRAM: What is wrong.  Try: 'PROGRAM --help'", and guesses on further lines.
+    StringRef text = StringRef(problem).split("  Try:").first.split('\n').first;
+    text.consume_front("heddle-compile: ");
+    return wrong(text.rtrim(". ") + "; --help lists what there is");
   }
   return check(flags);
 }
