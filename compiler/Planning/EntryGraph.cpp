@@ -42,7 +42,7 @@ FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima 
   for (Value argument : function.getArguments()) {
     if (failed(verifySizes(function, argument.getType(), maxima)))
       return failure();
-    EntryValue value{EntryValue::Argument};
+    EntryValue value(EntryValue::Argument);
     value.bytes = bytesOf(argument.getType());
     graph.arguments.push_back(ids[argument] = graph.addValue(std::move(value)));
   }
@@ -58,7 +58,7 @@ FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima 
       }
       auto [old, isNew] = graph.oldValues.try_emplace(variable, 0);
       if (isNew) {
-        EntryValue value{EntryValue::OldVariable};
+        EntryValue value(EntryValue::OldVariable);
         value.variable = variable;
         value.bytes = bytesOf(read.getType());
         old->second = graph.addValue(std::move(value));
@@ -76,7 +76,7 @@ FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima 
       }
       SmallVector<Id> &results = graph.results.emplace_back();
       for (OpResult result : launch.getResults()) {
-        EntryValue value{EntryValue::Result};
+        EntryValue value(EntryValue::Result);
         value.bytes = bytesOf(result.getType());
         value.launch = index;
         value.result = result.getResultNumber();
@@ -125,7 +125,7 @@ void EntryGraph::repeatForWrites(unsigned launch) {
     values[input].uses.push_back({copy, static_cast<unsigned>(position)});
   results.emplace_back();
   for (Id original : SmallVector<Id>(results[launch])) {
-    EntryValue value{EntryValue::Result};
+    EntryValue value(EntryValue::Result);
     value.bytes = values[original].bytes;
     value.launch = copy;
     value.result = values[original].result;

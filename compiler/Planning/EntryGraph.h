@@ -22,7 +22,10 @@ struct EntryValue {
     unsigned input;
   };
 
-  enum Kind { Argument, OldVariable, Result } kind;
+  enum Kind { Argument, OldVariable, Result };
+  explicit EntryValue(Kind kind) : kind(kind) {}
+
+  Kind kind;
   StringAttr variable; // of an OldVariable
   int64_t bytes = 0;
   int64_t launch = -1; // that makes a Result, and which of its results it is
