@@ -99,7 +99,7 @@ LogicalResult Writer::writeSizes() {
     sizeIndices[size.getSymName()] = sizes.size();
     auto name = writeString(size.getSymName());
     auto longest = size.getLongest() ? writeString(*size.getLongest()) : 0;
-    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest));
+    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed()));
   }
   return success();
 }

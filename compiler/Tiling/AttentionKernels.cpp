@@ -139,9 +139,10 @@ struct AttentionFrame {
     int64_t m = shape.getDimSize(0), n = shape.getDimSize(1);
     Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
     Value rows = arith::AddIOp::create(b, queryIndex, offset);
-    Value stream = arith::AddIOp::create(
-        b, arith::ConstantIntOp::create(b, b.getI32Type(), int64_t(op.getStream()) << 8),
-        arith::IndexCastOp::create(b, b.getI32Type(), head));
+    // Streams of other sites are small numbers, too: a site's heads take numbers far above them.
+    Value site = arith::ShLIOp::create(b, emitter.number(int64_t(op.getStream()) + 1),
+                                       arith::ConstantIntOp::create(b, b.getI32Type(), 16));
+    Value stream = arith::AddIOp::create(b, site, arith::IndexCastOp::create(b, b.getI32Type(), head));
     Value random = tile::RandomOp::create(b, emitter.tileType(m, n), emitter.loadScalar(op.getSeed(), 0),
                                           emitter.loadScalar(op.getSeed(), 1), emitter.loadScalar(op.getStep(), 0),
                                           stream, rows, keyIndex);

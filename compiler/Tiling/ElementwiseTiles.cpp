@@ -29,14 +29,13 @@ Value repeated(KernelEmitter &emitter, Value vector, const Place &place) {
 }
 
 /// Uniform numbers in [0, 1) for each element of a place.
-Value uniform(KernelEmitter &emitter, Value seed, Value step, int64_t stream, const Place &place) {
+Value uniform(KernelEmitter &emitter, Value seed, Value step, Value stream, const Place &place) {
   auto &b = emitter.builder();
   Value rows = emitter.broadcast(emitter.indices(place, 0), place.rows, place.columns);
   Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
   Value stepValue = step ? emitter.loadScalar(step, 0) : arith::ConstantIntOp::create(b, b.getI32Type(), 0).getResult();
-  Value streamValue = arith::ConstantIntOp::create(b, b.getI32Type(), stream);
   return tile::RandomOp::create(b, emitter.tileType(place.rows, place.columns), emitter.loadScalar(seed, 0),
-                                emitter.loadScalar(seed, 1), stepValue, streamValue, rows, columns);
+                                emitter.loadScalar(seed, 1), stepValue, stream, rows, columns);
 }
 
 struct FillTile : TileOpInterface::ExternalModel<FillTile, FillOp> {
@@ -103,7 +102,7 @@ struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
     auto dropout = cast<DropoutOp>(op);
     double rate = dropout.getRate().convertToDouble();
     Value input = emitter.evaluate(dropout.getInput(), place);
-    Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), dropout.getStream(), place);
+    Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), emitter.number(dropout.getStream()), place);
     Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random,
                                        emitter.constant(place.rows, place.columns, rate));
     Value scaled = arith::MulFOp::create(b, input, emitter.constant(place.rows, place.columns, 1 / (1 - rate)));
@@ -119,11 +118,13 @@ struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp>
     auto random = cast<heddle::RandomOp>(op);
     double scale = random.getScale().convertToDouble();
     auto splat = [&](double value) { return emitter.constant(place.rows, place.columns, value); };
-    Value first = uniform(emitter, random.getSeed(), {}, random.getStream(), place);
+    Value stream = emitter.number(random.getStream());
+    Value first = uniform(emitter, random.getSeed(), {}, stream, place);
     if (random.getDistribution() == Distribution::Uniform)
       return {arith::SubFOp::create(b, arith::MulFOp::create(b, first, splat(2 * scale)), splat(scale))};
     // Box and Muller: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is finite.
-    Value second = uniform(emitter, random.getSeed(), {}, ~random.getStream(), place);
+    Value other = arith::XOrIOp::create(b, stream, arith::ConstantIntOp::create(b, b.getI32Type(), -1));
+    Value second = uniform(emitter, random.getSeed(), {}, other, place);
     Value radius = math::SqrtOp::create(
         b, arith::MulFOp::create(b, math::LogOp::create(b, arith::SubFOp::create(b, splat(1), first)), splat(-2)));
     Value cosine = math::CosOp::create(b, arith::MulFOp::create(b, second, splat(2 * M_PI)));

@@ -157,6 +157,11 @@ Value KernelEmitter::size(StringRef name) {
   return value;
 }
 
+Value KernelEmitter::number(int64_t value) {
+  auto known = numbers.try_emplace("number_" + std::to_string(value), value).first;
+  return arith::IndexCastOp::create(b, b.getI32Type(), size(known->first()));
+}
+
 int64_t KernelEmitter::maximumOf(StringRef size) const {
   auto found = maxima.find(size);
   assert(found != maxima.end() && "the verifier of the tile pass checks that every size is declared");

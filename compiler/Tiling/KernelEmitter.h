@@ -70,6 +70,9 @@ public:
   /// A run-time size, passed as an argument.
   Value size(StringRef name);
   int64_t maximumOf(StringRef size) const;
+  /// A number by which kernels of the same program differ, as i32: passed like a size, so that they share one program.
+  Value number(int64_t value);
+  const llvm::StringMap<int64_t> &getNumbers() const { return numbers; }
   /// The number of rows of a matrix, and the most that it can be.
   Value rowsOf(const Matrix &matrix);
   int64_t maximumRows(const Matrix &matrix) const;
@@ -130,6 +133,7 @@ private:
   bool failed = false;
   SmallVector<Attribute> grid;
   llvm::MapVector<StringRef, Value> sizes;
+  llvm::StringMap<int64_t> numbers; // by the name of the size that carries it
   DenseMap<Value, Value> memory;
   SmallVector<std::tuple<Value, Place, Block *, Value>> tiles;
 };

@@ -97,6 +97,12 @@ private:
       return failure();
     tile::FuncOp func = share(*emitted, kernel);
 
+    for (const auto &number : emitter.getNumbers())
+      if (maxima.try_emplace(number.first(), number.second).second) {
+        OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
+        SizeOp::create(atStart, kernel.getLoc(), number.first(), number.second, StringAttr(), /*fixed=*/true);
+      }
+
     bool inPlace = false;
     SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
     OpBuilder builder(kernel);

@@ -14,15 +14,17 @@ def SizeOp : Heddle_Op<"size", [Symbol]> {
   let summary = "A run-time size and its compile-time maximum";
   let description = [{
     Bound at a call by the shape of an input whose encoding names it, or, with `longest`, to the largest value of that
-    i32 input.
+    i32 input. With `fixed` it is always the maximum: a number by which launches of one kernel differ.
 
     ```mlir
     heddle.size @source_tokens max 2048
     heddle.size @source_length max 256 longest "source_lengths"
+    heddle.size @stream_17 max 17 fixed
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest);
-  let assemblyFormat = "$sym_name `max` $maximum (`longest` $longest^)? attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest,
+                       UnitAttr:$fixed);
+  let assemblyFormat = "$sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? attr-dict";
   let hasVerifier = 1;
 }
 

@@ -122,8 +122,8 @@ LogicalResult verifyScatter(ScatterOp op) {
 //===-- Symbols and state ---------------------------------------------------------------------------------------===//
 
 LogicalResult SizeOp::verify() {
-  if (static_cast<int64_t>(getMaximum()) < 1)
-    return emitOpError() << "expects a maximum of at least 1, got " << static_cast<int64_t>(getMaximum());
+  if (static_cast<int64_t>(getMaximum()) < (getFixed() ? 0 : 1))
+    return emitOpError() << "expects a maximum of at least " << (getFixed() ? 0 : 1) << ", got " << static_cast<int64_t>(getMaximum());
   return success();
 }
 

@@ -67,7 +67,7 @@ Status verifySizes(const schema::Module &module) {
   if (module.sizes()->size() > 4096)
     return broken(str("it has ", module.sizes()->size(), " sizes; 4096 are the most."));
   for (const schema::Size *size : *module.sizes()) {
-    if (size->maximum() < 1 || size->maximum() > std::numeric_limits<int32_t>::max())
+    if (size->maximum() < (size->fixed() ? 0 : 1) || size->maximum() > std::numeric_limits<int32_t>::max())
       return broken(str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [1, 2^31)."));
     if (size->max_of_input())
       HEDDLE_CHECK(checkName(size->max_of_input(), str("the input behind size '", size->name()->c_str(), "'")));

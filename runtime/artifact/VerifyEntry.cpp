@@ -80,7 +80,9 @@ private:
           bound[dim->size()] = true;
     }
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
-      if (const flatbuffers::String *input = module.sizes()->Get(i)->max_of_input())
+      if (module.sizes()->Get(i)->fixed())
+        bound[i] = true;
+      else if (const flatbuffers::String *input = module.sizes()->Get(i)->max_of_input())
         if (integers.count(input->string_view()))
           bound[i] = true;
     return Success();

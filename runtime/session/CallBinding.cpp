@@ -19,6 +19,9 @@ public:
       HEDDLE_CHECK(bindShape(*entry.inputs()->Get(i), binding.inputs[i]->tensor));
     for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i)
       HEDDLE_CHECK(checkValues(*entry.inputs()->Get(i), binding.inputs[i]->tensor));
+    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
+      if (module.sizes()->Get(i)->fixed())
+        sizes[i] = static_cast<int32_t>(module.sizes()->Get(i)->maximum());
     binding.sizes = std::move(sizes);
     return binding;
   }

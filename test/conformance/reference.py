@@ -41,7 +41,7 @@ def save_safetensors(path, tensors):
 
 
 def is_weight(name):
-    return not name.startswith(("adam.", "grad.", "cache")) and name not in ("step", "seed")
+    return not name.startswith(("adam.", "grad.", "cache")) and name not in ("step", "micro_step", "seed")
 
 
 class Transformer:
