@@ -64,17 +64,14 @@ public:
   }
 
 private:
-  /// Copied ops whose value is needed in memory (written, returned, or an operand that an anchor reads as a matrix)
-  /// get a copy of their own that is computed like any other op.
+  /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
+  /// number) get a copy of their own that is computed like any other op.
   void materialize() {
     for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
-      if (isElementwise(&op))
-        continue;
       auto anchor = dyn_cast<KernelOpInterface>(op);
-      if (anchor && anchor.takesPrologue())
-        continue;
+      bool computesOperands = isElementwise(&op) || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
-        if (isCopied(operand.get().getDefiningOp())) {
+        if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand))) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));
@@ -85,6 +82,16 @@ private:
 
   bool isInlined(Operation *op) { return isCopied(op) && !materialized.contains(op); }
 
+  /// The addresses that `op` needs for its operands, at most.
+  size_t countOperands(Operation *op) {
+    size_t count = 0;
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      count += producer && isInlined(producer) ? countOperands(producer) : 1;
+    }
+    return count;
+  }
+
   /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
   void absorbPrologues() {
     for (auto anchor : getOperation().getBody().front().getOps<KernelOpInterface>()) {
@@ -92,14 +99,21 @@ private:
         continue;
       SetVector<Operation *> members;
       SmallVector<Operation *> worklist{anchor};
+      size_t operands = countOperands(anchor);
       while (!worklist.empty() && members.size() < kMaxOperands) {
         Operation *op = worklist.pop_back_val();
-        for (Value operand : op->getOperands()) {
-          Operation *producer = operand.getDefiningOp();
-          if (producer && isElementwise(producer) && !isCopied(producer) && producer->hasOneUse() &&
-              producer->getNumResults() == 1 && sameMatrix(anchor->getOperand(0).getType(), operand.getType()) &&
-              members.insert(producer))
-            worklist.push_back(producer);
+        for (OpOperand &operand : op->getOpOperands()) {
+          Operation *producer = operand.get().getDefiningOp();
+          if (!producer || !isElementwise(producer) || isCopied(producer) || !producer->hasOneUse() ||
+              producer->getNumResults() != 1 || isReadElsewhere(operand) ||
+              !sameMatrix(anchor->getOperand(0).getType(), operand.get().getType()))
+            continue;
+          size_t after = operands - 1 + countOperands(producer); // instead of its own address those of its operands
+          if (after > kMaxOperands)
+            continue;
+          operands = after;
+          members.insert(producer);
+          worklist.push_back(producer);
         }
       }
       if (members.empty())
@@ -165,12 +179,13 @@ private:
   }
 
   /// Adds what `op` takes from outside of the group; false where that is not there yet at the group's first op, or is a
-  /// vector that the group itself computes.
+  /// vector, or a matrix read in other places too, that the group itself computes.
   bool collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
-    for (Value operand : op->getOperands()) {
+    for (OpOperand &use : op->getOpOperands()) {
+      Value operand = use.get();
       Operation *producer = operand.getDefiningOp();
       bool inside = producer && groupOf.lookup(producer) == &group;
-      if (inside && sameMatrix(operand.getType(), op->getResult(0).getType()) &&
+      if (inside && !isReadElsewhere(use) && sameMatrix(operand.getType(), op->getResult(0).getType()) &&
           (!group.anchor || producer != group.anchor.getOperation() || operand == producer->getResult(0)))
         continue;
       if (inside)
@@ -194,7 +209,7 @@ private:
       gather(op, group, body, inputs);
     for (Operation *op : group.ops)
       for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return groupOf.lookup(user) != &group; }))
+        if (isUsedOutside(result, group))
           outputs.insert(result);
     if (outputs.empty()) // an anchor that nothing uses
       return;
@@ -216,6 +231,15 @@ private:
     YieldOp::create(builder, place->getLoc(), yielded);
     for (auto [output, result] : llvm::zip(outputs.takeVector(), kernel.getResults()))
       output.replaceUsesWithIf(result, [&](OpOperand &use) { return groupOf.lookup(use.getOwner()) != &group; });
+  }
+
+  /// Whether a kernel's value is needed outside of it. A copied op is wherever its users are.
+  bool isUsedOutside(Value value, Group &group) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (isInlined(user))
+        return llvm::any_of(user->getResults(), [&](Value copied) { return isUsedOutside(copied, group); });
+      return groupOf.lookup(user) != &group;
+    });
   }
 
   /// `op`, after the copied ops that it needs; what comes from elsewhere is an input.

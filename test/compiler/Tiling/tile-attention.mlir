@@ -70,8 +70,9 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %{{.*}} step %c16
 // CHECK:   %[[DISTANCE:.*]] = arith.subi
 // CHECK:   arith.cmpi slt, %[[DISTANCE]], %{{.*}} : tensor<8x16xi32>
+// CHECK:   %[[SITE:.*]] = arith.shli %{{.*}}, %c16_i32
 // CHECK:   %[[NUMBER:.*]] = arith.index_cast %[[HEAD]] : index to i32
-// CHECK:   %[[STREAM:.*]] = arith.addi %c1792_i32{{.*}}, %[[NUMBER]]
+// CHECK:   %[[STREAM:.*]] = arith.addi %[[SITE]], %[[NUMBER]]
 // CHECK:   tile.random seed(%{{.*}}, %{{.*}}) step %{{.*}} stream %[[STREAM]]
 func.func @window(%x: !x, %s: !segments, %l: !segments, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> !x {
   %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) dropout(%seed, %step) mask {

@@ -265,17 +265,18 @@ func.func @embedding(%i: tensor<?xi32, #heddle.dims<"tokens">>) -> tensor<?x64xf
 heddle.size @tokens max 2048
 
 // Seed and step are scalars, which leave the registers as wide as the matrix allows; a number depends on the element's
-// place alone.
+// place alone. The stream is passed like a size, so that all dropouts of this shape share the kernel.
+// CHECK: heddle.size @number_7 max 7 fixed
 // CHECK-LABEL: func.func @dropout(
-// CHECK: tile.launch @dropout_Tx64(%arg0, %arg1, %arg2) {{.*}} reuse [0]
+// CHECK: tile.launch @dropout_Tx64(%arg0, %arg1, %arg2) {{.*}} sizes ["tokens", "number_7"] reuse [0]
 // CHECK-LABEL: tile.func @dropout_Tx64(
-// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>, {{.*}} attributes {spread = "columns", vector = 4
+// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>, {{.*}}, %[[NUMBER:.*]]: index) attributes {spread = "columns", vector = 4
 // CHECK-DAG: %[[ROWS:.*]] = tile.index %{{.*}} dim 0
 // CHECK-DAG: %[[COLUMNS:.*]] = tile.index %{{.*}} dim 1
 // CHECK-DAG: %[[R:.*]] = tile.broadcast %[[ROWS]]
 // CHECK-DAG: %[[C:.*]] = tile.broadcast %[[COLUMNS]]
 // CHECK-DAG: %[[S:.*]] = memref.load %[[STEP]][%c0{{.*}}, %c0{{.*}}]
-// CHECK-DAG: %[[STREAM:.*]] = arith.constant 7 : i32
+// CHECK-DAG: %[[STREAM:.*]] = arith.index_cast %[[NUMBER]] : index to i32
 // CHECK-DAG: %[[HIGH:.*]] = memref.load %[[SEED]][%c0{{.*}}, %c1{{.*}}]
 // CHECK-DAG: %[[LOW:.*]] = memref.load %[[SEED]][%c0{{.*}}, %c0{{.*}}]
 // CHECK: %[[U:.*]] = tile.random seed(%[[LOW]], %[[HIGH]]) step %[[S]] stream %[[STREAM]] at(%[[R]], %[[C]])

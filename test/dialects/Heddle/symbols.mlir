@@ -5,6 +5,8 @@
 heddle.size @source_tokens max 2048
 // CHECK: heddle.size @source_length max 256 longest "source_lengths"
 heddle.size @source_length max 256 longest "source_lengths"
+// CHECK: heddle.size @stream max 0 fixed
+heddle.size @stream max 0 fixed
 
 // CHECK: heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
