@@ -1,0 +1,56 @@
+"""One eval step of transformer-big against PyTorch. Its shared embedding (37,000 x 1,024 in f32) is larger than the 128
+MiB that one storage buffer may have on lavapipe. Weights are drawn here, so that no optimizer state is allocated."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import parity
+import reference
+
+SMALL = {"max_tokens": 32, "max_sequences": 4, "max_length": 32}
+
+
+def draw(random, name, shape):
+    if name.endswith(".gamma"):
+        return np.ones(shape, np.float32)
+    scale = 0.1 if len(shape) == 1 else (2 / sum(shape)) ** 0.5
+    return (scale * random.standard_normal(shape, np.float32)).astype(np.float32)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    arguments = parser.parse_args()
+    random = np.random.default_rng(5)
+    report = parity.Report()
+    with tempfile.TemporaryDirectory() as folder:
+        model = parity.Model(arguments, SMALL, folder)
+        described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", model.artifact, "--json"], check=True,
+                                              capture_output=True, text=True).stdout)
+        config = described["description"]
+        weights = {variable["name"]: draw(random, variable["name"], variable["shape"])
+                   for variable in described["variables"] if reference.is_weight(variable["name"])}
+        weights["embedding"][-1] *= 3  # the row farthest past the limit matters
+        reference.save_safetensors(f"{folder}/weights.safetensors", weights)
+        vocabulary = config["vocab_size"]
+        batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),
+                 ([5], [1], [vocabulary - 2])]
+        logits, losses = model.call("eval", reference.pack(batch, loss_scale=False), ["logits", "token_loss"],
+                                    variables="weights.safetensors")
+        expected = reference.Transformer(config, weights).batch_logits(batch).detach()
+        report.check("logits", parity.relative(logits, expected), 1e-4)
+        report.check("logits of the last row", parity.relative(logits[:, -1], expected[:, -1]), 1e-4)
+        targets = np.concatenate([labels for _, _, labels in batch])
+        loss = np.log(np.exp(expected.double().numpy()).sum(1)) - expected.double().numpy()[np.arange(4), targets]
+        report.check("loss of each token", parity.relative(losses, loss), 1e-4)
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
