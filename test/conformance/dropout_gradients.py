@@ -1,0 +1,52 @@
+"""Gradients with every dropout on, against central differences on the device: they agree only if the backward kernels,
+which look at attention the other way round, draw the same masks again."""
+
+import argparse
+import tempfile
+
+import numpy as np
+
+import parity
+import reference
+
+CASE = {**parity.COMMON, "d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 50, "dropout": 0.2,
+        "attention_dropout": 0.3, "label_smoothing": 0.1, "encoder_layers": 1, "decoder_layers": 1}
+WEIGHTS = ["encoder.0.self.query.weight", "encoder.0.self.value.weight", "decoder.0.self.key.weight",
+           "decoder.0.self.value.weight", "decoder.0.cross.value.weight", "decoder.0.feed_forward.outer.weight",
+           "embedding"]
+STEP = 0.004
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    arguments = parser.parse_args()
+    random = np.random.default_rng(11)
+    report = parity.Report()
+    with tempfile.TemporaryDirectory() as folder:
+        model = parity.Model(arguments, CASE, folder)
+        model.call("init", save="start.safetensors", extra=["--seed", "3"])
+        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        inputs = reference.pack(parity.draw_batch(random, CASE["vocab_size"]))
+
+        def loss(variables, save=None):
+            reference.save_safetensors(f"{folder}/now.safetensors", variables)
+            return float(model.call("accumulate_step", inputs, ["loss"], variables="now.safetensors", save=save)[0][0])
+
+        masked = loss(start, save="gradients.safetensors")
+        report.check("the same masks again", abs(masked - loss(start)) / masked, 1e-6)
+        gradients = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        for name in WEIGHTS:
+            # Along the gradient itself the difference is largest beside the rounding of the loss.
+            gradient = gradients["grad." + name].astype(np.float64)
+            norm = np.linalg.norm(gradient)
+            direction = (gradient / norm).astype(np.float32)
+            sides = [loss({**start, name: start[name] + sign * STEP * direction}) for sign in (1, -1)]
+            report.check(f"derivative along the gradient of {name}", abs((sides[0] - sides[1]) / (2 * STEP) - norm) / norm,
+                         1e-2)
+    raise SystemExit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
