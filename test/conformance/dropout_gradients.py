@@ -14,6 +14,8 @@ CASE = {**parity.COMMON, "d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 50
 WEIGHTS = ["encoder.0.self.query.weight", "encoder.0.self.value.weight", "decoder.0.self.key.weight",
            "decoder.0.self.value.weight", "decoder.0.cross.value.weight", "decoder.0.feed_forward.outer.weight",
            "embedding"]
+# The kinks of ReLU and the loss's curvature count for less as this shrinks (at 0.02 the worst error was 1.9e-2, at 0.004
+# it is 6.6e-3), the rounding of the loss for more.
 STEP = 0.004
 
 
