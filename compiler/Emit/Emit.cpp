@@ -183,11 +183,16 @@ Offset<schema::Target> Writer::writeTarget(StringRef name, ArrayRef<KernelCode> 
   for (const KernelCode &code : codes) {
     auto kernelName = writeString(code.name);
     auto words = builder.CreateVector(code.words.data(), code.words.size());
+    Offset<flatbuffers::Vector<uint32_t>> texels;
+    if (!code.texels.empty())
+      texels = builder.CreateVector(code.texels.data(), code.texels.size());
     schema::KernelBuilder kernel(builder);
     kernel.add_name(kernelName);
     kernel.add_lanes(code.lanes);
     kernel.add_code(words);
     kernel.add_subgroup(code.lanes); // every profile's workgroup is one subgroup
+    if (!code.texels.empty())
+      kernel.add_texels(texels);
     written.push_back(kernel.Finish());
   }
   return schema::CreateTargetDirect(builder, name.str().c_str(), &written, arenaBytes);

@@ -13,6 +13,7 @@ struct KernelCode {
   std::string name;
   uint32_t lanes = 0;
   SmallVector<uint32_t, 0> words;
+  SmallVector<uint32_t> texels; // follows from the words
 };
 
 class KernelTable {

@@ -21,45 +21,32 @@ struct LowerDot : LanePattern<tile::DotOp> {
     int64_t depth = lhsType.getDimSize(op.getTransposeLhs() ? 0 : 1);
     bool transposeLhs = op.getTransposeLhs(), transposeRhs = op.getTransposeRhs();
 
-    // The left side's elements are each used once a run: repeat them over a register once.
-    SmallVector<Value> left(shape.rows * depth);
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t i = 0; i < shape.rows; ++i)
-        left[i * depth + k] = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);
-
+    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are needed
+    // for no other row.
     SmallVector<Value> sums(adaptor.getAccumulator());
-    if (!transposeRhs) {
-      for (int64_t k = 0; k < depth; ++k)
-        for (int64_t i = 0; i < shape.rows; ++i) {
-          Value repeated = b.splat(type, left[i * depth + k]);
-          for (int64_t run = 0; run < shape.runs; ++run) {
-            Value &sum = sums[i * shape.runs + run];
-            sum = math::FmaOp::create(b, repeated, rhs.at(k, run), sum);
-          }
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
+      auto left = [&](int64_t k) { return transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k); };
+      if (!transposeRhs) {
+        for (int64_t k = 0; k < depth; ++k) {
+          Value repeated = b.splat(type, left(k));
+          for (int64_t run = 0; run < shape.runs; ++run)
+            row[run] = math::FmaOp::create(b, repeated, rhs.at(k, run), row[run]);
         }
-      rewriter.replaceOpWithMultiple(op, {sums});
-      return success();
-    }
-
-    // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products.
-    int64_t columns = shape.runs * shape.vector;
-    SmallVector<Value> right(columns * depth);
-    for (int64_t j = 0; j < columns; ++j)
-      for (int64_t k = 0; k < depth; ++k)
-        right[j * depth + k] = rhs.element(b, j, k);
-    for (int64_t i = 0; i < shape.rows; ++i)
-      for (int64_t run = 0; run < shape.runs; ++run) {
-        Value &sum = sums[i * shape.runs + run];
-        SmallVector<Value> elements;
-        for (int64_t element = 0; element < shape.vector; ++element) {
-          Value scalar = b.extract(sum, element);
-          int64_t j = run * shape.vector + element;
-          for (int64_t k = 0; k < depth; ++k)
-            scalar = math::FmaOp::create(b, left[i * depth + k], right[j * depth + k], scalar);
-          elements.push_back(scalar);
-        }
-        sum = b.assemble(type, elements);
+        continue;
       }
+      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products.
+      SmallVector<Value> elements;
+      for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
+        elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));
+      for (int64_t k = 0; k < depth; ++k) {
+        Value scalar = left(k);
+        for (auto [j, element] : llvm::enumerate(elements))
+          element = math::FmaOp::create(b, scalar, rhs.element(b, j, k), element);
+      }
+      for (int64_t run = 0; run < shape.runs; ++run)
+        row[run] = b.assemble(type, ArrayRef(elements).slice(run * shape.vector, shape.vector));
+    }
     rewriter.replaceOpWithMultiple(op, {sums});
     return success();
   }

@@ -98,9 +98,7 @@ struct LanePattern : OpConversionPattern<Op> {
   const Lanes &lanes;
 };
 
-/// `shareLoads`: a tile that every lane needs whole is read once by all lanes together.
-void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, bool shareLoads,
-                                RewritePatternSet &patterns);
+void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 

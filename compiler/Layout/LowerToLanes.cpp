@@ -16,9 +16,6 @@ namespace {
 struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToLanesPass)
 
-  LowerToLanesPass() = default;
-  LowerToLanesPass(const LowerToLanesPass &other) : PassWrapper(other) {}
-
   StringRef getArgument() const override { return "heddle-lower-to-lanes"; }
   StringRef getDescription() const override { return "Turn a workgroup's program on tiles into one lane's"; }
 
@@ -45,7 +42,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
 
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());
-    populateLaneMemoryPatterns(converter, lanes, shareLoads, patterns);
+    populateLaneMemoryPatterns(converter, lanes, patterns);
     populateLaneArithmeticPatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);
@@ -62,16 +59,9 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
       signalPassFailure();
   }
-
-  Option<bool> shareLoads{*this, "share-loads", llvm::cl::init(true),
-                          llvm::cl::desc("Read a tile that every lane needs once, and hand it round")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createLowerToLanesPass(bool shareLoads) {
-  auto pass = std::make_unique<LowerToLanesPass>();
-  pass->shareLoads = shareLoads;
-  return pass;
-}
+std::unique_ptr<Pass> heddle::createLowerToLanesPass() { return std::make_unique<LowerToLanesPass>(); }
 void heddle::registerLowerToLanesPass() { PassRegistration<LowerToLanesPass>(); }

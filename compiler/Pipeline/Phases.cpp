@@ -39,8 +39,8 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &) {
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
 }
 
-static void buildLower(OpPassManager &passes, const PipelineOptions &) {
-  buildVulkanLowering(passes);
+static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
+  buildVulkanLowering(passes, options.profile->texelLoads);
 }
 
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }

@@ -19,6 +19,9 @@ struct TargetProfile {
   /// Elements of the widest load, store and register.
   int64_t vector;
 
+  /// Whether four neighbouring f32 are read through texel buffers rather than from their address.
+  bool texelLoads;
+
   /// The register tile of a matrix product in one lane: `matmulRows` rows of `matmulRuns` vectors, in steps of
   /// `matmulDepth` along the contracted dimension.
   int64_t matmulRows;

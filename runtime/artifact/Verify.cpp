@@ -91,6 +91,11 @@ Status verifyVariables(const schema::Module &module) {
   return Success();
 }
 
+std::span<const uint32_t> texelsOf(const schema::Kernel &kernel) {
+  const auto *texels = kernel.texels();
+  return texels ? std::span(texels->data(), texels->size()) : std::span<const uint32_t>();
+}
+
 Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
   HEDDLE_CHECK(checkNames(*module.targets(), "target"));
   if (module.targets()->size() == 0)
@@ -117,7 +122,7 @@ Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
         return broken("its kernels share their code.");
       std::span<const uint32_t> code(kernel.code()->data(), kernel.code()->size());
       if (targetName.starts_with("vulkan:"))
-        if (std::string problem = checkSpirv(code, kernel.lanes()); !problem.empty())
+        if (std::string problem = checkSpirv(code, kernel.lanes(), texelsOf(kernel)); !problem.empty())
           return broken(str(what, " ", problem, "."));
     }
   }

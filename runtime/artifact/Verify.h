@@ -13,10 +13,12 @@
 //   L1  a launch names a kernel that exists, has 3 grid axes whose sizes exist, tiles and repeats are positive, and no
 //       count exceeds 2^32 - 1 at the maxima
 //   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
+//   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
 //   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has
 //       no more of them
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations
+//       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
 #pragma once
 
@@ -53,7 +55,7 @@ Status checkName(const flatbuffers::String *name, const std::string &what);
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels);
 
 // K2. Returns what is wrong, empty for a good module.
-std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes);
+std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels);
 
 } // namespace verifier
 } // namespace heddle

@@ -120,6 +120,23 @@ private:
           str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings, " are the most."));
     for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i)
       HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), str(what, ", binding ", i)));
+    for (const schema::Target *target : *module.targets())
+      if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
+        for (uint32_t argument : *texels)
+          HEDDLE_CHECK(verifyTexels(launch, argument, what));
+    return Success();
+  }
+
+  // L3
+  static Status verifyTexels(const schema::Launch &launch, uint32_t argument, const std::string &what) {
+    constexpr uint64_t texelBytes = 16;
+    if (argument >= launch.bindings()->size())
+      return broken(str(what, " has no binding ", argument, ", which its kernel reads as texels."));
+    const schema::Binding &binding = *launch.bindings()->Get(argument);
+    if (binding.space() == schema::Space::Size || binding.offset() % texelBytes || binding.bytes() % texelBytes ||
+        binding.bytes() == 0)
+      return broken(str(what, ", binding ", argument, " lies at ", binding.offset(), " with ", binding.bytes(),
+                        " bytes, which its kernel cannot read as texels of 16."));
     return Success();
   }
 

@@ -1,7 +1,9 @@
 #include "runtime/artifact/Verify.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 namespace heddle::verifier {
 namespace {
@@ -13,6 +15,9 @@ constexpr uint32_t opMemoryModel = 14;
 constexpr uint32_t opEntryPoint = 15;
 constexpr uint32_t opExecutionMode = 16;
 constexpr uint32_t opFunctionEnd = 56;
+constexpr uint32_t opDecorate = 71;
+constexpr uint32_t decorationBinding = 33;
+constexpr uint32_t decorationDescriptorSet = 34;
 constexpr uint32_t executionModelCompute = 5;
 constexpr uint32_t executionModeLocalSize = 17;
 constexpr uint32_t addressingPhysicalStorageBuffer64 = 5348;
@@ -25,7 +30,7 @@ bool isMain(std::span<const uint32_t> words) {
 
 } // namespace
 
-std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
+std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels) {
   if (code.size() < headerWords)
     return str("has ", code.size(), " words of code, which no SPIR-V module has");
   if (code[0] != magicNumber)
@@ -41,6 +46,7 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
   uint32_t last = 0;
   std::optional<uint32_t> entryPoint;
   std::optional<uint64_t> workgroup;
+  std::vector<uint32_t> bound;
   for (size_t at = headerWords; at < code.size();) {
     uint32_t words = code[at] >> 16, opcode = code[at] & 0xffff;
     if (words == 0 || words > code.size() - at)
@@ -57,6 +63,10 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
       // Bounded one by one: the product of three 32-bit numbers can wrap around to the right one.
       workgroup = x <= lanes && y <= lanes && z <= lanes ? x * y * z : 0;
     }
+    if (opcode == opDecorate && operands.size() == 3 && operands[1] == decorationBinding)
+      bound.push_back(operands[2]);
+    if (opcode == opDecorate && operands.size() == 3 && operands[1] == decorationDescriptorSet && operands[2] != 0)
+      return str("uses descriptor set ", operands[2]);
     at += words;
     last = opcode;
   }
@@ -68,6 +78,9 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes) {
     return "has no compute entry point 'main'";
   if (workgroup != lanes)
     return str("does not have the ", lanes, " lanes a workgroup that the artifact says");
+  std::sort(bound.begin(), bound.end());
+  if (!std::equal(bound.begin(), bound.end(), texels.begin(), texels.end()))
+    return str("binds ", bound.size(), " descriptors, and not those that the artifact lists");
   return "";
 }
 

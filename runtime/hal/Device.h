@@ -68,15 +68,23 @@ struct KernelSource {
   std::string_view name; // for messages
   std::span<const uint32_t> code;
   uint32_t subgroup = 0; // lanes that must share a subgroup; at most the device's maxSubgroupSize
+  // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
+  std::span<const uint32_t> texels;
 };
 
 struct WorkgroupCount {
   uint32_t x = 0, y = 0, z = 0;
 };
 
+// A part of a buffer, which kernels get the address of.
+struct Argument {
+  const Buffer *buffer = nullptr;
+  uint64_t offset = 0, bytes = 0;
+};
+
 struct Launch {
   const Executable *kernel = nullptr;
-  std::span<const uint64_t> arguments; // device addresses
+  std::span<const Argument> arguments;
   uint32_t count = 0;                  // index into the workgroup counts that come with each submission
   bool barrier = false;                // wait for all earlier launches
 };

@@ -53,7 +53,9 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
       return makeError(ErrorKind::Unsupported, problem, ". Compile for another target than '", view(target.name()),
                        "'.");
     missing.push_back(index);
-    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}, kernel.subgroup()});
+    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}, kernel.subgroup(), {}});
+    if (const auto *texels = kernel.texels())
+      sources.back().texels = {texels->data(), texels->size()};
   }
   HEDDLE_ASSIGN(auto loaded, device.load(sources));
   for (size_t i = 0; i < missing.size(); ++i)

@@ -44,7 +44,7 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 
 Status EntryRunner::record(bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
-  std::vector<std::array<uint64_t, schema::kMaxBindings>> arguments(entry.launches()->size());
+  std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(entry.launches()->size());
   std::vector<hal::Launch> launches;
   for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
     const schema::Launch &launch = *entry.launches()->Get(i);
@@ -53,14 +53,14 @@ Status EntryRunner::record(bool timed) {
       switch (binding.space()) {
       case schema::Space::Variable: {
         HEDDLE_ASSIGN(hal::Buffer * buffer, state.variable(binding.index()));
-        arguments[i][b] = buffer->address() + binding.offset();
+        arguments[i][b] = {buffer, binding.offset(), binding.bytes()};
         break;
       }
       case schema::Space::Arena:
-        arguments[i][b] = state.arena()->address() + binding.offset();
+        arguments[i][b] = {state.arena(), binding.offset(), binding.bytes()};
         break;
       case schema::Space::Size:
-        arguments[i][b] = sizesBuffer->address() + binding.index() * sizeof(int32_t);
+        arguments[i][b] = {sizesBuffer, binding.index() * sizeof(int32_t), sizeof(int32_t)};
         break;
       }
     }

@@ -7,8 +7,10 @@
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
 #include "mlir/Conversion/UBToSPIRV/UBToSPIRV.h"
 #include "mlir/Conversion/VectorToSPIRV/VectorToSPIRV.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
 
@@ -22,30 +24,32 @@ constexpr spirv::Capability kBaseCapabilities[] = {
     spirv::Capability::Shader, spirv::Capability::Int64, spirv::Capability::PhysicalStorageBufferAddresses,
     spirv::Capability::VulkanMemoryModel};
 constexpr spirv::Capability kExchangeCapabilities[] = {
-    spirv::Capability::GroupNonUniform, spirv::Capability::GroupNonUniformShuffle,
-    spirv::Capability::GroupNonUniformBallot};
+    spirv::Capability::GroupNonUniform, spirv::Capability::GroupNonUniformShuffle};
 
-spirv::VerCapExtAttr getTriple(MLIRContext *context, bool exchangesLanes) {
+spirv::VerCapExtAttr getTriple(MLIRContext *context, bool exchangesLanes, bool readsTexels) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
   if (exchangesLanes)
     llvm::append_range(capabilities, ArrayRef(kExchangeCapabilities));
+  if (readsTexels)
+    capabilities.push_back(spirv::Capability::SampledBuffer);
   return spirv::VerCapExtAttr::get(spirv::Version::V_1_5, capabilities, ArrayRef<spirv::Extension>(), context);
 }
 
 /// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
 class KernelLowering {
 public:
-  KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module)
-      : kernel(kernel), module(module), context(kernel.getContext()) {}
+  KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module, bool texelLoads)
+      : kernel(kernel), module(module), context(kernel.getContext()), texelLoads(texelLoads) {}
 
   LogicalResult run() {
     bool exchangesLanes = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    module.setVceTripleAttr(getTriple(context, exchangesLanes));
     if (failed(checkArguments()))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
     main.getBody().takeBody(kernel.getBody());
+    bool readsTexels = texelLoads && bindTexels(main);
+    module.setVceTripleAttr(getTriple(context, exchangesLanes, readsTexels));
     bindArguments(main);
     if (failed(convert(main, exchangesLanes)))
       return failure();
@@ -67,6 +71,46 @@ private:
         if (matrix.getRank() != 2 || matrix.isDynamicDim(1) || !matrix.getLayout().isIdentity())
           return kernel.emitOpError() << "takes " << type << ", but kernels address row-major matrices of known width";
     return success();
+  }
+
+  /// Gives vector loads of matrices that the kernel only reads a texel buffer to read from: descriptor set 0, binding =
+  /// the argument's number. A kernel that also writes a matrix must see what it wrote, which texels do not promise.
+  bool bindTexels(spirv::FuncOp main) {
+    OpBuilder builder(main);
+    Block &entry = main.getBody().front();
+    auto image = spirv::ImageType::get(builder.getF32Type(), spirv::Dim::Buffer, spirv::ImageDepthInfo::NoDepth,
+                                       spirv::ImageArrayedInfo::NonArrayed, spirv::ImageSamplingInfo::SingleSampled,
+                                       spirv::ImageSamplerUseInfo::NeedSampler, spirv::ImageFormat::Unknown);
+    bool any = false;
+    for (BlockArgument argument : entry.getArguments()) {
+      SmallVector<vector::LoadOp> loads = getTexelLoads(argument);
+      if (loads.empty())
+        continue;
+      any = true;
+      Location loc = argument.getLoc();
+      builder.setInsertionPoint(main);
+      auto variable = spirv::GlobalVariableOp::create(
+          builder, loc, spirv::PointerType::get(image, spirv::StorageClass::UniformConstant),
+          ("texels_" + Twine(argument.getArgNumber())).str(), /*descriptorSet=*/0, argument.getArgNumber());
+      builder.setInsertionPointToStart(&entry);
+      Value texels = spirv::LoadOp::create(builder, loc, spirv::AddressOfOp::create(builder, loc, variable));
+      Value matrix = UnrealizedConversionCastOp::create(builder, loc, argument.getType(), texels).getResult(0);
+      for (vector::LoadOp load : loads)
+        load.getBaseMutable().assign(matrix);
+    }
+    return any;
+  }
+
+  /// The loads of an argument that texels can serve: four neighbouring f32 each.
+  static SmallVector<vector::LoadOp> getTexelLoads(BlockArgument argument) {
+    SmallVector<vector::LoadOp> loads;
+    for (Operation *user : argument.getUsers())
+      if (isa<memref::StoreOp, vector::StoreOp>(user))
+        return {};
+      else if (auto load = dyn_cast<vector::LoadOp>(user);
+               load && load.getVectorType().getElementType().isF32() && load.getVectorType().getNumElements() == 4)
+        loads.push_back(load);
+    return loads;
   }
 
   /// Arguments are 64-bit addresses in the push constants: a matrix's first element, or the i32 that holds a size.
@@ -101,7 +145,7 @@ private:
   }
 
   LogicalResult convert(spirv::FuncOp main, bool exchangesLanes) {
-    auto environment = spirv::TargetEnvAttr::get(getTriple(context, /*exchangesLanes=*/true),
+    auto environment = spirv::TargetEnvAttr::get(getTriple(context, /*exchangesLanes=*/true, /*readsTexels=*/true),
                                                  spirv::getDefaultResourceLimits(context), spirv::ClientAPI::Vulkan);
     SPIRVTypeConverter converter(environment);
     addMatrixConversion(converter);
@@ -122,10 +166,14 @@ private:
   tile::FuncOp kernel;
   spirv::ModuleOp module;
   MLIRContext *context;
+  bool texelLoads;
 };
 
 struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToSpirvPass)
+
+  LowerToSpirvPass() = default;
+  LowerToSpirvPass(const LowerToSpirvPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-lower-to-spirv"; }
   StringRef getDescription() const override { return "Turn each kernel into a SPIR-V module"; }
@@ -141,7 +189,7 @@ struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>>
       kernels.emplace_back(kernel, module);
     }
     LogicalResult lowered = failableParallelForEach(
-        &getContext(), kernels, [](auto &pair) { return KernelLowering(pair.first, pair.second).run(); });
+        &getContext(), kernels, [&](auto &pair) { return KernelLowering(pair.first, pair.second, texelLoads).run(); });
     for (auto [kernel, module] : kernels) {
       module.setSymName(kernel.getSymName());
       kernel.erase();
@@ -149,9 +197,16 @@ struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>>
     if (failed(lowered))
       signalPassFailure();
   }
+
+  Option<bool> texelLoads{*this, "texel-loads", llvm::cl::init(false),
+                          llvm::cl::desc("Read vectors of matrices that a kernel does not write through texel buffers")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createLowerToSpirvPass() { return std::make_unique<LowerToSpirvPass>(); }
+std::unique_ptr<Pass> heddle::createLowerToSpirvPass(bool texelLoads) {
+  auto pass = std::make_unique<LowerToSpirvPass>();
+  pass->texelLoads = texelLoads;
+  return pass;
+}
 void heddle::registerLowerToSpirvPass() { PassRegistration<LowerToSpirvPass>(); }

@@ -3,6 +3,7 @@
 #define HEDDLE_COMPILER_TARGET_VULKAN_LOWERTOSPIRV_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,9 +18,13 @@ class ModuleOp;
 namespace heddle {
 
 /// `heddle-lower-to-spirv`, on a module: each tile.func, already lowered to lanes, becomes a spirv.module of its name
-/// with the entry point `main`. Launches find it by that name. README.md has the calling convention.
-std::unique_ptr<Pass> createLowerToSpirvPass();
+/// with the entry point `main`. Launches find it by that name. README.md has the calling convention. With
+/// `texelLoads`, matrices of f32 that a kernel only reads are also bound as texel buffers, and vectors read from there.
+std::unique_ptr<Pass> createLowerToSpirvPass(bool texelLoads = false);
 void registerLowerToSpirvPass();
+
+/// The arguments that a kernel takes as texel buffers beside their addresses, in ascending order.
+SmallVector<uint32_t> getTexelArguments(spirv::ModuleOp kernel);
 
 /// The SPIR-V binary of one kernel. Failure comes after an emitted error.
 LogicalResult serializeKernel(spirv::ModuleOp kernel, SmallVectorImpl<uint32_t> &words);

@@ -10,15 +10,15 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-void heddle::buildVulkanLowering(OpPassManager &passes, bool shareLoads) {
+void heddle::buildVulkanLowering(OpPassManager &passes, bool texelLoads) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
-  kernels.addPass(createLowerToLanesPass(shareLoads));
+  kernels.addPass(createLowerToLanesPass());
   kernels.addPass(createCSEPass());
   // From the top down, the canonicalizer takes time quadratic in a kernel's size.
   kernels.addPass(createCanonicalizerPass(GreedyRewriteConfig().setUseTopDownTraversal(false)));
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
-  passes.addPass(createLowerToSpirvPass());
+  passes.addPass(createLowerToSpirvPass(texelLoads));
   // Addresses share most of their arithmetic.
   passes.nest<spirv::ModuleOp>().addPass(createCSEPass());
 }

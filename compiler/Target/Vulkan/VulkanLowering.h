@@ -6,9 +6,9 @@
 
 namespace mlir::heddle {
 
-/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `shareLoads` is
-/// heddle-lower-to-lanes' option. In heddle-opt this is `--heddle-vulkan-lowering`.
-void buildVulkanLowering(OpPassManager &passes, bool shareLoads = true);
+/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `texelLoads` is
+/// heddle-lower-to-spirv's option. In heddle-opt this is `--heddle-vulkan-lowering`.
+void buildVulkanLowering(OpPassManager &passes, bool texelLoads = false);
 void registerVulkanLowering();
 
 } // namespace mlir::heddle

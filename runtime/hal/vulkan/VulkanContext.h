@@ -21,6 +21,8 @@ struct Context {
   DeviceInfo info;
   VkPhysicalDeviceMemoryProperties memory{};
   uint64_t maxBufferBytes = 0;
+  uint64_t texelAlignment = 1; // of a texel buffer's offset, in bytes
+  uint64_t maxTexels = 0;      // of one texel buffer
   uint32_t queueFamily = 0;
   double timestampPeriod = 1; // nanoseconds a tick
   uint32_t timestampBits = 0;

@@ -1,7 +1,6 @@
 #include "runtime/hal/vulkan/VulkanDevice.h"
 
 #include "runtime/hal/vulkan/Features.h"
-#include "runtime/schema/Constants.h"
 
 #include <cstring>
 
@@ -65,6 +64,8 @@ Result<std::unique_ptr<Device>> VulkanDevice::open(std::shared_ptr<Instance> ins
   context.queueFamily = *family;
   DeviceProperties properties(physical);
   context.maxBufferBytes = properties.maxBufferBytes();
+  context.texelAlignment = properties.core.properties.limits.minTexelBufferOffsetAlignment;
+  context.maxTexels = properties.core.properties.limits.maxTexelBufferElements;
   context.timestampPeriod = properties.core.properties.limits.timestampPeriod;
   vkGetPhysicalDeviceMemoryProperties(physical, &context.memory);
   context.deviceMemory = chooseDeviceMemory(context.memory, options.directAccess);
@@ -89,13 +90,6 @@ Result<std::unique_ptr<Device>> VulkanDevice::open(std::shared_ptr<Instance> ins
   }
   volkLoadDeviceTable(&context.vk, context.device);
 
-  // One layout serves every kernel: there are no descriptors, only the arguments' addresses.
-  VkPushConstantRange arguments{VK_SHADER_STAGE_COMPUTE_BIT, 0, schema::kMaxBindings * sizeof(uint64_t)};
-  VkPipelineLayoutCreateInfo layoutInfo{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
-  layoutInfo.pushConstantRangeCount = 1;
-  layoutInfo.pPushConstantRanges = &arguments;
-  if (VkResult status = context.vk.vkCreatePipelineLayout(context.device, &layoutInfo, nullptr, &device->layout))
-    return context.error(status, "creating a pipeline layout");
   VkPipelineCacheCreateInfo cacheInfo{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   if (VkResult status = context.vk.vkCreatePipelineCache(context.device, &cacheInfo, nullptr, &device->cache))
     return context.error(status, "creating a pipeline cache");
@@ -108,7 +102,10 @@ VulkanDevice::~VulkanDevice() {
   if (!context.device)
     return;
   context.vk.vkDestroyPipelineCache(context.device, cache, nullptr);
-  context.vk.vkDestroyPipelineLayout(context.device, layout, nullptr);
+  for (auto &[texels, layout] : layouts) {
+    context.vk.vkDestroyPipelineLayout(context.device, layout.pipeline, nullptr);
+    context.vk.vkDestroyDescriptorSetLayout(context.device, layout.descriptors, nullptr);
+  }
   context.vk.vkDestroyDevice(context.device, nullptr);
 }
 
@@ -116,7 +113,8 @@ Result<std::unique_ptr<Buffer>> VulkanDevice::allocate(std::string_view name, ui
   // Sixteen bytes at least and at the end: kernels read vec4, and vkCmdFillBuffer wants a multiple of four.
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16);
   constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                       VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+                                       VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+                                       VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   HEDDLE_ASSIGN(Memory memory, Memory::allocate(context, context.deviceMemory, usage, bytes, name));
   if (memory.mapped() && context.info.type == DeviceType::Cpu)
     std::memset(memory.mapped(), 0, bytes);
@@ -127,7 +125,7 @@ Result<std::unique_ptr<Buffer>> VulkanDevice::allocate(std::string_view name, ui
 
 Result<std::unique_ptr<Program>> VulkanDevice::record(std::span<const Launch> launches, uint32_t counts, bool timed) {
   auto program = std::make_unique<VulkanProgram>(context, *stream);
-  HEDDLE_CHECK(program->record(launches, counts, timed, layout));
+  HEDDLE_CHECK(program->record(launches, counts, timed));
   return std::unique_ptr<Program>(std::move(program));
 }
 

@@ -3,6 +3,10 @@
 
 #include "runtime/hal/vulkan/VulkanStream.h"
 
+#include <map>
+#include <tuple>
+#include <vector>
+
 namespace heddle::hal::vulkan {
 
 class VulkanBuffer : public Buffer {
@@ -19,12 +23,21 @@ private:
   Stream &stream;
 };
 
+// What the arguments of a kernel come as: addresses in push constants, and some of them as texel buffers too.
+struct KernelLayout {
+  VkDescriptorSetLayout descriptors = VK_NULL_HANDLE; // null where there are no texel buffers
+  VkPipelineLayout pipeline = VK_NULL_HANDLE;
+};
+
 class VulkanKernel : public Executable {
 public:
-  VulkanKernel(const Context &context, VkPipeline pipeline) : pipeline(pipeline), context(context) {}
+  VulkanKernel(const Context &context, VkPipeline pipeline, KernelLayout layout, std::span<const uint32_t> texels)
+      : pipeline(pipeline), layout(layout), texels(texels.begin(), texels.end()), context(context) {}
   ~VulkanKernel() override { context.vk.vkDestroyPipeline(context.device, pipeline, nullptr); }
 
   const VkPipeline pipeline;
+  const KernelLayout layout; // the device's
+  const std::vector<uint32_t> texels;
 
 private:
   const Context &context;
@@ -35,14 +48,20 @@ public:
   VulkanProgram(const Context &context, Stream &stream) : context(context), stream(stream) {}
   ~VulkanProgram() override;
 
-  Status record(std::span<const Launch> launches, uint32_t counts, bool timed, VkPipelineLayout layout);
+  Status record(std::span<const Launch> launches, uint32_t counts, bool timed);
   Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
   Result<std::vector<LaunchTime>> times();
 
 private:
+  Status allocateDescriptors(std::span<const Launch> launches);
+  Result<VkDescriptorSet> bindTexels(const Launch &launch);
+  Result<VkBufferView> view(const Argument &argument);
+
   const Context &context;
   Stream &stream;
   VkCommandPool pool = VK_NULL_HANDLE;
+  VkDescriptorPool descriptors = VK_NULL_HANDLE;
+  std::map<std::tuple<VkBuffer, uint64_t, uint64_t>, VkBufferView> views; // by buffer, offset and bytes
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkQueryPool queries = VK_NULL_HANDLE;
   uint32_t queryCount = 0;
@@ -68,10 +87,11 @@ public:
 
 private:
   VulkanDevice() = default;
-  Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel) const;
+  Result<KernelLayout> layoutFor(std::span<const uint32_t> texels);
+  Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel, KernelLayout layout) const;
 
   Context context;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
+  std::map<std::vector<uint32_t>, KernelLayout> layouts; // by the arguments that come as texel buffers
   VkPipelineCache cache = VK_NULL_HANDLE;
   std::unique_ptr<Stream> stream;
 };

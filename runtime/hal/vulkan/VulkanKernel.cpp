@@ -1,5 +1,7 @@
 #include "runtime/hal/vulkan/VulkanDevice.h"
 
+#include "runtime/schema/Constants.h"
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -8,7 +10,34 @@
 
 namespace heddle::hal::vulkan {
 
-Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &kernel) const {
+// Kernels with the same texel buffers share a layout.
+Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
+  KernelLayout &layout = layouts[std::vector(texels.begin(), texels.end())];
+  if (layout.pipeline)
+    return layout;
+  if (!texels.empty() && !layout.descriptors) {
+    std::vector<VkDescriptorSetLayoutBinding> bindings;
+    for (uint32_t argument : texels)
+      bindings.push_back(
+          {argument, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+    VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+    info.bindingCount = static_cast<uint32_t>(bindings.size());
+    info.pBindings = bindings.data();
+    if (VkResult status = context.vk.vkCreateDescriptorSetLayout(context.device, &info, nullptr, &layout.descriptors))
+      return context.error(status, "creating a descriptor layout");
+  }
+  VkPushConstantRange arguments{VK_SHADER_STAGE_COMPUTE_BIT, 0, schema::kMaxBindings * sizeof(uint64_t)};
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &arguments;
+  info.setLayoutCount = layout.descriptors ? 1 : 0;
+  info.pSetLayouts = &layout.descriptors;
+  if (VkResult status = context.vk.vkCreatePipelineLayout(context.device, &info, nullptr, &layout.pipeline))
+    return context.error(status, "creating a pipeline layout");
+  return layout;
+}
+
+Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &kernel, KernelLayout layout) const {
   const VolkDeviceTable &vk = context.vk;
   VkShaderModuleCreateInfo moduleInfo{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   moduleInfo.codeSize = kernel.code.size_bytes();
@@ -22,7 +51,7 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module;
     info.stage.pName = "main";
-    info.layout = layout;
+    info.layout = layout.pipeline;
     // Wider than it needs is fine (its lanes then fill a part); narrower would split lanes that talk to each other.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
@@ -34,16 +63,20 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
   vk.vkDestroyShaderModule(context.device, module, nullptr);
   if (status != VK_SUCCESS)
     return context.error(status, str("compiling kernel '", kernel.name, "'"));
-  return std::unique_ptr<Executable>(std::make_unique<VulkanKernel>(context, pipeline));
+  return std::unique_ptr<Executable>(std::make_unique<VulkanKernel>(context, pipeline, layout, kernel.texels));
 }
 
 Result<std::vector<std::unique_ptr<Executable>>> VulkanDevice::load(std::span<const KernelSource> kernels) {
   std::vector<std::unique_ptr<Executable>> loaded(kernels.size());
   std::vector<std::optional<Error>> errors(kernels.size());
+  std::vector<KernelLayout> kernelLayouts;
+  for (const KernelSource &kernel : kernels) {
+    HEDDLE_ASSIGN(kernelLayouts.emplace_back(), layoutFor(kernel.texels));
+  }
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
-      Result<std::unique_ptr<Executable>> result = loadOne(kernels[i]);
+      Result<std::unique_ptr<Executable>> result = loadOne(kernels[i], kernelLayouts[i]);
       if (result)
         loaded[i] = std::move(result).value();
       else

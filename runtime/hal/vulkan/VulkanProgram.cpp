@@ -1,5 +1,7 @@
 #include "runtime/hal/vulkan/VulkanDevice.h"
 
+#include "runtime/core/Tensor.h"
+
 namespace heddle::hal::vulkan {
 
 // Vulkan lays its indirect counts out as we do, so they are copied as they are.
@@ -8,12 +10,82 @@ static_assert(sizeof(WorkgroupCount) == sizeof(VkDispatchIndirectCommand));
 VulkanProgram::~VulkanProgram() {
   (void)stream.wait(); // the device may still be running it
   context.vk.vkDestroyQueryPool(context.device, queries, nullptr);
+  context.vk.vkDestroyDescriptorPool(context.device, descriptors, nullptr);
+  for (auto &[range, view] : views)
+    context.vk.vkDestroyBufferView(context.device, view, nullptr);
   context.vk.vkDestroyCommandPool(context.device, pool, nullptr);
 }
 
-Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, bool timed, VkPipelineLayout layout) {
+Status VulkanProgram::allocateDescriptors(std::span<const Launch> launches) {
+  uint32_t sets = 0, bindings = 0;
+  for (const Launch &launch : launches)
+    if (size_t count = static_cast<const VulkanKernel *>(launch.kernel)->texels.size()) {
+      sets += 1;
+      bindings += static_cast<uint32_t>(count);
+    }
+  if (!sets)
+    return Success();
+  VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, bindings};
+  VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  info.maxSets = sets;
+  info.poolSizeCount = 1;
+  info.pPoolSizes = &size;
+  if (VkResult status = context.vk.vkCreateDescriptorPool(context.device, &info, nullptr, &descriptors))
+    return context.error(status, "creating a descriptor pool");
+  return Success();
+}
+
+// Four f32 a texel.
+Result<VkBufferView> VulkanProgram::view(const Argument &argument) {
+  VkBuffer buffer = static_cast<const VulkanBuffer *>(argument.buffer)->memory.buffer();
+  VkBufferView &view = views[{buffer, argument.offset, argument.bytes}];
+  if (view)
+    return view;
+  constexpr uint64_t texelBytes = 16;
+  if (argument.bytes / texelBytes > context.maxTexels || argument.offset % context.texelAlignment)
+    return makeError(ErrorKind::Unsupported, "a kernel reads ", describeBytes(argument.bytes), " at offset ",
+                     argument.offset, " as texels, and '", context.info.name, "' allows ", context.maxTexels,
+                     " texels of 16 bytes at multiples of ", context.texelAlignment,
+                     " bytes. Compile for another target, or with smaller --max-tokens.");
+  VkBufferViewCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
+  info.buffer = buffer;
+  info.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+  info.offset = argument.offset;
+  info.range = argument.bytes;
+  if (VkResult status = context.vk.vkCreateBufferView(context.device, &info, nullptr, &view))
+    return context.error(status, "creating a texel buffer");
+  return view;
+}
+
+Result<VkDescriptorSet> VulkanProgram::bindTexels(const Launch &launch) {
+  const auto &kernel = static_cast<const VulkanKernel &>(*launch.kernel);
+  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  allocate.descriptorPool = descriptors;
+  allocate.descriptorSetCount = 1;
+  allocate.pSetLayouts = &kernel.layout.descriptors;
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  if (VkResult status = context.vk.vkAllocateDescriptorSets(context.device, &allocate, &set))
+    return context.error(status, "creating a descriptor set");
+  std::vector<VkBufferView> bound(kernel.texels.size());
+  std::vector<VkWriteDescriptorSet> writes;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    assert(kernel.texels[i] < launch.arguments.size());
+    HEDDLE_ASSIGN(bound[i], view(launch.arguments[kernel.texels[i]]));
+    VkWriteDescriptorSet &write = writes.emplace_back(VkWriteDescriptorSet{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET});
+    write.dstSet = set;
+    write.dstBinding = kernel.texels[i];
+    write.descriptorCount = 1;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+    write.pTexelBufferView = &bound[i];
+  }
+  context.vk.vkUpdateDescriptorSets(context.device, static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+  return set;
+}
+
+Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, bool timed) {
   const VolkDeviceTable &vk = context.vk;
   countCount = counts;
+  HEDDLE_CHECK(allocateDescriptors(launches));
   HEDDLE_ASSIGN(indirect,
                 Memory::allocate(context, context.deviceMemory,
                                  VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
@@ -59,13 +131,22 @@ Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, 
     if (i && (launch.barrier || queries))
       recordBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
                     VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-                    VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT);
-    VkPipeline pipeline = static_cast<const VulkanKernel *>(launch.kernel)->pipeline;
-    if (pipeline != bound)
-      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound = pipeline);
-    if (!launch.arguments.empty())
-      vk.vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            static_cast<uint32_t>(launch.arguments.size_bytes()), launch.arguments.data());
+                    VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
+                        VK_ACCESS_2_SHADER_SAMPLED_READ_BIT);
+    const auto &kernel = static_cast<const VulkanKernel &>(*launch.kernel);
+    if (kernel.pipeline != bound)
+      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound = kernel.pipeline);
+    if (!kernel.texels.empty()) {
+      HEDDLE_ASSIGN(VkDescriptorSet set, bindTexels(launch));
+      vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout.pipeline, 0, 1, &set, 0,
+                                 nullptr);
+    }
+    std::vector<uint64_t> addresses;
+    for (const Argument &argument : launch.arguments)
+      addresses.push_back(argument.buffer->address() + argument.offset);
+    if (!addresses.empty())
+      vk.vkCmdPushConstants(commands, kernel.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            static_cast<uint32_t>(addresses.size() * sizeof(uint64_t)), addresses.data());
     vk.vkCmdDispatchIndirect(commands, indirect.buffer(), launch.count * sizeof(WorkgroupCount));
     stamp(static_cast<uint32_t>(i + 1));
   }

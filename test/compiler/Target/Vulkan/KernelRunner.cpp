@@ -34,7 +34,7 @@ std::string fill(std::string text, std::initializer_list<std::pair<const char *,
   return text;
 }
 
-std::vector<uint32_t> compile(const std::string &text, bool shareLoads) {
+Code compile(const std::string &text, bool texelLoads) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::gpu::GPUDialect, mlir::math::MathDialect,
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::spirv::SPIRVDialect,
@@ -44,34 +44,36 @@ std::vector<uint32_t> compile(const std::string &text, bool shareLoads) {
   if (!module)
     return {};
   mlir::PassManager passes(&context);
-  mlir::heddle::buildVulkanLowering(passes, shareLoads);
+  mlir::heddle::buildVulkanLowering(passes, texelLoads);
   if (mlir::failed(passes.run(*module)))
     return {};
   llvm::SmallVector<uint32_t> words;
-  if (mlir::failed(mlir::heddle::serializeKernel(*module->getOps<mlir::spirv::ModuleOp>().begin(), words)))
+  mlir::spirv::ModuleOp kernel = *module->getOps<mlir::spirv::ModuleOp>().begin();
+  if (mlir::failed(mlir::heddle::serializeKernel(kernel, words)))
     return {};
-  return std::vector<uint32_t>(words.begin(), words.end());
+  auto texels = mlir::heddle::getTexelArguments(kernel);
+  return {{words.begin(), words.end()}, {texels.begin(), texels.end()}};
 }
 
-void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool shareLoads) {
-  std::vector<uint32_t> code = compile(text, shareLoads);
-  ASSERT_FALSE(code.empty()) << text;
+void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool texelLoads) {
+  Code code = compile(text, texelLoads);
+  ASSERT_FALSE(code.words.empty()) << text;
   auto device = hal::openDevice("vulkan");
   ASSERT_TRUE(device.ok()) << device.message();
   std::vector<std::unique_ptr<hal::Buffer>> buffers;
-  std::vector<uint64_t> addresses;
+  std::vector<hal::Argument> places;
   for (const Argument &argument : arguments) {
     auto buffer = (*device)->allocate("an argument", argument.bytes.size());
     ASSERT_TRUE(buffer.ok()) << buffer.message();
     auto written = (*device)->write(**buffer, 0, argument.bytes);
     ASSERT_TRUE(written.ok()) << written.message();
-    addresses.push_back((*buffer)->address());
+    places.push_back({buffer->get(), 0, argument.bytes.size()});
     buffers.push_back(std::move(buffer).value());
   }
-  hal::KernelSource source{"the kernel", code};
+  hal::KernelSource source{"the kernel", code.words, 0, code.texels};
   auto kernels = (*device)->load(std::span(&source, 1));
   ASSERT_TRUE(kernels.ok()) << kernels.message();
-  hal::Launch launch{kernels->front().get(), addresses, 0, false};
+  hal::Launch launch{kernels->front().get(), places, 0, false};
   auto program = (*device)->record(std::span(&launch, 1), 1, false);
   ASSERT_TRUE(program.ok()) << program.message();
   auto submitted = (*device)->submit(**program, {}, std::span(&grid, 1));

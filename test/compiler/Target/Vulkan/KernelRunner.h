@@ -36,12 +36,17 @@ struct Argument {
 /// `text` with every `$name` replaced.
 std::string fill(std::string text, std::initializer_list<std::pair<const char *, std::string>> values);
 
+struct Code {
+  std::vector<uint32_t> words;
+  std::vector<uint32_t> texels; // arguments that come as texel buffers too
+};
+
 /// The SPIR-V of the only kernel of `text`; empty after an error, which has been printed.
-std::vector<uint32_t> compile(const std::string &text, bool shareLoads = true);
+Code compile(const std::string &text, bool texelLoads = false);
 
 /// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after.
 /// The test fails where anything goes wrong.
 void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid,
-         bool shareLoads = true);
+         bool texelLoads = false);
 
 } // namespace heddle::test

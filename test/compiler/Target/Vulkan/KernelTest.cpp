@@ -208,9 +208,9 @@ TEST_P(ProductTest, matchesLoops) {
       expected(i, j) = float(sum);
     }
   auto groups = [](int64_t extent, int64_t tile) { return uint32_t((extent + tile - 1) / tile); };
-  for (bool shareLoads : {true, false}) {
+  for (bool texelLoads : {true, false}) {
     Matrix<float> c = untouched;
-    run(filled, {a, b, c, m, k}, {groups(p.columns, p.tileColumns), groups(p.rows, p.tileRows), 1}, shareLoads);
+    run(filled, {a, b, c, m, k}, {groups(p.columns, p.tileColumns), groups(p.rows, p.tileRows), 1}, texelLoads);
     expectNear(c, expected, 1e-4);
   }
 }
