@@ -5,6 +5,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Layout/SinkLoads.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
@@ -35,6 +36,7 @@ void mlir::heddle::registerAllPasses() {
   registerTilePass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
+  registerSinkLoadsPass();
   registerLowerToSpirvPass();
   registerVulkanLowering();
   registerPlanPass();

@@ -19,21 +19,6 @@ int64_t bytesOf(Type type) {
   return kElementBytes * (vector ? vector.getNumElements() : 1);
 }
 
-/// What a value is in memory: as few and as wide elements as there are. Software reads and writes element by element and
-/// lane by lane, so that halving their number halves the time; a GPU moves 16 bytes either way.
-Type storageOf(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector)
-    return type;
-  Type wide = IntegerType::get(type.getContext(), 64);
-  int64_t count = bytesOf(type) / 8;
-  return count == 1 ? wide : VectorType::get({count}, wide);
-}
-
-Value reinterpret(OpBuilder &builder, Location loc, Type type, Value value) {
-  return value.getType() == type ? value : spirv::BitcastOp::create(builder, loc, type, value).getResult();
-}
-
 Value pointerTo(OpBuilder &builder, Location loc, Type type, Value address) {
   auto pointer = spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer);
   return spirv::ConvertUToPtrOp::create(builder, loc, pointer, address);
@@ -144,9 +129,8 @@ struct LowerStore : OpConversionPattern<Op> {
     Value value = adaptor.getOperands()[0];
     Location loc = op.getLoc();
     Value address = addressOf(rewriter, loc, op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
-    Value stored = reinterpret(rewriter, loc, storageOf(value.getType()), value);
-    spirv::StoreOp::create(rewriter, loc, pointerTo(rewriter, loc, stored.getType(), address), stored,
-                           aligned(rewriter), alignmentOf(rewriter, value.getType()));
+    spirv::StoreOp::create(rewriter, loc, pointerTo(rewriter, loc, value.getType(), address), value, aligned(rewriter),
+                           alignmentOf(rewriter, value.getType()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -262,9 +246,8 @@ struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
 } // namespace
 
 Value heddle::loadAt(OpBuilder &builder, Location loc, Type type, Value address) {
-  Value stored = spirv::LoadOp::create(builder, loc, pointerTo(builder, loc, storageOf(type), address),
-                                       aligned(builder), alignmentOf(builder, type));
-  return reinterpret(builder, loc, type, stored);
+  return spirv::LoadOp::create(builder, loc, pointerTo(builder, loc, type, address), aligned(builder),
+                               alignmentOf(builder, type));
 }
 
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {

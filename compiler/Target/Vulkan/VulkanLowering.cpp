@@ -1,6 +1,7 @@
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 
 #include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Layout/SinkLoads.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
@@ -18,6 +19,7 @@ void heddle::buildVulkanLowering(OpPassManager &passes, bool texelLoads) {
   kernels.addPass(createCanonicalizerPass(GreedyRewriteConfig().setUseTopDownTraversal(false)));
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addPass(createSinkLoadsPass());
   passes.addPass(createLowerToSpirvPass(texelLoads));
   // Addresses share most of their arithmetic.
   passes.nest<spirv::ModuleOp>().addPass(createCSEPass());

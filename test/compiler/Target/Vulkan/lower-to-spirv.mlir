@@ -16,23 +16,21 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   %row = gpu.block_id y
   %lane = gpu.thread_id x
   %column = arith.muli %lane, %c4 : index
-  // The constant part of an index stays apart, so that rows share the rest; 16 bytes travel as two 64-bit elements.
+  // The constant part of an index stays apart, so that rows share the rest.
   // CHECK: %[[LINEAR:.*]] = spirv.IAdd
   // CHECK: %[[WIDE:.*]] = spirv.SConvert %[[LINEAR]] : i32 to i64
   // CHECK: %[[BYTES:.*]] = spirv.IMul %[[WIDE]], %cst4_i64
   // CHECK: %[[FIRST:.*]] = spirv.IAdd %[[SOURCE]], %[[BYTES]]
   // CHECK: %[[NEXT:.*]] = spirv.IAdd %[[FIRST]], %cst256_i64
-  // CHECK: %[[PLACE:.*]] = spirv.ConvertUToPtr %[[NEXT]] : i64 to !spirv.ptr<vector<2xi64>, PhysicalStorageBuffer>
-  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %[[PLACE]] ["Aligned", 16] : vector<2xi64>
-  // CHECK: spirv.Bitcast %[[READ]] : vector<2xi64> to vector<4xf32>
+  // CHECK: %[[PLACE:.*]] = spirv.ConvertUToPtr %[[NEXT]] : i64 to !spirv.ptr<vector<4xf32>, PhysicalStorageBuffer>
+  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %[[PLACE]] ["Aligned", 16] : vector<4xf32>
   %c1 = arith.constant 1 : index
   %next = arith.addi %row, %c1 : index
   %x = vector.load %a[%next, %column] : memref<?x64xf32>, vector<4xf32>
-  // CHECK: spirv.GL.Fma
+  // CHECK: %[[WRITTEN:.*]] = spirv.GL.Fma
   %y = math.fma %x, %x, %x : vector<4xf32>
   // CHECK: spirv.mlir.selection
-  // CHECK: %[[WRITTEN:.*]] = spirv.Bitcast %{{.*}} : vector<4xf32> to vector<2xi64>
-  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[WRITTEN]] ["Aligned", 16] : vector<2xi64>
+  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[WRITTEN]] ["Aligned", 16] : vector<4xf32>
   %inside = arith.cmpi slt, %row, %n : index
   scf.if %inside {
     vector.store %y, %b[%row, %column] : memref<?x64xf32>, vector<4xf32>

@@ -38,9 +38,9 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   // CHECK-NOT: spirv.ImageFetch
   // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : f32
   %s = memref.load %a[%row, %lane] : memref<?x64xf32>
-  // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<2xi64>
+  // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<4xi32>
   %i = vector.load %c[%c0, %column] : memref<1x64xi32>, vector<4xi32>
-  // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<2xi64>
+  // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<4xf32>
   %old = vector.load %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
   %f = arith.sitofp %i : vector<4xi32> to vector<4xf32>
   %t = vector.broadcast %s : f32 to vector<4xf32>

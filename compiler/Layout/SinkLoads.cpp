@@ -1,0 +1,56 @@
+#include "compiler/Layout/SinkLoads.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+bool isLoad(Operation *op) { return isa<memref::LoadOp, vector::LoadOp>(op); }
+
+/// Ops whose results take no fewer registers than their operands, which a later place therefore costs nothing.
+bool rearranges(Operation *op) { return isa<vector::BroadcastOp, vector::ExtractOp>(op); }
+
+bool mayWrite(Operation &op) { return !isMemoryEffectFree(&op) && !isLoad(&op); }
+
+struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SinkLoadsPass)
+
+  StringRef getArgument() const override { return "heddle-sink-loads"; }
+  StringRef getDescription() const override { return "Move loads down to their first use"; }
+
+  void runOnOperation() override {
+    getOperation().getBody().walk([](Block *block) { sink(*block); });
+  }
+
+  static void sink(Block &block) {
+    // From the bottom up: what uses an op has found its place before the op looks for one.
+    Operation *write = nullptr; // the first one below
+    for (Operation *op = &block.back(); op;) {
+      Operation *above = op->getPrevNode();
+      if ((isLoad(op) || rearranges(op)) && !op->use_empty()) {
+        Operation *place = isLoad(op) ? write : nullptr;
+        for (Operation *user : op->getUsers())
+          if (Operation *ancestor = block.findAncestorOpInBlock(*user))
+            if (!place || ancestor->isBeforeInBlock(place))
+              place = ancestor;
+        if (place)
+          op->moveBefore(place);
+      } else if (mayWrite(*op)) {
+        write = op;
+      }
+      op = above;
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createSinkLoadsPass() { return std::make_unique<SinkLoadsPass>(); }
+void heddle::registerSinkLoadsPass() { PassRegistration<SinkLoadsPass>(); }
