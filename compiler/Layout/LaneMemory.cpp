@@ -91,6 +91,11 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();
+    bool whole = Dealing::of(tile, 0).lanes == 1 && Dealing::of(tile, 1).lanes == 1;
+    if (whole && lanes.count() > 1 && tile::getLaneShape(tile).count() > 1) {
+      rewriter.replaceOpWithMultiple(op, {readShared(b, op)});
+      return success();
+    }
     if (op.getTransposed()) {
       rewriter.replaceOpWithMultiple(op, {readTransposed(b, op, tile, op.getRow(), op.getColumn())});
       return success();
@@ -107,6 +112,41 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i)
       rows.push_back(bound(b, place.row(b, i), limit, last));
     return readRows(b, tile, op.getMemory(), rows, place, op.getColumnLimit(), op.getAnyPadding());
+  }
+
+  /// Every lane needs all of the tile. Each reads its share of the registers and hands them to the others: lane l has
+  /// registers l, l + lanes, ... A kernel's control flow is the same in all lanes, so all of them are there to do it.
+  SmallVector<Value> readShared(LaneBuilder &b, tile::LoadOp op) const {
+    RankedTensorType tile = op.getType();
+    int64_t count = tile::getLaneShape(tile).count();
+    SmallVector<Value> registers;
+    while (static_cast<int64_t>(registers.size()) < count) {
+      int64_t first = registers.size(), share = std::min(lanes.count(), count - first);
+      Value mine = b.createOrFold<arith::MinUIOp>(lanes.number(), b.index(share - 1));
+      Value value = readRegister(b, op, b.add(mine, first));
+      for (int64_t lane = 0; lane < share; ++lane)
+        registers.push_back(gpu::ShuffleOp::create(b, value, static_cast<int32_t>(lane),
+                                                   static_cast<int32_t>(lanes.count()), gpu::ShuffleMode::IDX)
+                                .getShuffleResult());
+    }
+    return registers;
+  }
+
+  /// Register `number` of a tile that lies whole in each lane.
+  Value readRegister(LaneBuilder &b, tile::LoadOp op, Value number) const {
+    RankedTensorType tile = op.getType();
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    Value runs = b.index(shape.runs);
+    Value i = b.createOrFold<arith::DivUIOp>(number, runs), run = b.createOrFold<arith::RemUIOp>(number, runs);
+    Value j = b.createOrFold<arith::MulIOp>(run, b.index(shape.vector));
+    if (op.getTransposed())
+      std::swap(i, j);
+    Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i), column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
+    // What is there is a tile of one register.
+    auto part = RankedTensorType::get({1, shape.vector}, tile.getElementType(), tile.getEncoding());
+    if (op.getTransposed())
+      return readTransposed(b, op, part, row, column).front();
+    return readPlain(b, op, part, row, column).front();
   }
 
   /// Rows of the tile are columns of the matrix: neighbours in a register lie a row apart in memory.

@@ -33,12 +33,15 @@ tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   tile.return
 }
 
-// A loop carries registers. Every lane reads the left side whole.
+// A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
   // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>
-  // CHECK-COUNT-16: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // CHECK-COUNT-1: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // CHECK-COUNT-8: gpu.shuffle idx
+  // CHECK: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
+  // CHECK-COUNT-8: gpu.shuffle idx
   // CHECK-NOT: gpu.shuffle
   // CHECK-COUNT-4: vector.load %{{.*}} : memref<64x32xf32>, vector<4xf32>
   // CHECK-NOT: vector.load

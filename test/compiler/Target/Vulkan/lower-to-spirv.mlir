@@ -50,8 +50,11 @@ tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread
   %c8 = arith.constant 8 : i32
   %lane = gpu.thread_id x
   %x = memref.load %a[%c0, %lane] : memref<1x8xf32>
+  // A broadcast would be right too, but is slow in software.
+  // CHECK: spirv.GroupNonUniformShuffle <Subgroup>
+  %y, %valid = gpu.shuffle idx %x, %c3, %c8 : f32
   // CHECK: spirv.GroupNonUniformShuffleXor <Subgroup>
-  %z, %valid = gpu.shuffle xor %x, %c3, %c8 : f32
+  %z, %valid2 = gpu.shuffle xor %y, %c3, %c8 : f32
   memref.store %z, %a[%c0, %lane] : memref<1x8xf32>
   tile.return
 }
