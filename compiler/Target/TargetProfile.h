@@ -22,11 +22,13 @@ struct TargetProfile {
   /// Whether four neighbouring f32 are read through texel buffers rather than from their address.
   bool texelLoads;
 
-  /// The register tile of a matrix product in one lane: `matmulRows` rows of `matmulRuns` vectors, in steps of
-  /// `matmulDepth` along the contracted dimension.
-  int64_t matmulRows;
-  int64_t matmulRuns;
-  int64_t matmulDepth;
+  /// What the tiles of a matrix product are chosen by (Tiling/MatrixTile.h). A lane has room for `accumulators` f32 of the
+  /// result; loading a vector takes the time of `loadCost` multiply-adds of one f32 in each lane, and handing a vector from
+  /// one lane to all others that of `shareCost`; the device runs about `parallelGroups` workgroups at once.
+  int64_t accumulators;
+  double loadCost;
+  double shareCost;
+  int64_t parallelGroups;
 
   /// Attention: query rows that a lane owns, and the keys (or, in the backward pass, queries) of a step.
   int64_t attentionRows;

@@ -1,5 +1,6 @@
 // Matrix products. Each lane owns a register tile of the result and walks along the contracted dimension.
 #include "compiler/Tiling/KernelEmitter.h"
+#include "compiler/Tiling/MatrixTile.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -9,21 +10,6 @@ using namespace mlir::heddle;
 namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// Vectors of columns that a lane takes on: more reuse each loaded operand more, but leave more of the last tile empty.
-int64_t chooseRuns(int64_t columns, int64_t run, int64_t limit) {
-  int64_t best = 1;
-  double bestCost = 0;
-  for (int64_t runs = 1; runs <= limit; ++runs) {
-    double computed = static_cast<double>(llvm::divideCeil(columns, run * runs) * run * runs);
-    double cost = computed * (1.0 + 1.0 / static_cast<double>(runs));
-    if (runs == 1 || cost < bestCost) {
-      best = runs;
-      bestCost = cost;
-    }
-  }
-  return best;
-}
 
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   bool takesEpilogue(Operation *) const { return true; }
@@ -42,27 +28,23 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
 
     // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
     // among themselves and load vectors too: lanes then stand along the rows of the result.
-    int64_t rows, columns;
+    if (transposeLhs && transposeRhs)
+      return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
+    int64_t rows = emitter.maximumRows(result), columns = result.columns;
+    emitter.setSpread(transposeRhs ? KernelEmitter::Spread::Rows : KernelEmitter::Spread::Columns);
     if (transposeRhs) {
-      if (transposeLhs)
-        return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
-      emitter.setSpread(KernelEmitter::Spread::Rows);
-      int64_t rowsPerLane = std::max<int64_t>(1, profile.matmulRows / 4);
-      rows = lanes * (result.isDynamic() ? rowsPerLane
-                                         : std::min(rowsPerLane, int64_t(llvm::divideCeil(result.rows, lanes))));
-      columns = vector * chooseRuns(result.columns, vector, profile.matmulRuns);
+      MatrixTile tile = chooseMatrixTile(profile, vector, /*unit=*/1, columns, rows, depth);
+      rows = lanes * tile.dealt;
+      columns = llvm::alignTo(tile.whole, vector);
     } else {
-      emitter.setSpread(KernelEmitter::Spread::Columns);
-      rows = result.isDynamic() ? profile.matmulRows : std::min(profile.matmulRows, result.rows);
-      if (transposeLhs) // rows of the result are loaded as vectors
-        rows = llvm::alignTo(rows, vector);
-      columns = lanes * vector * chooseRuns(result.columns, lanes * vector, profile.matmulRuns);
+      MatrixTile tile = chooseMatrixTile(profile, vector, /*unit=*/vector, rows, columns, depth);
+      rows = transposeLhs ? llvm::alignTo(tile.whole, vector) : tile.whole; // its rows are loaded as vectors
+      columns = lanes * tile.dealt;
     }
-    int64_t step = emitter.stepFor(depth, transposeRhs ? 2 * profile.matmulDepth : profile.matmulDepth);
+    int64_t step = emitter.stepFor(depth, 4);
     if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
       step = chunkOf(depth, vector, step);
-    step = emitter.stepFor(depth, step);
-    step = llvm::alignTo(step, vector);
+    step = llvm::alignTo(emitter.stepFor(depth, step), vector);
 
     Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, columns), columns);
     Value row = emitter.mul(emitter.setGrid(1, result.rows, result.size, rows), rows);

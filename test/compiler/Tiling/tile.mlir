@@ -64,21 +64,21 @@ func.func @column_and_row(%c: !column, %r: tensor<50xf32>) -> (!column, tensor<5
 !y = tensor<?x50xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// 16 rows a lane, which walk together along the contracted dimension. It is a whole number of steps, and rows and columns
+// 24 rows and 8 columns a lane, which walk together along the contracted dimension. It is a whole number of steps, and rows and columns
 // past the result's end are not stored: what is read there does not matter. The epilogue works on the finished tile.
 // CHECK-LABEL: func.func @matmul(
-// CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"", 1, 2>, #tile.grid<"tokens", 16, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
+// CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"", 1, 1>, #tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
 // CHECK-LABEL: tile.func @matmul_addf_Tx50(
 // CHECK-SAME: %[[A:.*]]: memref<?x64xf32>, %[[B:.*]]: memref<64x50xf32>, %[[BIAS:.*]]: memref<1x50xf32>, %[[OUT:.*]]: memref<?x50xf32>, %[[N:.*]]: index) attributes {spread = "columns", vector = 2
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<16x32xf32>
-// CHECK: %[[P:.*]] = scf.for %[[K:.*]] = %c0{{.*}} to %c64{{.*}} step %c4{{.*}} iter_args(%[[STATE:.*]] = %[[ZERO]]) -> (tensor<16x32xf32>) {
-// CHECK-NEXT:   %[[L:.*]] = tile.load %[[A]][%[[ROW:.*]], %[[K]]] rows(%[[N]]) {any_padding} : {{.*}} -> tensor<16x4xf32>
-// CHECK-NEXT:   %[[R:.*]] = tile.load %[[B]][%[[K]], %[[COLUMN:.*]]] columns(%c50{{.*}}) {any_padding} : {{.*}} -> tensor<4x32xf32>
-// CHECK-NEXT:   %[[NEXT:.*]] = tile.dot %[[L]], %[[R]], %[[STATE]] : tensor<16x4xf32>, tensor<4x32xf32> -> tensor<16x32xf32>
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<24x64xf32>
+// CHECK: %[[P:.*]] = scf.for %[[K:.*]] = %c0{{.*}} to %c64{{.*}} step %c4{{.*}} iter_args(%[[STATE:.*]] = %[[ZERO]]) -> (tensor<24x64xf32>) {
+// CHECK-NEXT:   %[[L:.*]] = tile.load %[[A]][%[[ROW:.*]], %[[K]]] rows(%[[N]]) {any_padding} : {{.*}} -> tensor<24x4xf32>
+// CHECK-NEXT:   %[[R:.*]] = tile.load %[[B]][%[[K]], %[[COLUMN:.*]]] columns(%c50{{.*}}) {any_padding} : {{.*}} -> tensor<4x64xf32>
+// CHECK-NEXT:   %[[NEXT:.*]] = tile.dot %[[L]], %[[R]], %[[STATE]] : tensor<24x4xf32>, tensor<4x64xf32> -> tensor<24x64xf32>
 // CHECK-NEXT:   scf.yield %[[NEXT]]
 // CHECK-NEXT: }
-// CHECK-NEXT: %[[BTILE:.*]] = tile.load %[[BIAS]][%c0{{.*}}, %[[COLUMN]]] columns(%c50{{.*}}) : memref<1x50xf32> -> tensor<1x32xf32>
-// CHECK-NEXT: %[[WIDE:.*]] = tile.broadcast %[[BTILE]] : tensor<1x32xf32> -> tensor<16x32xf32>
+// CHECK-NEXT: %[[BTILE:.*]] = tile.load %[[BIAS]][%c0{{.*}}, %[[COLUMN]]] columns(%c50{{.*}}) : memref<1x50xf32> -> tensor<1x64xf32>
+// CHECK-NEXT: %[[WIDE:.*]] = tile.broadcast %[[BTILE]] : tensor<1x64xf32> -> tensor<24x64xf32>
 // CHECK-NEXT: %[[S:.*]] = arith.addf %[[P]], %[[WIDE]]
 // CHECK-NEXT: tile.store %[[S]], %[[OUT]][%[[ROW]], %[[COLUMN]]] rows(%[[N]]) columns(%c50{{.*}})
 func.func @matmul(%x: !x, %w: tensor<64x50xf32>, %bias: tensor<50xf32>) -> !y {
@@ -97,10 +97,10 @@ heddle.size @tokens max 2048
 // The lanes stand along the rows, so that both sides are loaded in vectors along the contracted dimension.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK-SAME: spread = "rows"
-// CHECK: scf.for {{.*}} step %c8
-// CHECK: %[[L:.*]] = tile.load %arg0[{{.*}}] rows(%arg3) {any_padding} : memref<?x64xf32> -> tensor<32x8xf32>
-// CHECK: %[[R:.*]] = tile.load %arg1[{{.*}}] {any_padding} : memref<96x64xf32> -> tensor<12x8xf32>
-// CHECK: tile.dot %[[L]], %[[R]], %{{.*}} {transpose_rhs} : tensor<32x8xf32>, tensor<12x8xf32> -> tensor<32x12xf32>
+// CHECK: scf.for {{.*}} step %c4
+// CHECK: %[[L:.*]] = tile.load %arg0[{{.*}}] rows(%arg3) {any_padding} : memref<?x64xf32> -> tensor<64x4xf32>
+// CHECK: %[[R:.*]] = tile.load %arg1[{{.*}}] {any_padding} : memref<96x64xf32> -> tensor<24x4xf32>
+// CHECK: tile.dot %[[L]], %[[R]], %{{.*}} {transpose_rhs} : tensor<64x4xf32>, tensor<24x4xf32> -> tensor<64x24xf32>
 func.func @matmul_nt(%x: !x, %w: tensor<96x64xf32>) -> !y {
   %p = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<96x64xf32> -> !y
   return %p : !y
