@@ -36,7 +36,6 @@ namespace heddle {
 struct SessionOptions {
   std::string device = "vulkan"; // or "vulkan:1"; hal::listDevices() has them all
   std::string target = {};       // a target of the artifact by name; empty: the best that the device supports
-  bool profile = false;          // time every launch; launches then run one after the other
   hal::DeviceOptions deviceOptions = {};
 };
 
@@ -142,8 +141,13 @@ public:
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
 
+  // Runs an entry with every launch timed on the device, and waits. Launches then run one after the other, so that the
+  // whole takes longer than run() does. In the launches' order.
+  Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
+
   // An output of the last run; waits for it. Outputs of earlier runs are gone: entries share their memory.
   Result<HostTensor> output(std::string_view name);
+  Result<Outputs> outputs(); // all of them
 
   Status wait();
 
@@ -163,8 +167,6 @@ public:
 
   MemoryReport memory() const;
 
-  // The launches of the last run, in order, for a session opened with `profile`; waits for the run.
-  Result<std::vector<LaunchProfile>> profile();
 
 private:
   struct State;
