@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/session/LaunchCosts.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -173,6 +174,12 @@ Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std:
   HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs));
   state->last = runner;
   return launches;
+}
+
+Result<std::vector<LaunchCost>> Session::costs(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
+  HEDDLE_ASSIGN(CallBinding binding, bindCall(state->module(), runner->entry, inputs));
+  return launchCosts(state->module(), runner->entry, binding);
 }
 
 Result<Outputs> Session::call(std::string_view entry, std::span<const Input> inputs) {
