@@ -1,5 +1,6 @@
 #include "compiler/Emit/Emit.h"
 
+#include "compiler/Cost/Cost.h"
 #include "compiler/Emit/KernelTable.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -28,6 +29,10 @@ private:
   FailureOr<Offset<schema::Entry>> writeEntry(plan::EntryOp entry);
   template <typename PortOp> LogicalResult writePorts(plan::EntryOp entry, std::vector<Offset<schema::Port>> &ports);
   FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch);
+  FailureOr<int32_t> writeCost(plan::LaunchOp launch);
+  FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
+                                                                             ArrayRef<TermAttr> terms);
+  int32_t writePairs(PairsAttr pairs);
   Offset<schema::Target> writeTarget(StringRef name, ArrayRef<KernelCode> codes, uint64_t arenaBytes);
   Offset<flatbuffers::String> writeString(StringRef text) { return builder.CreateString(text.data(), text.size()); }
 
@@ -44,6 +49,9 @@ private:
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
+  llvm::DenseMap<Attribute, int32_t> costIndices, pairIndices; // launches of one cost share it
+  std::vector<Offset<schema::Cost>> costs;
+  std::vector<Offset<schema::PairCount>> pairs;
 };
 
 schema::VariableKind toSchema(VariableKind kind) {
@@ -160,8 +168,60 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch) {
     }
     bindings.emplace_back(toSchema(binding.getSpace()), index, binding.getOffset(), binding.getBytes());
   }
+  FailureOr<int32_t> cost = writeCost(launch);
+  if (failed(cost))
+    return failure();
   return schema::CreateLaunchDirect(builder, kernels.indexOf(launch.getKernel()), &grid, &bindings,
-                                    launch.getBarrier());
+                                    launch.getBarrier(), *cost);
+}
+
+/// The cost's place in its table, or -1 for a launch without one.
+FailureOr<int32_t> Writer::writeCost(plan::LaunchOp launch) {
+  auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
+  if (!cost)
+    return -1;
+  auto [known, isNew] = costIndices.try_emplace(cost, costs.size());
+  if (!isNew)
+    return known->second;
+  auto flops = writeTerms(launch, cost.getFlops()), model = writeTerms(launch, cost.getModel()),
+       bytes = writeTerms(launch, cost.getBytes());
+  if (failed(flops) || failed(model) || failed(bytes))
+    return failure();
+  costs.push_back(schema::CreateCost(builder, *flops, *model, *bytes));
+  return known->second;
+}
+
+FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> Writer::writeTerms(plan::LaunchOp launch,
+                                                                                   ArrayRef<TermAttr> terms) {
+  std::vector<schema::CostTerm> written;
+  for (TermAttr term : terms) {
+    int32_t indices[3] = {-1, -1, -1};
+    if (term.getSizes().size() > std::size(indices))
+      return launch.emitError() << "the cost of kernel '" << launch.getKernel() << "' multiplies "
+                                << term.getSizes().size() << " sizes; " << std::size(indices) << " are the most";
+    for (auto [name, index] : llvm::zip_first(term.getSizes(), indices)) {
+      FailureOr<uint32_t> found = find(launch, sizeIndices, "size", name.getValue());
+      if (failed(found))
+        return failure();
+      index = *found;
+    }
+    written.emplace_back(term.getCoefficient(), indices[0], indices[1], indices[2],
+                         term.getPairs() ? writePairs(term.getPairs()) : -1);
+  }
+  if (written.empty()) // an empty vector of structs need not be aligned
+    return Offset<flatbuffers::Vector<const schema::CostTerm *>>();
+  return builder.CreateVectorOfStructs(written);
+}
+
+int32_t Writer::writePairs(PairsAttr attribute) {
+  auto [known, isNew] = pairIndices.try_emplace(attribute, pairs.size());
+  if (isNew) {
+    auto queries = attribute.getQueries().empty() ? 0 : writeString(attribute.getQueries());
+    auto keys = writeString(attribute.getKeys());
+    pairs.push_back(schema::CreatePairCount(builder, queries, keys, attribute.getBelow(), attribute.getAbove(),
+                                            attribute.getMaximum()));
+  }
+  return known->second;
 }
 
 FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry) {
@@ -224,9 +284,12 @@ LogicalResult Writer::write(ArrayRef<PlannedTarget> planned, Artifact &artifact)
   auto variableTable = builder.CreateVector(variables);
   auto entryTable = builder.CreateVector(entries);
   auto targetTable = builder.CreateVector(targets);
+  auto costTable = builder.CreateVector(costs);
+  auto pairTable = builder.CreateVector(pairs);
   schema::FinishModuleBuffer(builder,
                              schema::CreateModule(builder, schema::kSchemaVersion, producer, description, sizeTable,
-                                                  variableTable, entryTable, targetTable, /*seal=*/1));
+                                                  variableTable, entryTable, targetTable, /*seal=*/1, costTable,
+                                                  pairTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());
   artifact.entries = entries.size();
   artifact.kernels = kernels.targets.front().size();

@@ -1,4 +1,5 @@
 #include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
@@ -29,6 +30,7 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &) {
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass());
+  passes.addPass(createCountCostsPass());
 }
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {

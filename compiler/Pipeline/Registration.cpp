@@ -1,6 +1,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 
 #include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
@@ -27,12 +28,14 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
                   scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
                   plan::PlanDialect>();
   registerTilingInterfaces(registry);
+  registerOpCosts(registry);
 }
 
 void mlir::heddle::registerAllPasses() {
   registerFuseAttentionPass();
   registerDifferentiatePass();
   registerFuseKernelsPass();
+  registerCountCostsPass();
   registerTilePass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();

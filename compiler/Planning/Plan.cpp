@@ -1,5 +1,6 @@
 #include "compiler/Planning/Plan.h"
 
+#include "compiler/Cost/Cost.h"
 #include "compiler/Planning/AssignStorage.h"
 #include "compiler/Planning/Schedule.h"
 #include "dialects/Plan/Plan.h"
@@ -124,8 +125,11 @@ void EntryBuilder::buildLaunch(unsigned index) {
     bind(id, /*write=*/true);
   for (auto size : launch.getSizes().getAsRange<StringAttr>())
     bindings.push_back(binding(plan::Space::Size, size, 0, 4));
-  plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
-                         builder.getArrayAttr(bindings), hazards.add(accesses) ? builder.getUnitAttr() : UnitAttr());
+  auto planned = plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
+                                        builder.getArrayAttr(bindings),
+                                        hazards.add(accesses) ? builder.getUnitAttr() : UnitAttr());
+  if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
+    planned->setDiscardableAttr(kCostAttrName, cost);
 }
 
 static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima) {

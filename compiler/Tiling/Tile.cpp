@@ -1,5 +1,6 @@
 #include "compiler/Tiling/Tiling.h"
 
+#include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -109,6 +110,8 @@ private:
     auto launch =
         tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), func.getSymName(), kernel.getInputs(),
                                emitter.getGrid(), emitter.getSizes(), builder.getDenseI64ArrayAttr(reuse));
+    if (Attribute cost = kernel->getDiscardableAttr(kCostAttrName))
+      launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)
       launch->setDiscardableAttr("inplace", builder.getUnitAttr());
     kernel.replaceAllUsesWith(launch.getResults());

@@ -2,6 +2,7 @@
 #ifndef HEDDLE_OPS_TD
 #define HEDDLE_OPS_TD
 
+include "dialects/Heddle/HeddleCost.td"
 include "dialects/Heddle/HeddleTypes.td"
 include "dialects/Heddle/HeddleInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"

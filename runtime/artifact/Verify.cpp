@@ -96,6 +96,44 @@ std::span<const uint32_t> texelsOf(const schema::Kernel &kernel) {
   return texels ? std::span(texels->data(), texels->size()) : std::span<const uint32_t>();
 }
 
+Status verifyCosts(const schema::Module &module) {
+  constexpr uint32_t limit = 64; // terms: verifying a small file must not take a long time
+  auto exists = [](int32_t index, auto *table) {
+    return index >= -1 && index < static_cast<int64_t>(table ? table->size() : 0);
+  };
+  if (module.pairs())
+    for (const schema::PairCount *pairs : *module.pairs()) {
+      HEDDLE_CHECK(checkName(pairs->keys(), "the keys of a count of pairs"));
+      if (pairs->queries())
+        HEDDLE_CHECK(checkName(pairs->queries(), "the queries of a count of pairs"));
+      if (pairs->maximum() < 0)
+        return broken(str("a count of pairs has the maximum ", pairs->maximum(), "."));
+    }
+  if (!module.costs())
+    return Success();
+  for (flatbuffers::uoffset_t i = 0; i < module.costs()->size(); ++i) {
+    const schema::Cost &cost = *module.costs()->Get(i);
+    for (const auto *terms : {cost.flops(), cost.model_flops(), cost.bytes()}) {
+      if (!terms)
+        continue;
+      if (!aligned(*terms))
+        return broken(str("cost ", i, " is misaligned."));
+      if (terms->size() > limit)
+        return broken(str("cost ", i, " has ", terms->size(), " terms; ", limit, " are the most."));
+      for (const schema::CostTerm *term : *terms) {
+        if (term->coefficient() < 0)
+          return broken(str("cost ", i, " has the coefficient ", term->coefficient(), "."));
+        for (int32_t size : {term->first_size(), term->second_size(), term->third_size()})
+          if (!exists(size, module.sizes()))
+            return broken(str("cost ", i, " uses size ", size, ", and there are ", module.sizes()->size(), "."));
+        if (!exists(term->pairs(), module.pairs()))
+          return broken(str("cost ", i, " uses count ", term->pairs(), " of pairs, which does not exist."));
+      }
+    }
+  }
+  return Success();
+}
+
 Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
   HEDDLE_CHECK(checkNames(*module.targets(), "target"));
   if (module.targets()->size() == 0)
@@ -155,6 +193,7 @@ Status verify(std::span<const std::byte> file) {
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));
   HEDDLE_CHECK(verifyTargets(module, file.size()));
+  HEDDLE_CHECK(verifyCosts(module));
   HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
   uint64_t arenaBytes = std::numeric_limits<uint64_t>::max();
   for (const schema::Target *target : *module.targets())

@@ -14,6 +14,9 @@
 //       count exceeds 2^32 - 1 at the maxima
 //   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
+//   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not negative;
+//       the most that pairs count to is not negative
+//   C2  a launch's cost exists, the entry's inputs bind its sizes, and the pairs' lengths are i32 vectors among them
 //   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has
 //       no more of them
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
@@ -51,7 +54,7 @@ template <typename Struct> bool aligned(const flatbuffers::Vector<const Struct *
 // M2 for one name.
 Status checkName(const flatbuffers::String *name, const std::string &what);
 
-// P1 to L2. `arenaBytes` is the smallest of the targets'; `kernels` is what every target has.
+// P1 to L2 and C2. `arenaBytes` is the smallest of the targets'; `kernels` is what every target has.
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels);
 
 // K2. Returns what is wrong, empty for a good module.

@@ -96,7 +96,7 @@ private:
     return Success();
   }
 
-  Status verifyLaunch(const schema::Launch &launch, const std::string &what) const {
+  Status verifyLaunch(const schema::Launch &launch, const std::string &what) {
     if (launch.kernel() >= kernels)
       return broken(str(what, " names kernel ", launch.kernel(), ", and there are ", kernels, "."));
     if (!aligned(*launch.grid()) || !aligned(*launch.bindings()))
@@ -124,7 +124,7 @@ private:
       if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
         for (uint32_t argument : *texels)
           HEDDLE_CHECK(verifyTexels(launch, argument, what));
-    return Success();
+    return verifyCost(launch.cost(), what);
   }
 
   // L3
@@ -138,6 +138,40 @@ private:
       return broken(str(what, ", binding ", argument, " lies at ", binding.offset(), " with ", binding.bytes(),
                         " bytes, which its kernel cannot read as texels of 16."));
     return Success();
+  }
+
+  // C2. Launches share costs, so each cost is looked at once.
+  Status verifyCost(int32_t index, const std::string &what) {
+    if (index == -1)
+      return Success();
+    int64_t count = module.costs() ? module.costs()->size() : 0;
+    if (index < -1 || index >= count)
+      return broken(str(what, " names cost ", index, ", and there are ", count, "."));
+    if (!checkedCosts.insert(index).second)
+      return Success();
+    const schema::Cost &cost = *module.costs()->Get(index);
+    for (const auto *terms : {cost.flops(), cost.model_flops(), cost.bytes()}) {
+      if (!terms)
+        continue;
+      for (const schema::CostTerm *term : *terms) {
+        for (int32_t size : {term->first_size(), term->second_size(), term->third_size()})
+          HEDDLE_CHECK(checkBound(size, what));
+        if (term->pairs() < 0)
+          continue;
+        const schema::PairCount &pairs = *module.pairs()->Get(term->pairs());
+        for (const flatbuffers::String *lengths : {pairs.queries(), pairs.keys()})
+          if (lengths && !isVector(lengths->string_view()))
+            return broken(str(what, " counts pairs by '", lengths->c_str(), "', which is no i32 vector among the inputs."));
+      }
+    }
+    return Success();
+  }
+
+  bool isVector(std::string_view input) const {
+    return std::any_of(entry.inputs()->begin(), entry.inputs()->end(), [&](const schema::Port *port) {
+      return port->name()->string_view() == input && port->type()->element() == schema::ElementType::I32 &&
+             port->type()->dims()->size() == 1;
+    });
   }
 
   Status verifyBinding(const schema::Binding &binding, const std::string &what) const {
@@ -169,6 +203,7 @@ private:
   const schema::Entry &entry;
   const uint64_t arenaBytes;
   const size_t kernels;
+  std::unordered_set<int32_t> checkedCosts;
   std::vector<bool> bound; // by size: whether the inputs bind it
   const std::string where;
 };

@@ -42,7 +42,12 @@ std::vector<uint32_t> EntryRunner::kernels() const {
   return indices;
 }
 
-Status EntryRunner::record(bool timed) {
+Status EntryRunner::record() {
+  HEDDLE_ASSIGN(program, record(/*timed=*/false));
+  return Success();
+}
+
+Result<std::unique_ptr<hal::Program>> EntryRunner::record(bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(entry.launches()->size());
   std::vector<hal::Launch> launches;
@@ -67,8 +72,7 @@ Status EntryRunner::record(bool timed) {
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
                         countOfLaunch[i], launch.barrier()});
   }
-  HEDDLE_ASSIGN(program, state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed));
-  return Success();
+  return state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed);
 }
 
 Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
@@ -90,7 +94,9 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
   return Success();
 }
 
-Status EntryRunner::run(std::span<const Input> inputs) {
+Status EntryRunner::run(std::span<const Input> inputs) { return submit(*program, inputs); }
+
+Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs) {
   HEDDLE_ASSIGN(CallBinding binding, bindCall(state.module, entry, inputs));
   HEDDLE_CHECK(computeCounts(binding.sizes));
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
@@ -102,7 +108,7 @@ Status EntryRunner::run(std::span<const Input> inputs) {
   }
   if (!binding.sizes.empty())
     uploads.push_back({sizesBuffer, 0, std::as_bytes(std::span(binding.sizes))});
-  HEDDLE_CHECK(state.device.submit(*program, uploads, counts));
+  HEDDLE_CHECK(state.device.submit(recording, uploads, counts));
   sizes = std::move(binding.sizes);
   return Success();
 }
@@ -114,8 +120,12 @@ Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
   return tensor;
 }
 
-Result<std::vector<LaunchProfile>> EntryRunner::profile() const {
-  HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*program));
+Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs) {
+  if (!timedProgram) {
+    HEDDLE_ASSIGN(timedProgram, record(/*timed=*/true));
+  }
+  HEDDLE_CHECK(submit(*timedProgram, inputs));
+  HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*timedProgram));
   std::vector<LaunchProfile> profile;
   for (size_t i = 0; i < times.size(); ++i) {
     uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();

@@ -15,23 +15,26 @@ public:
   std::vector<uint32_t> kernels() const;
 
   // Records the launches; the arena must be large enough and the kernels loaded.
-  Status record(bool timed);
+  Status record();
   bool recorded() const { return program != nullptr; }
-  void forget() { program.reset(); } // the recording is void, for the arena moved
+  void forget() { program.reset(), timedProgram.reset(); } // the recordings are void, for the arena moved
 
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
   Status run(std::span<const Input> inputs);
+  // The same, with each launch timed and alone on the device; then waits. Recorded when first asked for.
+  Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs);
 
   // Of the last run.
   Result<HostTensor> output(const schema::Port &port) const;
-  Result<std::vector<LaunchProfile>> profile() const;
 
 private:
+  Result<std::unique_ptr<hal::Program>> record(bool timed);
+  Status submit(hal::Program &recording, std::span<const Input> inputs);
   Status computeCounts(std::span<const int32_t> sizes);
 
   DeviceState &state;
   uint64_t arenaNeeded = 0;
-  std::unique_ptr<hal::Program> program;
+  std::unique_ptr<hal::Program> program, timedProgram;
   std::vector<uint32_t> countOfLaunch; // launch -> index into the two below: equal grids are counted once
   std::vector<const schema::Launch *> countLaunch;
   std::vector<hal::WorkgroupCount> counts;

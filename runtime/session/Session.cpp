@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/session/LaunchCosts.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -136,7 +137,7 @@ Status Session::State::prepare(std::span<const std::string_view> names) {
   HEDDLE_CHECK(onDevice->loadKernels(kernels));
   for (std::string_view name : names)
     if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded())
-      HEDDLE_CHECK(runner.record(options.profile));
+      HEDDLE_CHECK(runner.record());
   return Success();
 }
 
@@ -167,14 +168,35 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs) {
   return Success();
 }
 
+Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
+  state->last = nullptr;
+  HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs));
+  state->last = runner;
+  return launches;
+}
+
+Result<std::vector<LaunchCost>> Session::costs(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
+  HEDDLE_ASSIGN(CallBinding binding, bindCall(state->module(), runner->entry, inputs));
+  return launchCosts(state->module(), runner->entry, binding);
+}
+
 Result<Outputs> Session::call(std::string_view entry, std::span<const Input> inputs) {
   HEDDLE_CHECK(run(entry, inputs));
+  return outputs();
+}
+
+Result<Outputs> Session::outputs() {
+  if (!state->last)
+    return makeError(ErrorKind::InvalidArgument, "outputs were asked for, and no entry has run since the session was "
+                                                 "opened or another entry was prepared.");
   Outputs outputs;
   for (const schema::Port *port : *state->last->entry.outputs()) {
     HEDDLE_ASSIGN(HostTensor tensor, state->last->output(*port));
     outputs.tensors.emplace(view(port->name()), std::move(tensor));
   }
-  HEDDLE_CHECK(wait()); // an entry without outputs too has run when its call returns
+  HEDDLE_CHECK(wait()); // an entry without outputs too has run when its outputs are there
   return outputs;
 }
 
@@ -245,13 +267,6 @@ MemoryReport Session::memory() const {
   }
   report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
   return report;
-}
-
-Result<std::vector<LaunchProfile>> Session::profile() {
-  if (!state->options.profile || !state->last)
-    return makeError(ErrorKind::InvalidArgument, "there is no profile: the session was not opened with `profile`, or "
-                                                 "nothing has run.");
-  return state->last->profile();
 }
 
 } // namespace heddle

@@ -36,7 +36,6 @@ namespace heddle {
 struct SessionOptions {
   std::string device = "vulkan"; // or "vulkan:1"; hal::listDevices() has them all
   std::string target = {};       // a target of the artifact by name; empty: the best that the device supports
-  bool profile = false;          // time every launch; launches then run one after the other
   hal::DeviceOptions deviceOptions = {};
 };
 
@@ -105,6 +104,14 @@ struct LaunchProfile {
   hal::WorkgroupCount workgroups;
 };
 
+// What a launch needs by the definition of its ops, whatever its kernel does; counted by the compiler.
+struct LaunchCost {
+  bool known = false;    // false for an artifact of a compiler that did not count
+  double flops = 0;      // floating-point operations
+  double modelFlops = 0; // those of products, without what a backward pass computes again
+  double bytes = 0;      // every operand read once, every result written once
+};
+
 class Session {
 public:
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path &artifact,
@@ -142,8 +149,17 @@ public:
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
 
+  // Runs an entry with every launch timed on the device, and waits. Launches then run one after the other, so that the
+  // whole takes longer than run() does. In the launches' order.
+  Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
+
+  // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key that
+  // the sequences' lengths and the mask leave. Runs nothing.
+  Result<std::vector<LaunchCost>> costs(std::string_view entry, std::span<const Input> inputs);
+
   // An output of the last run; waits for it. Outputs of earlier runs are gone: entries share their memory.
   Result<HostTensor> output(std::string_view name);
+  Result<Outputs> outputs(); // all of them
 
   Status wait();
 
@@ -163,8 +179,6 @@ public:
 
   MemoryReport memory() const;
 
-  // The launches of the last run, in order, for a session opened with `profile`; waits for the run.
-  Result<std::vector<LaunchProfile>> profile();
 
 private:
   struct State;

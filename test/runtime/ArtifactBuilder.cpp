@@ -50,13 +50,16 @@ public:
     std::vector<flatbuffers::Offset<Target>> targets;
     for (const std::string &name : options.targets) {
       std::vector kernels{
-          CreateKernelDirect(fb, "add", options.lanes, &code, nullptr, targets.empty() ? options.subgroup : 0)};
+          CreateKernelDirect(fb, "add", options.lanes, &code, targets.empty() ? options.subgroup : 0)};
       targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes()));
     }
     auto description = fb.CreateString(R"({"architecture": "adder"})");
     auto producer = fb.CreateString("test");
+    auto targetTable = fb.CreateVector(targets);
+    auto costTable = costs();
+    auto pairTable = pairs();
     FinishModuleBuffer(fb, CreateModule(fb, kSchemaVersion, producer, description, sizes, variables, entries,
-                                        fb.CreateVector(targets), options.sealed));
+                                        targetTable, options.sealed, costTable, pairTable));
     if (options.sealed)
       seal(fb.GetBufferPointer(), fb.GetSize());
     std::vector<std::byte> bytes(fb.GetSize());
@@ -101,7 +104,21 @@ private:
   flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false) {
     bindings.push_back(Binding(Space::Size, static_cast<uint32_t>(size), 0, 0));
     std::vector<Grid> grid{Grid(size, options.tile, 1), Grid(-1, 0, 1), Grid(-1, 0, 1)};
-    return CreateLaunchDirect(fb, 0, &grid, &bindings, barrier);
+    return CreateLaunchDirect(fb, 0, &grid, &bindings, barrier, size == sizeN ? 0 : 1);
+  }
+
+  // An addition is one operation and three numbers an element; that of `lookup` is counted by its lengths.
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<Cost>>> costs() {
+    auto cost = [&](CostTerm flops, CostTerm bytes) {
+      return CreateCost(fb, fb.CreateVectorOfStructs(&flops, 1), 0, fb.CreateVectorOfStructs(&bytes, 1));
+    };
+    return fb.CreateVector(std::vector{
+        cost(CostTerm(1, sizeN, -1, -1, -1), CostTerm(12, sizeN, -1, -1, -1)),
+        cost(CostTerm(1, sizeM, sizeLongest, -1, -1), CostTerm(12, -1, -1, -1, 0)),
+    });
+  }
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<PairCount>>> pairs() {
+    return fb.CreateVector(std::vector{CreatePairCountDirect(fb, nullptr, "lengths", -1, -1, 16 * options.maximum)});
   }
 
   const AdderOptions &options;

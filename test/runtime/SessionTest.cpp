@@ -2,6 +2,7 @@
 // the host touching device memory in place and with the copies that other devices need.
 #include "runtime/session/Session.h"
 
+#include "runtime/session/LaunchCosts.h"
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/VulkanEnvironment.h"
 
@@ -22,10 +23,10 @@ HostTensor ramp(size_t count, float start) {
 
 class SessionTest : public testing::TestWithParam<bool> {
 protected:
-  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}, bool profile = false) {
+  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}) {
     auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
-    auto opened = Session::open(*artifact, {.profile = profile, .deviceOptions = {.directAccess = GetParam()}});
+    auto opened = Session::open(*artifact, {.deviceOptions = {.directAccess = GetParam()}});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return opened ? std::move(*opened) : nullptr;
   }
@@ -167,17 +168,56 @@ TEST_P(SessionTest, theArenaGrowsWithTheEntriesPrepared) {
 }
 
 TEST_P(SessionTest, launchesAreTimed) {
-  auto session = openAdder({}, /*profile=*/true);
+  auto session = openAdder();
   ASSERT_TRUE(session);
   HostTensor a = ramp(1000, 1);
-  ASSERT_TRUE(session->run("chain", {{"a", a}}).ok());
-  auto profile = session->profile();
+  const Input inputs[] = {{"a", a}};
+  auto profile = session->profile("chain", inputs);
   ASSERT_TRUE(profile.ok()) << profile.message();
   ASSERT_EQ(profile->size(), 2u);
   EXPECT_EQ(profile->at(0).kernel, "add");
   EXPECT_EQ(profile->at(0).workgroups.x, 125u);
   EXPECT_LE(profile->at(0).end, profile->at(1).begin);
   EXPECT_LT(profile->at(0).begin, profile->at(1).end);
+  // A timed run is a run, and does not stand in the way of ordinary ones.
+  EXPECT_EQ(session->output("triple")->values<float>()[999], 3000.0f);
+  auto outputs = session->call("chain", inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.message();
+  EXPECT_EQ(outputs->find("triple")->values<float>()[999], 3000.0f);
+  EXPECT_FALSE(session->profile("chain", {}).ok());
+  EXPECT_FALSE(session->profile("none", inputs).ok());
+}
+
+TEST_P(SessionTest, launchesAreCounted) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(999, 1);
+  const Input chain[] = {{"a", a}};
+  auto costs = session->costs("chain", chain);
+  ASSERT_TRUE(costs.ok()) << costs.message();
+  ASSERT_EQ(costs->size(), 2u);
+  EXPECT_TRUE(costs->at(1).known);
+  EXPECT_EQ(costs->at(1).flops, 999);
+  EXPECT_EQ(costs->at(1).modelFlops, 0);
+  EXPECT_EQ(costs->at(1).bytes, 12 * 999);
+
+  HostTensor index = HostTensor::vector<int32_t>({1, 2, 3}), lengths = HostTensor::vector<int32_t>({5, 9});
+  const Input lookup[] = {{"index", index}, {"lengths", lengths}};
+  costs = session->costs("lookup", lookup);
+  ASSERT_TRUE(costs.ok()) << costs.message();
+  EXPECT_EQ(costs->at(0).flops, 2 * 9); // m * longest
+  EXPECT_EQ(costs->at(0).bytes, 12 * (5 + 9));
+  EXPECT_FALSE(session->costs("lookup", chain).ok());
+}
+
+TEST(CountPairs, followsLengthsAndMask) {
+  const int32_t queries[] = {3, 0, 1, 5}, keys[] = {4, 7, 0, 5};
+  EXPECT_EQ(countPairs(queries, keys, -1, -1), 3 * 4 + 0 + 0 + 25);
+  EXPECT_EQ(countPairs({}, keys, -1, -1), 4 + 7 + 0 + 5);
+  EXPECT_EQ(countPairs(queries, keys, -1, 0), (1 + 2 + 3) + (1 + 2 + 3 + 4 + 5));
+  EXPECT_EQ(countPairs(queries, keys, 1, 1), (2 + 3 + 3) + (2 + 3 + 3 + 3 + 2));
+  EXPECT_EQ(countPairs(queries, keys, 0, -1), (4 + 3 + 2) + (5 + 4 + 3 + 2 + 1));
+  EXPECT_EQ(countPairs({}, {}, -1, -1), 0);
 }
 
 TEST_P(SessionTest, sessionsLiveSideBySide) {

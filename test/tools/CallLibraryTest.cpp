@@ -54,25 +54,71 @@ TEST(Compare, ShapesAndTypesMustAgree) {
   EXPECT_FALSE(compare(HostTensor::vector<float>({1}), HostTensor::vector<int32_t>({1}), 1).ok());
 }
 
-TEST(RandomInputs, ShareTheTokens) {
-  EntryInfo entry{"eval",
-                  {{"source", ElementType::I32, {{"source_tokens", 100}}, 50},
-                   {"source_positions", ElementType::I32, {{"source_tokens", 100}}, 16},
-                   {"source_starts", ElementType::I32, {{"sequences", 8}}, 101},
-                   {"source_lengths", ElementType::I32, {{"sequences", 8}}, 17},
-                   {"loss_scale", ElementType::F32, {{"", 1}}, 0}},
+EntryInfo evalEntry() {
+  return {"eval",
+          {{"source", ElementType::I32, {{"source_tokens", 100}}, 50},
+           {"source_positions", ElementType::I32, {{"source_tokens", 100}}, 16},
+           {"source_starts", ElementType::I32, {{"sequences", 8}}, 101},
+           {"source_lengths", ElementType::I32, {{"sequences", 8}}, 17},
+           {"loss_scale", ElementType::F32, {{"", 1}}, 0}},
+          {}};
+}
+
+TEST(RandomInputs, FillTheTokensWithSequences) {
+  EntryInfo entry = evalEntry();
+  for (int64_t sequences : {0, 1, 3, 7, 8, 100}) {
+    auto inputs = randomInputs(entry, {.sequences = sequences});
+    ASSERT_TRUE(inputs.ok()) << inputs.message();
+    auto values = [&](size_t i) { return (*inputs)[i].tensor.values<int32_t>(); };
+    auto source = values(0), positions = values(1), starts = values(2), lengths = values(3);
+    // Seven sequences of at most 16 tokens are the fewest that hold 100; there is room for eight.
+    size_t count = sequences == 0 ? 7 : size_t(std::min<int64_t>(sequences, 8));
+    ASSERT_EQ(starts.size(), count);
+    ASSERT_EQ(lengths.size(), count);
+    int32_t next = 0;
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(starts[i], next);
+      EXPECT_TRUE(lengths[i] >= 1 && lengths[i] <= 16) << lengths[i];
+      for (int32_t place = 0; place < lengths[i]; ++place)
+        EXPECT_EQ(positions[size_t(next + place)], place);
+      next += lengths[i];
+    }
+    EXPECT_EQ(next, std::min<int32_t>(100, int32_t(16 * count)));
+    EXPECT_EQ(source.size(), size_t(next));
+    for (int32_t id : source)
+      EXPECT_TRUE(id >= 0 && id < 50);
+    float scale = (*inputs)[4].tensor.values<float>()[0];
+    EXPECT_TRUE(scale > 0 && scale < 1e-2f) << scale;
+  }
+  auto values = [&](uint64_t seed) {
+    auto inputs = randomInputs(entry, {.seed = seed});
+    auto span = (*inputs)[0].tensor.values<int32_t>();
+    return std::vector<int32_t>(span.begin(), span.end());
+  };
+  EXPECT_EQ(values(1), values(1));
+  EXPECT_NE(values(1), values(2));
+}
+
+TEST(RandomInputs, FollowTheCacheOfADecodingStep) {
+  EntryInfo entry{"decode_step",
+                  {{"position", ElementType::I32, {{"sequences", 4}}, 16},
+                   {"query_starts", ElementType::I32, {{"sequences", 4}}, 4},
+                   {"query_lengths", ElementType::I32, {{"sequences", 4}}, 2},
+                   {"cache_rows", ElementType::I32, {{"sequences", 4}}, 60},
+                   {"cache_starts", ElementType::I32, {{"sequences", 4}}, 61},
+                   {"cache_lengths", ElementType::I32, {{"sequences", 4}}, 17}},
                   {}};
   auto inputs = randomInputs(entry);
   ASSERT_TRUE(inputs.ok()) << inputs.message();
-  for (int32_t id : (*inputs)[0].tensor.values<int32_t>())
-    EXPECT_TRUE(id >= 0 && id < 50);
-  auto starts = (*inputs)[2].tensor.values<int32_t>(), lengths = (*inputs)[3].tensor.values<int32_t>();
-  for (size_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(starts[i], int32_t(12 * i));
-    EXPECT_EQ(lengths[i], 12);
+  auto values = [&](size_t i) { return (*inputs)[i].tensor.values<int32_t>(); };
+  ASSERT_EQ(values(5).size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(values(1)[i], int32_t(i));
+    EXPECT_EQ(values(2)[i], 1);
+    EXPECT_EQ(values(0)[i], values(5)[i] - 1);
+    EXPECT_EQ(values(3)[i], values(4)[i] + values(5)[i] - 1);
   }
-  for (int32_t position : (*inputs)[1].tensor.values<int32_t>())
-    EXPECT_LT(position, 12);
+  EXPECT_EQ(values(4)[3] + values(5)[3], 60);
 }
 
 TEST(InputLines, TakesWhatIsThere) {

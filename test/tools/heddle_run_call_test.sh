@@ -50,6 +50,12 @@ expect 0 "median" "$run" bench adder.heddle --entry add --repeat 3
 expect 0 '"median_seconds"' "$run" bench adder.heddle --entry add --repeat 3 --json
 expect 0 "median" "$run" bench adder.heddle --entry add --repeat 2 --profile trace.json
 grep -q '"traceEvents"' trace.json || fail "trace.json is no trace"
+expect 0 "chain" "$run" bench adder.heddle --repeat 1 --warmup 0
+for entry in add chain accumulate lookup; do
+  grep -q "^$entry: median" out.txt || fail "no table of entry $entry: $(cat out.txt)"
+done
+expect 1 "name one with --entry" "$run" bench adder.heddle --profile trace.json
+expect 1 "no entry 'none'" "$run" bench adder.heddle --entry add --entry none
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
 expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 

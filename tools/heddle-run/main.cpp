@@ -159,11 +159,21 @@ private:
 
   void addBench() {
     CLI::App *command =
-        add("bench", "Time an entry with random inputs as large as it takes", [this] { return runBench(bench); });
+        add("bench", "Time entries, kernel by kernel, on random inputs that fill them", [this] { return runBench(bench); });
     addArtifact(command, bench.common);
     addProfile(command, bench.common);
-    command->add_option("--entry", bench.entry, "The entry's name")->required();
-    command->add_option("--repeat", bench.repeat, "Timed calls")->check(CLI::PositiveNumber)->capture_default_str();
+    command->add_option("--entry", bench.entries, "An entry's name; may be repeated (default: all but init)")
+        ->allow_extra_args(false);
+    command->add_option("--repeat", bench.repeat, "Timed calls, of which the median counts")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_option("--warmup", bench.warmup, "Calls before them")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    command
+        ->add_option("--sequences", bench.sequences,
+                     "Sequences of a batch (default: as many as make them 25 tokens long, within the maximum)")
+        ->check(CLI::PositiveNumber);
     command->add_flag("--json", bench.json, "Print one JSON object");
   }
 

@@ -15,12 +15,14 @@ tile.func @embed(%i: memref<?x1xi32>, %r: memref<?x4xf32>, %n: index)
 // CHECK-NEXT:  plan.output "y" : tensor<?x4xf32, #heddle.dims<"n">> at [[B:[0-9]+]] bytes 1600
 // CHECK-NEXT:  plan.launch @embed grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-SAME:    [#plan.binding<arena "", [[IN]], 400>, #plan.binding<arena "", [[A:[0-9]+]], 1600>, #plan.binding<size "n", 0, 4>]
+// CHECK-SAME:    {heddle.cost = #heddle.cost<bytes[<20["n"]>]>}
 // CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B]], 1600>
 // CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[B]], 1600>, #plan.binding<arena "", [[A]], 1600>
 // CHECK-NEXT:  plan.launch barrier @k {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B]], 1600>
 func.func @chain(%tokens: tensor<?xi32, #n> {heddle.name = "tokens", heddle.limit = 37 : i64})
     -> (tensor<?x4xf32, #n> {heddle.name = "y"}) {
   %a = tile.launch @embed(%tokens) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
+      {heddle.cost = #heddle.cost<bytes[<20["n"]>]>}
       : (tensor<?xi32, #n>) -> tensor<?x4xf32, #n>
   %b = tile.launch @k(%a) grid [#tile.grid<"n", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["n"] reuse [-1]
       : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>

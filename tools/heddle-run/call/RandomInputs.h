@@ -1,4 +1,4 @@
-// Inputs for timing an entry: as large as it was compiled for, and valid.
+// Inputs for timing an entry: as large as it was compiled for, valid, and like real ones.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -13,8 +13,14 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
-// Sequences ("X_starts", "X_lengths", "X_positions", and the cache's rows) share what tokens there are evenly; all
-// other values are random within their limits, and the same every time.
-Result<std::vector<NamedTensor>> randomInputs(const EntryInfo &entry);
+struct RandomInputOptions {
+  int64_t sequences = 0; // of a batch; 0: as many as make them about as long as sentences are, within the maximum
+  uint64_t seed = 1;
+};
+
+// Inputs of the same seed are the same. Sequences ("X_starts", "X_lengths", "X_positions", and the cache's rows) have
+// random lengths that together fill the tokens there is room for; tokens are random below the vocabulary; other
+// integers lie within their limits, matrices in [-1, 1), and single numbers (a loss's scale) are small and positive.
+Result<std::vector<NamedTensor>> randomInputs(const EntryInfo &entry, const RandomInputOptions &options = {});
 
 } // namespace heddle::run

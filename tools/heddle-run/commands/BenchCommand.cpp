@@ -1,56 +1,80 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "tools/heddle-run/bench/BenchReport.h"
+#include "tools/heddle-run/bench/Measure.h"
 #include "tools/heddle-run/call/RandomInputs.h"
 #include "tools/heddle-run/report/Trace.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace heddle::run {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+// All that is asked for, or every entry but the one that makes the weights.
+std::vector<std::string> chooseEntries(const BenchCommand &command, const Session &session) {
+  std::vector<std::string> entries = command.entries;
+  if (entries.empty())
+    for (const EntryInfo &entry : session.entries())
+      if (entry.name != "init")
+        entries.push_back(entry.name);
+  return entries;
+}
+
+// Weights as training finds them: drawn by `init`. Variables that a model's `init` leaves at zero because something
+// else fills them (the caches), and all of a model without `init`, get random numbers: work on zeros may be quicker.
+Status fillVariables(Session &session, std::span<const std::string> entries) {
+  std::vector<std::string_view> names(entries.begin(), entries.end());
+  bool hasInit = session.findEntry("init") != nullptr;
+  if (hasInit)
+    names.push_back("init");
+  HEDDLE_CHECK(session.prepare(names));
+  if (hasInit)
+    HEDDLE_CHECK(session.init(kSeed));
+  for (const VariableInfo &variable : session.variables()) {
+    if (variable.type != ElementType::F32 || (hasInit && variable.kind != VariableKind::Cache))
+      continue;
+    PortInfo port{variable.name, variable.type, {}, 0};
+    for (int64_t extent : variable.shape)
+      port.dims.push_back({"", extent});
+    HEDDLE_ASSIGN(auto values, randomInputs({"", {port}, {}}));
+    HEDDLE_CHECK(session.writeVariable(variable.name, values.front().tensor));
+  }
+  return Success();
+}
+
+} // namespace
 
 Status runBench(const BenchCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
   Session &session = engine->onDevice();
-  HEDDLE_CHECK(requireEntries(*engine, {command.entry}, "--entry"));
-  HEDDLE_ASSIGN(std::vector<NamedTensor> tensors, randomInputs(*session.findEntry(command.entry)));
-  std::vector<Input> inputs;
-  for (const NamedTensor &named : tensors)
-    inputs.push_back({named.name, named.tensor});
+  std::vector<std::string> entries = chooseEntries(command, session);
+  for (const std::string &entry : entries)
+    HEDDLE_CHECK(requireEntries(*engine, {entry}, "--entry"));
+  if (!command.common.profile.empty() && entries.size() != 1)
+    return makeError(ErrorKind::InvalidArgument, "--profile writes the launches of one entry, and ", entries.size(),
+                     " are to be measured; name one with --entry.");
+  HEDDLE_CHECK(fillVariables(session, entries));
 
-  std::vector<std::string_view> entries = {command.entry};
-  if (session.findEntry("init"))
-    entries.push_back("init");
-  HEDDLE_CHECK(session.prepare(entries));
-  if (session.findEntry("init"))
-    HEDDLE_CHECK(session.init(1));
-
-  // The first run is not counted: it touches memory for the first time.
-  HEDDLE_CHECK(session.run(command.entry, inputs));
-  HEDDLE_CHECK(session.wait());
-  std::vector<double> seconds;
-  for (uint64_t i = 0; i < command.repeat; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    HEDDLE_CHECK(session.run(command.entry, inputs));
-    HEDDLE_CHECK(session.wait());
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  BenchReport report(session);
+  for (const std::string &entry : entries) {
+    HEDDLE_ASSIGN(std::vector<NamedTensor> tensors,
+                  randomInputs(*session.findEntry(entry), {.sequences = command.sequences, .seed = kSeed}));
+    std::vector<Input> inputs;
+    for (const NamedTensor &named : tensors)
+      inputs.push_back({named.name, named.tensor});
+    HEDDLE_ASSIGN(EntryMeasurement measured,
+                  measure(session, entry, inputs, {.repeat = command.repeat, .warmup = command.warmup}));
+    if (!command.common.profile.empty())
+      HEDDLE_CHECK(writeTrace(measured.lastProfile, command.common.profile));
+    report.add(measured);
+    if (!command.json)
+      std::fputs(report.table(measured).c_str(), stdout);
   }
-  if (!command.common.profile.empty())
-    HEDDLE_CHECK(writeTrace(session, command.common.profile));
-  std::sort(seconds.begin(), seconds.end());
-  double median = seconds[seconds.size() / 2];
-  if (command.json) {
-    nlohmann::ordered_json record = {{"entry", command.entry},           {"device", session.device().name},
-                                     {"target", session.target()},       {"repeat", command.repeat},
-                                     {"median_seconds", median},         {"minimum_seconds", seconds.front()},
-                                     {"maximum_seconds", seconds.back()}};
-    std::puts(record.dump().c_str());
-  } else {
-    std::printf("%s: median %.3f ms, from %.3f to %.3f ms, %llu calls\n", command.entry.c_str(), median * 1e3,
-                seconds.front() * 1e3, seconds.back() * 1e3, static_cast<unsigned long long>(command.repeat));
-  }
+  if (command.json)
+    std::puts(report.json().c_str());
   return Success();
 }
 

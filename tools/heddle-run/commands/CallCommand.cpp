@@ -94,13 +94,17 @@ Status runCall(const CallCommand &command) {
     HEDDLE_CHECK(loadVariables(session, command.variables));
 
   Outputs outputs;
-  for (uint64_t i = 0; i < command.repeat; ++i) {
+  bool profiled = !command.common.profile.empty();
+  for (uint64_t i = profiled; i < command.repeat; ++i) {
     HEDDLE_ASSIGN(outputs, session.call(command.entry, inputs));
+  }
+  if (profiled) {
+    HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, session.profile(command.entry, inputs));
+    HEDDLE_CHECK(writeTrace(launches, command.common.profile));
+    HEDDLE_ASSIGN(outputs, session.outputs());
   }
   for (const auto &[name, tensor] : outputs)
     show(name, tensor);
-  if (!command.common.profile.empty())
-    HEDDLE_CHECK(writeTrace(session, command.common.profile));
   for (const NamedFile &file : outputFiles) {
     HEDDLE_ASSIGN(const HostTensor *tensor, findOutput(outputs, command, file.name));
     HEDDLE_CHECK(writeNpy(file.path, *tensor));

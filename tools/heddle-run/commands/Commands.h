@@ -58,8 +58,9 @@ struct CallCommand {
 
 struct BenchCommand {
   ArtifactOptions common;
-  std::string entry;
-  uint64_t repeat = 10;
+  std::vector<std::string> entries; // none: all but `init`
+  uint64_t repeat = 5, warmup = 1;
+  int64_t sequences = 0; // 0: as many as fill the tokens with sentences
   bool json = false;
 };
 

@@ -6,8 +6,7 @@
 
 namespace heddle::run {
 
-Status writeTrace(Session &session, const std::filesystem::path &path) {
-  HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, session.profile());
+Status writeTrace(const std::vector<LaunchProfile> &launches, const std::filesystem::path &path) {
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
   uint64_t start = launches.empty() ? 0 : launches.front().begin;
   for (const LaunchProfile &launch : launches) {

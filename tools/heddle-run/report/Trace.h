@@ -1,4 +1,4 @@
-// The launches of a session's last call as a Chrome trace, for chrome://tracing or Perfetto.
+// The launches of a call as a Chrome trace, for chrome://tracing or Perfetto.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -7,7 +7,6 @@
 
 namespace heddle::run {
 
-// The session must have been opened with `profile`.
-Status writeTrace(Session &session, const std::filesystem::path &path);
+Status writeTrace(const std::vector<LaunchProfile> &launches, const std::filesystem::path &path);
 
 } // namespace heddle::run

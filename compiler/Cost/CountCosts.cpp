@@ -1,0 +1,120 @@
+#include "compiler/Cost/Cost.h"
+
+#include "compiler/Tiling/KernelEmitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+#include "compiler/Cost/CostInterface.cpp.inc"
+
+namespace {
+
+class CountCostsPass : public PassWrapper<CountCostsPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountCostsPass)
+  StringRef getArgument() const override { return "heddle-count-costs"; }
+  StringRef getDescription() const override { return "Count the arithmetic and the memory traffic of each kernel"; }
+
+  void runOnOperation() override {
+    CostCounter counter(getOperation());
+    WalkResult result = getOperation().walk([&](KernelOp kernel) {
+      FailureOr<CostAttr> cost = counter.count(kernel);
+      if (failed(cost))
+        return WalkResult::interrupt();
+      kernel->setAttr(kCostAttrName, *cost);
+      return WalkResult::skip();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+CostCounter::CostCounter(ModuleOp module) : context(module.getContext()) {
+  for (auto size : module.getOps<SizeOp>())
+    maxima[size.getSymName()] = size.getMaximum();
+}
+
+FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
+  Amount flops, model, bytes;
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    if (auto costly = dyn_cast<CostOpInterface>(op)) {
+      flops += costly.countFlops(*this);
+      model += costly.countModelFlops(*this);
+    } else if (isa<KernelOpInterface>(op)) {
+      return op.emitError() << "'" << op.getName() << "' anchors a kernel and does not say what it costs";
+    } else if (!isa<HeddleDialect>(op.getDialect()) && !isa<arith::ConstantOp, arith::SelectOp>(op)) {
+      for (Type type : op.getResultTypes())
+        if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && isa<FloatType>(tensor.getElementType()))
+          flops += Amount::elements(tensor);
+    }
+  }
+  for (BlockArgument argument : body.getArguments())
+    bytes += bytesRead(argument);
+  for (Value result : body.getTerminator()->getOperands()) {
+    auto costly = dyn_cast_or_null<CostOpInterface>(result.getDefiningOp());
+    bytes += costly ? costly.countBytesWritten(cast<OpResult>(result).getResultNumber(), *this)
+                    : Amount::bytes(result.getType());
+  }
+  return CostAttr::get(context, flops.toTerms(context), model.toTerms(context), bytes.toTerms(context));
+}
+
+/// An operand is read once however many ops use it; parts of it are added up, and are no more than the whole.
+Amount CostCounter::bytesRead(BlockArgument argument) {
+  Amount whole = Amount::bytes(argument.getType()), parts;
+  for (OpOperand &use : argument.getUses()) {
+    auto costly = dyn_cast<CostOpInterface>(use.getOwner());
+    if (!costly)
+      return whole;
+    Amount part = costly.countBytesRead(use.getOperandNumber(), *this);
+    if (part == whole)
+      return whole;
+    parts += part;
+  }
+  return parts;
+}
+
+StringRef CostCounter::entryInput(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto kernel = argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
+  if (!kernel)
+    return {};
+  auto outer = dyn_cast<BlockArgument>(kernel.getInputs()[argument.getArgNumber()]);
+  auto function = outer ? dyn_cast<func::FuncOp>(outer.getOwner()->getParentOp()) : func::FuncOp();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(outer.getArgNumber(), "heddle.name") : StringAttr();
+  return name ? name.getValue() : StringRef();
+}
+
+int64_t CostCounter::maximumOf(const Amount &amount) { return evaluateAtMaximum(amount.toTerms(context), maxima); }
+
+Amount CostCounter::pairs(Value queryLengths, Value keyLengths, Type query, Type key, StringRef querySize,
+                          StringRef keySize, Band band) {
+  // A sequence's longest length, by the size that holds it; without one, each sequence has one row.
+  auto longest = [&](StringRef size) {
+    Amount amount = 1;
+    if (!size.empty())
+      amount = Amount::extent(RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(context, 32),
+                                                    DimsAttr::get(context, {StringAttr::get(context, size)})), 0);
+    return amount;
+  };
+  Amount sequences = Amount::extent(keyLengths.getType(), 0);
+  Amount rectangle = sequences * longest(querySize) * longest(keySize);
+  int64_t mostKeys = maximumOf(longest(keySize));
+  if (band.below >= 0 && band.above >= 0)
+    mostKeys = std::min(mostKeys, band.below + band.above + 1);
+  int64_t mostQueries = queryLengths ? maximumOf(Amount::extent(query, 0)) : 1;
+  int64_t most = queryLengths ? mostQueries * mostKeys : maximumOf(Amount::extent(key, 0));
+  most = std::min(most, maximumOf(rectangle));
+
+  StringRef queries = queryLengths ? entryInput(queryLengths) : StringRef(), keys = entryInput(keyLengths);
+  if (keys.empty() || (queryLengths && queries.empty()))
+    return rectangle;
+  return PairsAttr::get(context, queries, keys, band.below, band.above, most);
+}
+
+std::unique_ptr<Pass> heddle::createCountCostsPass() { return std::make_unique<CountCostsPass>(); }
+
+void heddle::registerCountCostsPass() { PassRegistration<CountCostsPass>(); }

@@ -1,0 +1,108 @@
+// What each op of the heddle dialect needs. Elementwise ops that are not listed count as arithmetic does: one operation
+// an element of a floating-point result, nothing for integers and truth values.
+#include "compiler/Cost/Cost.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// `perElement` operations for each element of the first operand or, where there is none, of the first result.
+template <typename Op, int64_t perElement>
+struct PerElement : CostOpInterface::ExternalModel<PerElement<Op, perElement>, Op> {
+  Amount countFlops(Operation *op, CostCounter &) const {
+    Type type = op->getNumOperands() ? op->getOperand(0).getType() : op->getResult(0).getType();
+    return Amount::elements(type) * perElement;
+  }
+};
+
+struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, MatmulOp> {
+  Amount countFlops(Operation *op, CostCounter &) const {
+    auto matmul = cast<MatmulOp>(op);
+    Amount depth = Amount::extent(matmul.getLhs().getType(), matmul.getTransposeLhs() ? 0 : 1);
+    return Amount::elements(matmul.getType()) * depth * 2;
+  }
+  Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
+};
+
+/// The table's rows that the indices name, not the table.
+struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp> {
+  Amount countFlops(Operation *, CostCounter &) const { return {}; }
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
+    return Amount::bytes(operand == 1 ? op->getResult(0).getType() : op->getOperand(operand).getType());
+  }
+};
+
+/// Of the destination only the rows at the indices are touched; they are read where something is added to them.
+template <typename ScatterOp>
+struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, ScatterOp> {
+  static constexpr bool adds = std::is_same_v<ScatterOp, ScatterAddOp>;
+  Amount countFlops(Operation *op, CostCounter &) const {
+    return adds ? Amount::elements(cast<ScatterOp>(op).getRows().getType()) : Amount();
+  }
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
+    auto scatter = cast<ScatterOp>(op);
+    if (op->getOperand(operand) != scatter.getDestination())
+      return Amount::bytes(op->getOperand(operand).getType());
+    return adds ? Amount::bytes(scatter.getRows().getType()) : Amount();
+  }
+  Amount countBytesWritten(Operation *op, unsigned, CostCounter &) const {
+    return Amount::bytes(cast<ScatterOp>(op).getRows().getType());
+  }
+};
+
+/// Attention counts its products over the pairs that it visits, as is the custom: the softmax's few operations a pair do
+/// not count. `products` of them have the width of a head, two operations each; `modelProducts` are the model's.
+template <typename AttentionLike, int64_t products, int64_t modelProducts>
+struct AttentionCost
+    : CostOpInterface::ExternalModel<AttentionCost<AttentionLike, products, modelProducts>, AttentionLike> {
+  static Amount count(AttentionLike attention, int64_t productCount, CostCounter &counter) {
+    int64_t columns = cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1); // of all heads
+    return counter.pairs(attention) * (2 * productCount * columns);
+  }
+  Amount countFlops(Operation *op, CostCounter &counter) const {
+    return count(cast<AttentionLike>(op), products, counter);
+  }
+  Amount countModelFlops(Operation *op, CostCounter &counter) const {
+    return count(cast<AttentionLike>(op), modelProducts, counter);
+  }
+  /// Keys and values in a cache, whose extent is static, are read as far as the sequences reach.
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &counter) const {
+    auto attention = cast<AttentionLike>(op);
+    Value value = op->getOperand(operand);
+    auto type = cast<RankedTensorType>(value.getType());
+    if ((value == attention.getKey() || value == attention.getValue()) && type.hasStaticShape())
+      return counter.keys(attention) * (type.getDimSize(1) * 4);
+    return Amount::bytes(type);
+  }
+};
+
+} // namespace
+
+void heddle::registerOpCosts(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    MatmulOp::attachInterface<MatmulCost>(*context);
+    EmbeddingOp::attachInterface<EmbeddingCost>(*context);
+    ScatterAddOp::attachInterface<ScatterCost<ScatterAddOp>>(*context);
+    ScatterRowsOp::attachInterface<ScatterCost<ScatterRowsOp>>(*context);
+    SumOp::attachInterface<PerElement<SumOp, 1>>(*context);
+    ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
+    // Mean; difference, square and sum; scaled; times gamma plus beta.
+    LayerNormOp::attachInterface<PerElement<LayerNormOp, 7>>(*context);
+    // Normalised input (2), g = gradient * gamma, sums of g and g x (3), g - mean - x mean (3), scaled.
+    LayerNormGradOp::attachInterface<PerElement<LayerNormGradOp, 10>>(*context);
+    // The largest logit, difference, exponential and their sum, the logits' sum.
+    CrossEntropyOp::attachInterface<PerElement<CrossEntropyOp, 5>>(*context);
+    // Difference, exponential, target distribution, scaled.
+    CrossEntropyGradOp::attachInterface<PerElement<CrossEntropyGradOp, 4>>(*context);
+    // Scaled gradient (1), moments (3 and 4), corrections (2), root, epsilon, rate, quotient, difference (5).
+    AdamOp::attachInterface<PerElement<AdamOp, 15>>(*context);
+    DropoutOp::attachInterface<PerElement<DropoutOp, 1>>(*context);
+    AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
+    // Forward: Q K^T and P V. Backward: the scores again, dP, dQ, dK and dV, which is five, of which the scores are not
+    // the model's; the scores and dP serve both halves, so that each half counts half of them.
+    AttentionOp::attachInterface<AttentionCost<AttentionOp, 2, 2>>(*context);
+    AttentionGradQueryOp::attachInterface<AttentionCost<AttentionGradQueryOp, 2, 2>>(*context);
+    AttentionGradKeyValueOp::attachInterface<AttentionCost<AttentionGradKeyValueOp, 3, 2>>(*context);
+  });
+}

@@ -1,0 +1,168 @@
+// What kernels need, as formulas of run-time sizes.
+// RUN: heddle-opt %s --heddle-count-costs | FileCheck %s
+
+heddle.size @t max 100
+heddle.size @u max 50
+heddle.size @n max 10
+heddle.size @longest max 20 longest "lengths"
+
+// A product: 2 t n k, and its bias and activation an operation an element. Operands are read once.
+// CHECK-LABEL: func.func @product
+// CHECK: {heddle.cost = #heddle.cost<flops[<280["t"]>]model[<256["t"]>]bytes[<96["t"]>, <544>]>}
+func.func @product(%x: tensor<?x16xf32, #heddle.dims<"t">>, %w: tensor<16x8xf32>, %b: tensor<8xf32>)
+    -> tensor<?x8xf32, #heddle.dims<"t">> {
+  %y = heddle.kernel "k"(%x, %w, %b : tensor<?x16xf32, #heddle.dims<"t">>, tensor<16x8xf32>, tensor<8xf32>)
+      -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x16xf32, #heddle.dims<"t">>, %1: tensor<16x8xf32>, %2: tensor<8xf32>):
+    %3 = heddle.matmul %0, %1 : tensor<?x16xf32, #heddle.dims<"t">>, tensor<16x8xf32> -> tensor<?x8xf32, #heddle.dims<"t">>
+    %4 = heddle.broadcast %2 : tensor<8xf32> to tensor<?x8xf32, #heddle.dims<"t">>
+    %5 = arith.addf %3, %4 : tensor<?x8xf32, #heddle.dims<"t">>
+    %6 = arith.mulf %5, %5 : tensor<?x8xf32, #heddle.dims<"t">>
+    %7 = heddle.fill 0.0 : f32 : tensor<?x8xf32, #heddle.dims<"t">>
+    %8 = arith.maximumf %6, %7 : tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %8 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"t">>
+}
+
+// The contracted dimension of a transposed left side is its rows.
+// CHECK-LABEL: func.func @weight_gradient
+// CHECK: flops[<256["t"]>]model[<256["t"]>]bytes[<96["t"]>, <512>]
+func.func @weight_gradient(%x: tensor<?x16xf32, #heddle.dims<"t">>, %g: tensor<?x8xf32, #heddle.dims<"t">>)
+    -> tensor<16x8xf32> {
+  %y = heddle.kernel "k"(%x, %g : tensor<?x16xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<16x8xf32> {
+  ^bb0(%0: tensor<?x16xf32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>):
+    %2 = heddle.matmul %0, %1 {transpose_lhs} : tensor<?x16xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">> -> tensor<16x8xf32>
+    heddle.yield %2 : tensor<16x8xf32>
+  }
+  return %y : tensor<16x8xf32>
+}
+
+// An operand that two ops use is read once; comparisons, selections and integers are no floating-point operations.
+// CHECK-LABEL: func.func @elementwise
+// CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<64["t"]>]>}
+func.func @elementwise(%x: tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  %y = heddle.kernel "k"(%x : tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"t">>):
+    %1 = math.exp %0 : tensor<?x8xf32, #heddle.dims<"t">>
+    %2 = arith.cmpf ogt, %0, %1 : tensor<?x8xf32, #heddle.dims<"t">>
+    %3 = arith.select %2, %0, %1 : tensor<?x8xi1, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %3 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"t">>
+}
+
+// Of an embedding's table the rows that the indices name.
+// CHECK-LABEL: func.func @embedding
+// CHECK: {heddle.cost = #heddle.cost<bytes[<68["t"]>]>}
+func.func @embedding(%i: tensor<?xi32, #heddle.dims<"t">>, %table: tensor<1000x8xf32>) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  %y = heddle.kernel "k"(%i, %table : tensor<?xi32, #heddle.dims<"t">>, tensor<1000x8xf32>) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?xi32, #heddle.dims<"t">>, %1: tensor<1000x8xf32>):
+    %2 = heddle.embedding %0, %1 : tensor<?xi32, #heddle.dims<"t">>, tensor<1000x8xf32> -> tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %2 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"t">>
+}
+
+// Of a scatter's destination the same rows, read only to be added to.
+// CHECK-LABEL: func.func @scatter
+// CHECK: {heddle.cost = #heddle.cost<bytes[<68["t"]>]>}
+// CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<100["t"]>]>}
+func.func @scatter(%i: tensor<?xi32, #heddle.dims<"t">>, %rows: tensor<?x8xf32, #heddle.dims<"t">>, %to: tensor<1000x8xf32>)
+    -> tensor<1000x8xf32> {
+  %y = heddle.kernel "k"(%i, %rows, %to : tensor<?xi32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>, tensor<1000x8xf32>) -> tensor<1000x8xf32> {
+  ^bb0(%0: tensor<?xi32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>, %2: tensor<1000x8xf32>):
+    %3 = heddle.scatter_rows %2, %0, %1 : tensor<1000x8xf32>, tensor<?xi32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %3 : tensor<1000x8xf32>
+  }
+  %z = heddle.kernel "k"(%i, %rows, %y : tensor<?xi32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>, tensor<1000x8xf32>) -> tensor<1000x8xf32> {
+  ^bb0(%0: tensor<?xi32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>, %2: tensor<1000x8xf32>):
+    %3 = heddle.scatter_add %2, %0, %1 : tensor<1000x8xf32>, tensor<?xi32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %3 : tensor<1000x8xf32>
+  }
+  return %z : tensor<1000x8xf32>
+}
+
+// Attention: 4 operations a pair and column; pairs come from the lengths that the call brings. A causal mask bounds the
+// keys after the query, a window those before it.
+// CHECK-LABEL: func.func @attention
+// CHECK: flops[<32 pairs<"lengths", "lengths" max 2000>>]model[<32 pairs<"lengths", "lengths" max 2000>>]bytes[<144["t"]>, <8["n"]>]
+// CHECK: flops[<32 pairs<"lengths", "lengths" above 0 max 2000>>]
+// CHECK: flops[<32 pairs<"lengths", "lengths" below 3 above 0 max 400>>]
+func.func @attention(%q: tensor<?x8xf32, #heddle.dims<"t">>, %k: tensor<?x8xf32, #heddle.dims<"t">>,
+    %v: tensor<?x8xf32, #heddle.dims<"t">>, %s: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "starts"},
+    %l: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "lengths"}) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  %full:2 = heddle.kernel "full"(%q, %k, %v, %s, %l : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+      tensor<?x8xf32, #heddle.dims<"t">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>)
+      -> tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x4xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>, %2: tensor<?x8xf32, #heddle.dims<"t">>,
+       %3: tensor<?xi32, #heddle.dims<"n">>, %4: tensor<?xi32, #heddle.dims<"n">>):
+    %5, %6 = heddle.attention %0, %1, %2 queries(%3, %4) keys(%3, %4)
+        {heads = 4 : i64, key_size = "longest", query_size = "longest", scale = 0.5 : f32}
+        : (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+           tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>,
+           tensor<?xi32, #heddle.dims<"n">>) -> (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x4xf32, #heddle.dims<"t">>)
+    heddle.yield %5, %6 : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x4xf32, #heddle.dims<"t">>
+  }
+  %causal = heddle.kernel "causal"(%full#0, %k, %v, %s, %l : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+      tensor<?x8xf32, #heddle.dims<"t">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>)
+      -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>, %2: tensor<?x8xf32, #heddle.dims<"t">>,
+       %3: tensor<?xi32, #heddle.dims<"n">>, %4: tensor<?xi32, #heddle.dims<"n">>):
+    %5, %6 = heddle.attention %0, %1, %2 queries(%3, %4) keys(%3, %4) mask {
+    ^bb0(%i: i32, %j: i32):
+      %counts = arith.cmpi sle, %j, %i : i32
+      heddle.yield %counts : i1
+    } {heads = 4 : i64, key_size = "longest", query_size = "longest", scale = 0.5 : f32}
+        : (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+           tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>,
+           tensor<?xi32, #heddle.dims<"n">>) -> (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x4xf32, #heddle.dims<"t">>)
+    heddle.yield %5 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  %windowed = heddle.kernel "windowed"(%causal, %k, %v, %s, %l : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+      tensor<?x8xf32, #heddle.dims<"t">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>)
+      -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"t">>, %1: tensor<?x8xf32, #heddle.dims<"t">>, %2: tensor<?x8xf32, #heddle.dims<"t">>,
+       %3: tensor<?xi32, #heddle.dims<"n">>, %4: tensor<?xi32, #heddle.dims<"n">>):
+    %5, %6 = heddle.attention %0, %1, %2 queries(%3, %4) keys(%3, %4) mask {
+    ^bb0(%i: i32, %j: i32):
+      %window = arith.constant 4 : i32
+      %distance = arith.subi %i, %j : i32
+      %near = arith.cmpi slt, %distance, %window : i32
+      %past = arith.cmpi sge, %i, %j : i32
+      %counts = arith.andi %near, %past : i1
+      heddle.yield %counts : i1
+    } {heads = 4 : i64, key_size = "longest", query_size = "longest", scale = 0.5 : f32}
+        : (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x8xf32, #heddle.dims<"t">>,
+           tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>,
+           tensor<?xi32, #heddle.dims<"n">>) -> (tensor<?x8xf32, #heddle.dims<"t">>, tensor<?x4xf32, #heddle.dims<"t">>)
+    heddle.yield %5 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  return %windowed : tensor<?x8xf32, #heddle.dims<"t">>
+}
+
+// Keys and values in a cache count as far as the sequences reach; the lengths of queries that are no input of the entry
+// count as the longest.
+// CHECK-LABEL: func.func @cached
+// CHECK: flops[<32["longest", "n"]>]
+// CHECK-SAME: bytes[<76["n"]>, <64 pairs<"", "lengths" max 64>>]
+func.func @cached(%q: tensor<?x8xf32, #heddle.dims<"n">>, %k: tensor<64x8xf32>, %v: tensor<64x8xf32>,
+    %s: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "starts"},
+    %l: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "lengths"}) -> tensor<?x8xf32, #heddle.dims<"n">> {
+  %i = heddle.kernel "iota"() -> tensor<?xi32, #heddle.dims<"n">> {
+    %0 = heddle.iota : tensor<?xi32, #heddle.dims<"n">>
+    heddle.yield %0 : tensor<?xi32, #heddle.dims<"n">>
+  }
+  %y = heddle.kernel "k"(%q, %k, %v, %i, %s, %l : tensor<?x8xf32, #heddle.dims<"n">>, tensor<64x8xf32>, tensor<64x8xf32>,
+      tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>) -> tensor<?x8xf32, #heddle.dims<"n">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"n">>, %1: tensor<64x8xf32>, %2: tensor<64x8xf32>,
+       %6: tensor<?xi32, #heddle.dims<"n">>, %3: tensor<?xi32, #heddle.dims<"n">>, %4: tensor<?xi32, #heddle.dims<"n">>):
+    %5, %7 = heddle.attention %0, %1, %2 queries(%6, %6) keys(%3, %4)
+        {heads = 4 : i64, key_size = "longest", query_size = "", scale = 0.5 : f32}
+        : (tensor<?x8xf32, #heddle.dims<"n">>, tensor<64x8xf32>, tensor<64x8xf32>,
+           tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>,
+           tensor<?xi32, #heddle.dims<"n">>) -> (tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x4xf32, #heddle.dims<"n">>)
+    heddle.yield %5 : tensor<?x8xf32, #heddle.dims<"n">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"n">>
+}

@@ -1,0 +1,82 @@
+#include "tools/heddle-run/bench/Measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+
+namespace heddle::run {
+namespace {
+
+// Profiled calls are repeated, as the ordinary ones are, until they have taken this long: a launch of a few
+// microseconds is timed often, a step of a minute once.
+constexpr double kProfilingSeconds = 1;
+
+Result<double> secondsOf(const std::function<Status()> &work) {
+  auto start = std::chrono::steady_clock::now();
+  HEDDLE_CHECK(work());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double medianOf(std::vector<double> values) {
+  auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+} // namespace
+
+double EntryMeasurement::kernelSeconds() const {
+  double sum = 0;
+  for (const KernelMeasurement &kernel : kernels)
+    sum += kernel.seconds;
+  return sum;
+}
+
+Result<EntryMeasurement> measure(Session &session, const std::string &entry, std::span<const Input> inputs,
+                                 const MeasureOptions &options) {
+  EntryMeasurement result;
+  result.name = entry;
+  auto call = [&]() -> Status {
+    HEDDLE_CHECK(session.run(entry, inputs));
+    return session.wait();
+  };
+  for (uint64_t i = 0; i < options.warmup; ++i)
+    HEDDLE_CHECK(call());
+  for (uint64_t i = 0; i < options.repeat; ++i) {
+    HEDDLE_ASSIGN(double seconds, secondsOf(call));
+    result.seconds.push_back(seconds);
+  }
+  std::ranges::sort(result.seconds);
+
+  std::vector<std::vector<double>> launchSeconds;
+  std::vector<double> profiledSeconds;
+  double spent = 0;
+  while (result.profiledCalls == 0 || (result.profiledCalls < options.repeat && spent < kProfilingSeconds)) {
+    HEDDLE_ASSIGN(double seconds, secondsOf([&]() -> Status {
+                    HEDDLE_ASSIGN(result.lastProfile, session.profile(entry, inputs));
+                    return Success();
+                  }));
+    launchSeconds.resize(result.lastProfile.size());
+    for (size_t i = 0; i < launchSeconds.size(); ++i)
+      launchSeconds[i].push_back(double(result.lastProfile[i].end - result.lastProfile[i].begin) * 1e-9);
+    spent += seconds;
+    profiledSeconds.push_back(seconds);
+    ++result.profiledCalls;
+  }
+  result.profiledSeconds = medianOf(profiledSeconds);
+
+  std::map<std::string_view, KernelMeasurement> kernels;
+  for (size_t i = 0; i < launchSeconds.size(); ++i) {
+    KernelMeasurement &kernel = kernels[result.lastProfile[i].kernel];
+    kernel.name = result.lastProfile[i].kernel;
+    ++kernel.launches;
+    kernel.seconds += medianOf(launchSeconds[i]);
+  }
+  for (auto &[name, kernel] : kernels)
+    result.kernels.push_back(std::move(kernel));
+  std::ranges::stable_sort(result.kernels, std::greater<>(), &KernelMeasurement::seconds);
+  return result;
+}
+
+} // namespace heddle::run
