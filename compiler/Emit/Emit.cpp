@@ -2,6 +2,7 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Emit/KernelTable.h"
+#include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/OperationSupport.h"
@@ -103,18 +104,25 @@ FailureOr<Offset<schema::TensorType>> Writer::writeType(Operation *op, RankedTen
 }
 
 LogicalResult Writer::writeSizes() {
+  // Names first: a size may be a chunk of a later one.
+  for (auto [index, size] : llvm::enumerate(module.getOps<SizeOp>()))
+    sizeIndices[size.getSymName()] = index;
   for (auto size : module.getOps<SizeOp>()) {
-    sizeIndices[size.getSymName()] = sizes.size();
+    int32_t of = size.getOfAttr() ? sizeIndices.lookup(size.getOfAttr().getValue()) : -1;
     auto name = writeString(size.getSymName());
     auto longest = size.getLongest() ? writeString(*size.getLongest()) : 0;
-    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed()));
+    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed(), of, size.getFrom()));
   }
   return success();
 }
 
 LogicalResult Writer::writeVariables() {
+  VariablePlaces places = getVariablePlaces(module);
+  for (auto [index, variable] : llvm::enumerate(module.getOps<VariableOp>()))
+    variableIndices[variable.getSymName()] = index;
   for (auto variable : module.getOps<VariableOp>()) {
-    variableIndices[variable.getSymName()] = variables.size();
+    const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
+    int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
     auto type = writeType(variable, variable.getTensorType());
     if (failed(type))
       return failure();
@@ -122,7 +130,8 @@ LogicalResult Writer::writeVariables() {
       return variable.emitError() << "variable '" << variable.getSymName() << "' has no static shape";
     auto name = writeString(variable.getSymName());
     uint64_t bytes = variable.getTensorType().getNumElements() * 4;
-    variables.push_back(schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes));
+    variables.push_back(
+        schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset));
   }
   return success();
 }

@@ -134,7 +134,7 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
+    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
       return success();
     if (auto anchor = dyn_cast<KernelOpInterface>(op)) {
       Group &group = start(op);

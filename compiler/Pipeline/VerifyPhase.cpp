@@ -19,6 +19,7 @@ bool isInDialect(Operation *op, ArrayRef<StringRef> dialects) {
 bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 bool isUnfusedAttention(Operation *op) { return isa<SplitHeadsOp, MergeHeadsOp, BatchMatmulOp, MaskOp, SoftmaxOp>(op); }
 bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
+bool isView(Operation *op) { return isa<SliceOp, ConcatOp>(op); }
 
 /// A graph on tensors, not yet cut into kernels.
 bool isGraph(Operation *op) {
@@ -33,11 +34,11 @@ bool isFused(Operation *op) {
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
-  return isSymbol(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, KernelOp>(op);
+  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, KernelOp>(op);
 }
 
 bool isLaunching(Operation *op) {
-  return isSymbol(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, tile::LaunchOp>(op);
+  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, tile::LaunchOp>(op);
 }
 
 bool isTiled(Operation *op) {

@@ -2,6 +2,8 @@
 
 #include "compiler/Planning/ArenaAllocator.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -29,13 +31,15 @@ private:
   bool mayOverwrite(StringAttr variable, Id value) const;
   LogicalResult placeInArena();
   bool mayTakeOver(Id input, unsigned launch, unsigned result) const;
-  int64_t firstTime(Id value) const { return graph.values[value].launch + 1; }
+  bool sharePlace(Id a, Id b) const;
+  void newBuffer(Id root);
+  int64_t firstTime(Id value) const;
   int64_t lastTime(Id value) const;
   int64_t countKeptBytes() const;
 
   EntryGraph &graph;
-  SmallVector<StringAttr> variables; // by value: where it is in a variable's memory
-  SmallVector<int> buffers;          // by value: where it is in the arena
+  SmallVector<StringAttr> variables; // by value with memory of its own: where it is in a variable's memory
+  SmallVector<int> buffers;          // the same: where it is in the arena
   SmallVector<ArenaBuffer> arena;
 };
 
@@ -53,27 +57,41 @@ FailureOr<StoragePlan> Assigner::run() {
   StoragePlan plan;
   plan.arenaBytes = allocateArena(arena);
   plan.keptBytes = countKeptBytes();
-  for (auto [variable, buffer] : llvm::zip(variables, buffers))
-    plan.places.push_back({variable, buffer == kNone ? 0 : arena[buffer].offset});
+  for (Id id = 0; id < graph.values.size(); ++id) {
+    auto [root, offset] = graph.locate(id);
+    if (variables[root]) {
+      const VariablePlace &place = graph.placeOf(variables[root]);
+      plan.places.push_back({place.storage, place.offset + offset});
+    } else {
+      plan.places.push_back({StringAttr(), buffers[root] == kNone ? 0 : arena[buffers[root]].offset + offset});
+    }
+  }
   return plan;
 }
 
 /// Whether the launch that makes `value` may write it over the variable's old value.
 bool Assigner::mayOverwrite(StringAttr variable, Id value) const {
-  std::optional<Id> old = graph.getOldValue(variable);
-  if (!old)
-    return true;
-  unsigned launch = graph.values[value].launch;
-  return !graph.values[*old].isOutput && graph.isOnlyReuse(*old, launch, graph.values[value].result) &&
-         llvm::all_of(graph.values[*old].uses, [&](EntryValue::Use use) { return use.launch <= launch; });
+  int64_t launch = graph.values[value].launch, result = graph.values[value].result;
+  std::optional<Id> reuse = graph.getReuse(launch, result);
+  return llvm::all_of(graph.getOldValues(variable), [&](Id old) {
+    return !graph.values[old].isOutput && llvm::all_of(graph.values[old].uses, [&](EntryValue::Use use) {
+      return use.launch < launch || (use.launch == launch && reuse == old && graph.isOnlyReuse(old, launch, result) &&
+                                     graph.locate(old).offset == graph.placeOf(variable).offset);
+    });
+  });
 }
 
 LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write write) {
   const EntryValue &value = graph.values[write.value];
-  if (value.kind == EntryValue::OldVariable && value.variable == variable)
+  EntryGraph::Location at = graph.locate(write.value);
+  const EntryValue &root = graph.values[at.root];
+  const VariablePlace &place = graph.placeOf(variable);
+  if (root.kind == EntryValue::OldVariable && root.variable == place.storage && at.offset == place.offset)
     return success();
   if (value.kind != EntryValue::Result)
-    return copyNeeded(write.op, variable) << "it is an argument or another variable";
+    return copyNeeded(write.op, variable) << "it is an argument or another variable, or lies in one";
+  if (value.within)
+    return copyNeeded(write.op, variable) << "it is a part of another tensor too";
   if (variables[write.value])
     return copyNeeded(write.op, variable)
            << "it is the value of variable '" << variables[write.value].getValue() << "' too";
@@ -87,7 +105,7 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
     variables[id] = variable;
     unsigned launch = graph.values[id].launch;
     std::optional<Id> before = graph.getReuse(launch, graph.values[id].result);
-    if (!before || graph.values[*before].kind != EntryValue::Result || variables[*before] ||
+    if (!before || graph.values[*before].kind != EntryValue::Result || variables[*before] || graph.values[*before].within ||
         !mayTakeOver(*before, launch, graph.values[id].result) || !mayOverwrite(variable, *before))
       return success();
     id = *before;
@@ -96,45 +114,72 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
 
 /// Whether `input` dies where the result is made, so that the result can have its memory.
 bool Assigner::mayTakeOver(Id input, unsigned launch, unsigned result) const {
-  return !graph.values[input].isOutput && lastTime(input) == launch + 1 && graph.isOnlyReuse(input, launch, result) &&
-         graph.values[input].bytes == graph.values[graph.results[launch][result]].bytes;
+  Id taker = graph.results[launch][result];
+  auto [root, offset] = graph.locate(input);
+  bool isOutput = llvm::any_of(graph.getOverlapping(root), [&](Id id) { return graph.values[id].isOutput; });
+  return !isOutput && offset == 0 && !graph.values[taker].within && lastTime(root) == launch + 1 &&
+         graph.isOnlyReuse(input, launch, result) && graph.values[root].bytes == graph.values[taker].bytes;
+}
+
+/// Whether two values are known to begin at the same place.
+bool Assigner::sharePlace(Id a, Id b) const {
+  auto x = graph.locate(a), y = graph.locate(b);
+  if (!variables[x.root] != !variables[y.root])
+    return false;
+  if (!variables[x.root])
+    return buffers[x.root] == buffers[y.root] && x.offset == y.offset;
+  const VariablePlace &p = graph.placeOf(variables[x.root]), &q = graph.placeOf(variables[y.root]);
+  return p.storage == q.storage && p.offset + x.offset == q.offset + y.offset;
+}
+
+int64_t Assigner::firstTime(Id value) const {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  graph.forEachProducer(value, [&](unsigned launch) { first = std::min<int64_t>(first, launch + 1); });
+  return first == std::numeric_limits<int64_t>::max() ? 0 : first;
 }
 
 int64_t Assigner::lastTime(Id value) const {
-  if (graph.values[value].isOutput)
-    return graph.launches.size() + 1;
   int64_t last = firstTime(value);
-  for (EntryValue::Use use : graph.values[value].uses)
-    last = std::max<int64_t>(last, use.launch + 1);
+  for (Id id : graph.getOverlapping(value)) {
+    if (graph.values[id].isOutput)
+      return graph.launches.size() + 1;
+    graph.forEachProducer(id, [&](unsigned launch) { last = std::max<int64_t>(last, launch + 1); });
+    for (EntryValue::Use use : graph.values[id].uses)
+      last = std::max<int64_t>(last, use.launch + 1);
+  }
   return last;
+}
+
+void Assigner::newBuffer(Id root) {
+  buffers[root] = arena.size();
+  arena.push_back({graph.values[root].bytes, firstTime(root), lastTime(root)});
 }
 
 LogicalResult Assigner::placeInArena() {
   for (Id output : graph.outputs)
-    if (variables[output])
+    if (variables[graph.locate(output).root])
       return graph.function.emitError() << "entry '" << graph.function.getSymName() << "' returns variable '"
-                                        << variables[output].getValue() << "', which would have to be copied";
-  auto newBuffer = [&](Id id) {
-    buffers[id] = arena.size();
-    arena.push_back({graph.values[id].bytes, firstTime(id), lastTime(id)});
-  };
-  llvm::for_each(graph.arguments, newBuffer);
+                                        << variables[graph.locate(output).root].getValue()
+                                        << "', which would have to be copied";
+  for (Id argument : graph.arguments)
+    newBuffer(argument);
 
   for (auto [launch, results] : llvm::enumerate(graph.results)) {
     for (auto [result, id] : llvm::enumerate(results)) {
       std::optional<Id> reused = graph.getReuse(launch, result);
-      if (!variables[id]) {
-        bool takesOver = reused && buffers[*reused] != kNone && mayTakeOver(*reused, launch, result) &&
-                         llvm::none_of(results, [&](Id other) { return buffers[other] == buffers[*reused]; });
+      Id root = graph.locate(id).root;
+      if (!variables[root] && buffers[root] == kNone) {
+        std::optional<Id> from = reused ? std::optional(graph.locate(*reused).root) : std::nullopt;
+        bool takesOver = from && buffers[*from] != kNone && mayTakeOver(*reused, launch, result) &&
+                         llvm::none_of(results, [&](Id other) { return buffers[other] == buffers[*from]; });
         if (takesOver) {
-          buffers[id] = buffers[*reused];
-          arena[buffers[id]].last = std::max(arena[buffers[id]].last, lastTime(id));
+          buffers[root] = buffers[*from];
+          arena[buffers[root]].last = std::max(arena[buffers[root]].last, lastTime(root));
         } else {
-          newBuffer(id);
+          newBuffer(root);
         }
       }
-      bool shares = reused && variables[id] == variables[*reused] && buffers[id] == buffers[*reused];
-      if (graph.isInPlace(launch) && reused && !shares)
+      if (graph.isInPlace(launch) && reused && !sharePlace(id, *reused))
         return graph.launches[launch].emitError()
                << "entry '" << graph.function.getSymName() << "': @" << graph.launches[launch].getKernel()
                << " changes its input in place, but that input is still needed or is a variable that keeps its value: "
@@ -147,6 +192,8 @@ LogicalResult Assigner::placeInArena() {
 int64_t Assigner::countKeptBytes() const {
   SmallVector<int64_t> change(graph.launches.size() + 3);
   for (Id id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].within)
+      continue;
     int64_t first = firstTime(id), last = lastTime(id);
     if (buffers[id] == kNone || last <= first + 1)
       continue;

@@ -17,6 +17,22 @@ int64_t mlir::heddle::getMaximumBytes(RankedTensorType type, const SizeMaxima &m
   return bytes;
 }
 
+VariablePlaces mlir::heddle::getVariablePlaces(ModuleOp module) {
+  DenseMap<StringAttr, VariableOp> variables;
+  for (auto variable : module.getOps<VariableOp>())
+    variables[variable.getSymNameAttr()] = variable;
+  VariablePlaces places;
+  for (auto [name, variable] : variables) {
+    RankedTensorType type = variable.getTensorType();
+    int64_t bytes = type.getNumElements() * 4, rowBytes = bytes / type.getDimSize(0), offset = 0;
+    VariableOp storage = variable;
+    for (; storage.getStorageAttr(); storage = variables.lookup(storage.getStorageAttr().getAttr()))
+      offset += static_cast<int64_t>(storage.getFrom()) * rowBytes;
+    places[name] = {storage.getSymNameAttr(), offset, bytes};
+  }
+  return places;
+}
+
 /// Reports a dynamic dimension whose extent no `heddle.size` bounds.
 static LogicalResult verifySizes(Operation *op, Type type, const SizeMaxima &maxima) {
   auto tensor = cast<RankedTensorType>(type);
@@ -31,11 +47,109 @@ EntryGraph::Id EntryGraph::addValue(EntryValue value) {
   return values.size() - 1;
 }
 
-FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima &maxima) {
+EntryGraph::Location EntryGraph::locate(Id value) const {
+  Location location{value, 0};
+  for (; values[location.root].within; location.root = *values[location.root].within)
+    location.offset += values[location.root].offset;
+  return location;
+}
+
+SmallVector<EntryGraph::Id> EntryGraph::getOverlapping(Id root, int64_t offset, int64_t bytes) const {
+  if (members.size() != values.size()) {
+    members.assign(values.size(), {});
+    for (Id id = 0; id < values.size(); ++id)
+      members[locate(id).root].push_back(id);
+  }
+  return llvm::filter_to_vector(members[root], [&](Id id) {
+    int64_t from = locate(id).offset;
+    return from < offset + bytes && offset < from + values[id].bytes;
+  });
+}
+
+SmallVector<EntryGraph::Id> EntryGraph::getOverlapping(Id value) const {
+  Location at = locate(value);
+  return getOverlapping(at.root, at.offset, values[value].bytes);
+}
+
+void EntryGraph::forEachProducer(Id value, function_ref<void(unsigned)> visit) const {
+  const EntryValue &entry = values[value];
+  if (entry.kind == EntryValue::Result)
+    visit(entry.launch);
+  else if (entry.kind == EntryValue::Part)
+    forEachProducer(*entry.within, visit);
+  for (Id part : entry.parts)
+    forEachProducer(part, visit);
+}
+
+/// The value of a variable before the call. One value stands for all of a storage, and those of its views are parts.
+FailureOr<EntryGraph::Id> EntryGraph::readVariable(ReadOp read, const SizeMaxima &maxima) {
+  StringAttr name = read.getVariableAttr().getAttr();
+  VariablePlace place = placeOf(name);
+  for (auto &[written, write] : writes)
+    if (placeOf(written).overlaps(place))
+      return read.emitError() << "entry '" << function.getSymName() << "' reads variable '" << name.getValue()
+                              << "' after it has written '" << written.getValue() << "', which shares its memory";
+  auto [old, isNew] = oldValues.try_emplace(place.storage, 0);
+  if (isNew) {
+    EntryValue value(EntryValue::OldVariable);
+    value.variable = place.storage;
+    value.bytes = placeOf(place.storage).bytes;
+    old->second = addValue(std::move(value));
+  }
+  if (name == place.storage)
+    return old->second;
+  EntryValue part(EntryValue::Part);
+  part.within = old->second;
+  part.offset = place.offset;
+  part.bytes = place.bytes;
+  return addValue(std::move(part));
+}
+
+LogicalResult EntryGraph::addPart(SliceOp slice, DenseMap<Value, Id> &ids, const SizeMaxima &maxima) {
+  auto input = cast<RankedTensorType>(slice.getInput().getType());
+  auto type = cast<RankedTensorType>(slice.getType());
+  EntryValue part(EntryValue::Part);
+  part.within = ids.at(slice.getInput());
+  part.bytes = getMaximumBytes(type, maxima);
+  int64_t rows = type.isDynamicDim(0) ? maxima.lookup(getSizeName(type, 0)) : type.getDimSize(0);
+  part.offset = static_cast<int64_t>(slice.getFrom()) * (part.bytes / rows);
+  if (part.offset + part.bytes > values[*part.within].bytes)
+    return slice.emitError() << "entry '" << function.getSymName() << "' takes rows from " << slice.getFrom() << " to "
+                             << slice.getFrom() + rows << " of " << input << ", which has not as many";
+  ids[slice.getResult()] = addValue(std::move(part));
+  return success();
+}
+
+LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima) {
+  EntryValue whole(EntryValue::Whole);
+  whole.bytes = getMaximumBytes(cast<RankedTensorType>(concat.getType()), maxima);
+  int64_t bytes = 0;
+  Id id = addValue(std::move(whole));
+  for (Value operand : concat.getParts()) {
+    Id part = ids.at(operand);
+    if (values[part].kind != EntryValue::Result || values[part].within)
+      return concat.emitError() << "entry '" << function.getSymName()
+                                << "' concatenates what would have to be copied: a part is no launch's result, or is "
+                                   "part of another tensor too";
+    values[part].within = id;
+    values[part].offset = bytes;
+    values[id].parts.push_back(part);
+    bytes += values[part].bytes;
+  }
+  if (bytes != values[id].bytes)
+    return concat.emitError() << "entry '" << function.getSymName() << "' concatenates " << bytes << " bytes to "
+                              << values[id].bytes;
+  ids[concat.getResult()] = id;
+  return success();
+}
+
+FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima &maxima,
+                                        const VariablePlaces &variables) {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitError() << "entry '" << function.getSymName() << "' is not one block of launches";
   EntryGraph graph;
   graph.function = function;
+  graph.variables = &variables;
   DenseMap<Value, Id> ids;
   auto bytesOf = [&](Type type) { return getMaximumBytes(cast<RankedTensorType>(type), maxima); };
 
@@ -56,16 +170,18 @@ FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima 
         ids[read.getResult()] = write->second.value;
         continue;
       }
-      auto [old, isNew] = graph.oldValues.try_emplace(variable, 0);
-      if (isNew) {
-        EntryValue value(EntryValue::OldVariable);
-        value.variable = variable;
-        value.bytes = bytesOf(read.getType());
-        old->second = graph.addValue(std::move(value));
-      }
-      ids[read.getResult()] = old->second;
+      FailureOr<Id> old = graph.readVariable(read, maxima);
+      if (failed(old))
+        return failure();
+      ids[read.getResult()] = *old;
     } else if (auto write = dyn_cast<WriteOp>(op)) {
       graph.writes[write.getVariableAttr().getAttr()] = {ids.at(write.getValue()), write};
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      if (failed(graph.addPart(slice, ids, maxima)))
+        return failure();
+    } else if (auto concat = dyn_cast<ConcatOp>(op)) {
+      if (failed(graph.addWhole(concat, ids, maxima)))
+        return failure();
     } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
       unsigned index = graph.launches.size();
       graph.launches.push_back(launch);
@@ -155,12 +271,15 @@ bool EntryGraph::isInPlace(unsigned launch) const { return launches[launch]->has
 bool EntryGraph::isOnlyReuse(Id value, unsigned launch, unsigned result) const {
   tile::LaunchOp op = launches[launch];
   int64_t reuse = op.getReuse()[result];
-  return llvm::all_of(values[value].uses, [&](EntryValue::Use use) {
-    return use.launch != launch || static_cast<int64_t>(use.input) == reuse;
+  return llvm::all_of(getOverlapping(value), [&](Id id) {
+    return llvm::all_of(values[id].uses, [&](EntryValue::Use use) {
+      return use.launch != launch || (id == value && static_cast<int64_t>(use.input) == reuse);
+    });
   });
 }
 
-std::optional<EntryGraph::Id> EntryGraph::getOldValue(StringAttr variable) const {
-  auto found = oldValues.find(variable);
-  return found == oldValues.end() ? std::nullopt : std::optional(found->second);
+SmallVector<EntryGraph::Id> EntryGraph::getOldValues(StringAttr variable) const {
+  const VariablePlace &place = placeOf(variable);
+  auto found = oldValues.find(place.storage);
+  return found == oldValues.end() ? SmallVector<Id>() : getOverlapping(found->second, place.offset, place.bytes);
 }

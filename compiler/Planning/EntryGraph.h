@@ -8,6 +8,9 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
+#include <vector>
+
 namespace mlir::heddle {
 
 /// The bytes of a tensor when every run-time size is at its maximum.
@@ -15,19 +18,37 @@ using SizeMaxima = llvm::StringMap<int64_t>;
 SizeMaxima getSizeMaxima(ModuleOp module);
 int64_t getMaximumBytes(RankedTensorType type, const SizeMaxima &maxima);
 
-/// One tensor of an entry: an argument, a variable's value before the call, or a launch's result.
+/// Bytes of a variable's memory. A view lies in another variable's.
+struct VariablePlace {
+  StringAttr storage;
+  int64_t offset;
+  int64_t bytes;
+
+  bool overlaps(const VariablePlace &other) const {
+    return storage == other.storage && offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+};
+using VariablePlaces = DenseMap<StringAttr, VariablePlace>;
+VariablePlaces getVariablePlaces(ModuleOp module);
+
+/// One tensor of an entry: an argument, a variable's value before the call, a launch's result, or a view: part of
+/// another value, or the whole of several.
 struct EntryValue {
   struct Use {
     unsigned launch;
     unsigned input;
   };
 
-  enum Kind { Argument, OldVariable, Result };
+  enum Kind { Argument, OldVariable, Result, Part, Whole };
   explicit EntryValue(Kind kind) : kind(kind) {}
 
   Kind kind;
-  StringAttr variable; // of an OldVariable
+  StringAttr variable; // of an OldVariable: whose memory it is, the storage of a view
   int64_t bytes = 0;
+  /// A value that lies within another one, from a byte on. A part does, and what a whole is made of.
+  std::optional<unsigned> within;
+  int64_t offset = 0;
+  SmallVector<unsigned> parts; // of a Whole
   int64_t launch = -1; // that makes a Result, and which of its results it is
   unsigned result = 0;
   SmallVector<Use> uses;
@@ -39,7 +60,7 @@ public:
   using Id = unsigned;
 
   /// Reads a function of `heddle.read`, `heddle.write`, `tile.launch` and `func.return`; failure after an error.
-  static FailureOr<EntryGraph> build(func::FuncOp function, const SizeMaxima &maxima);
+  static FailureOr<EntryGraph> build(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables);
 
   /// Puts launch `order[i]` at place i.
   void reorder(ArrayRef<unsigned> order);
@@ -55,11 +76,27 @@ public:
   /// Whether the result must take that memory over: the kernel writes only a part of it.
   bool isInPlace(unsigned launch) const;
 
-  /// Whether `launch` uses `value` only as the input whose memory `result` may take over.
+  /// Where a value lies: in which value that has memory of its own, and from which byte on.
+  struct Location {
+    Id root;
+    int64_t offset;
+  };
+  Location locate(Id value) const;
+  /// All values that share memory with `value` to some extent, itself included.
+  SmallVector<Id> getOverlapping(Id value) const;
+  /// Those of them that lie in the given bytes of a root.
+  SmallVector<Id> getOverlapping(Id root, int64_t offset, int64_t bytes) const;
+
+  /// Calls `visit` with each launch that makes some of `value`.
+  void forEachProducer(Id value, function_ref<void(unsigned)> visit) const;
+
+  /// Whether `launch` uses what overlaps `value` only as the input whose memory `result` may take over.
   bool isOnlyReuse(Id value, unsigned launch, unsigned result) const;
 
-  /// A variable's value before the call, if the entry reads it.
-  std::optional<Id> getOldValue(StringAttr variable) const;
+  const VariablePlace &placeOf(StringAttr variable) const { return variables->find(variable)->second; }
+
+  /// The values that lie in a variable's memory before the call, those that the entry reads.
+  SmallVector<Id> getOldValues(StringAttr variable) const;
 
   func::FuncOp function;
   SmallVector<tile::LaunchOp> launches;
@@ -77,8 +114,13 @@ public:
 
 private:
   Id addValue(EntryValue value);
+  FailureOr<Id> readVariable(ReadOp read, const SizeMaxima &maxima);
+  LogicalResult addPart(SliceOp slice, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
+  LogicalResult addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
 
-  DenseMap<StringAttr, Id> oldValues;
+  const VariablePlaces *variables = nullptr;
+  mutable std::vector<SmallVector<Id>> members; // by root: what lies in it; filled when asked for
+  DenseMap<StringAttr, Id> oldValues; // by storage
 };
 
 } // namespace mlir::heddle

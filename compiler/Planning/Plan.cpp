@@ -44,8 +44,8 @@ public:
 
 private:
   static bool overlap(const Access &a, const Access &b) {
-    if (a.place.variable || b.place.variable)
-      return a.place.variable == b.place.variable;
+    if (a.place.variable != b.place.variable)
+      return false;
     return a.place.offset < b.place.offset + b.bytes && b.place.offset < a.place.offset + a.bytes;
   }
 
@@ -115,7 +115,7 @@ void EntryBuilder::buildLaunch(unsigned index) {
   auto bind = [&](EntryGraph::Id id, bool write) {
     const Storage &place = storage.places[id];
     int64_t bytes = graph.values[id].bytes;
-    bindings.push_back(place.variable ? binding(plan::Space::Variable, place.variable, 0, bytes)
+    bindings.push_back(place.variable ? binding(plan::Space::Variable, place.variable, place.offset, bytes)
                                       : binding(plan::Space::Arena, "", place.offset, bytes));
     accesses.push_back({place, bytes, write});
   };
@@ -132,8 +132,8 @@ void EntryBuilder::buildLaunch(unsigned index) {
     planned->setDiscardableAttr(kCostAttrName, cost);
 }
 
-static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima) {
-  FailureOr<EntryGraph> graph = EntryGraph::build(function, maxima);
+static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables) {
+  FailureOr<EntryGraph> graph = EntryGraph::build(function, maxima, variables);
   if (failed(graph) || failed(scheduleLaunches(*graph)))
     return failure();
   FailureOr<StoragePlan> storage = assignStorage(*graph);
@@ -144,8 +144,9 @@ static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima) 
 
 void PlanPass::runOnOperation() {
   SizeMaxima maxima = getSizeMaxima(getOperation());
+  VariablePlaces variables = getVariablePlaces(getOperation());
   for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-    if (failed(planEntry(function, maxima)))
+    if (failed(planEntry(function, maxima, variables)))
       return signalPassFailure();
 }
 

@@ -16,7 +16,9 @@ static bool isSmallFunctionOfVariables(const EntryGraph &graph, unsigned launch)
   auto isUsed = [&](EntryGraph::Id id) { return !graph.values[id].uses.empty() || graph.values[id].isOutput; };
   return graph.getResultBytes(launch) <= kSmallBytes && !graph.isInPlace(launch) &&
          llvm::any_of(graph.results[launch], isUsed) && llvm::all_of(graph.inputs[launch], [&](EntryGraph::Id id) {
-           return graph.values[id].kind != EntryValue::Result;
+            bool fromVariables = true;
+           graph.forEachProducer(id, [&](unsigned) { fromVariables = false; });
+           return fromVariables;
          });
 }
 
@@ -27,12 +29,12 @@ static void repeatSmallUpdates(EntryGraph &graph) {
   llvm::SetVector<unsigned> repeated;
   for (auto &[variable, write] : graph.writes) {
     const EntryValue &value = graph.values[write.value];
-    std::optional<EntryGraph::Id> old = graph.getOldValue(variable);
-    if (value.launch < 0 || !old || !isSmallFunctionOfVariables(graph, value.launch))
+    if (value.launch < 0 || !isSmallFunctionOfVariables(graph, value.launch))
       continue;
     unsigned launch = value.launch;
-    if (llvm::any_of(graph.values[*old].uses, [&](EntryValue::Use use) { return use.launch != launch; }))
-      repeated.insert(launch);
+    for (EntryGraph::Id old : graph.getOldValues(variable))
+      if (llvm::any_of(graph.values[old].uses, [&](EntryValue::Use use) { return use.launch != launch; }))
+        repeated.insert(launch);
   }
   for (unsigned launch : repeated)
     graph.repeatForWrites(launch);
@@ -45,15 +47,15 @@ public:
   explicit Scheduler(EntryGraph &graph) : graph(graph), after(graph.launches.size()), updates(graph.launches.size()) {
     for (auto [launch, inputs] : llvm::enumerate(graph.inputs))
       for (EntryGraph::Id input : inputs)
-        if (graph.values[input].launch >= 0)
-          after[graph.values[input].launch].insert(launch);
+        graph.forEachProducer(input, [&](unsigned producer) { after[producer].insert(launch); });
     for (auto &[variable, write] : graph.writes)
       addUpdate(variable, graph.values[write.value]);
     for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
       if (graph.isInPlace(launch))
         for (unsigned result = 0; result < graph.results[launch].size(); ++result)
           if (auto reused = graph.getReuse(launch, result))
-            addReadersBefore(*reused, launch);
+            for (EntryGraph::Id overwritten : graph.getOverlapping(*reused))
+              addReadersBefore(overwritten, launch);
   }
 
   LogicalResult run() {
@@ -103,8 +105,8 @@ private:
     if (value.launch < 0)
       return;
     updates[value.launch] = true;
-    if (auto old = graph.getOldValue(variable))
-      addReadersBefore(*old, value.launch);
+    for (EntryGraph::Id old : graph.getOldValues(variable))
+      addReadersBefore(old, value.launch);
   }
 
   void addReadersBefore(EntryGraph::Id value, unsigned launch) {
@@ -117,7 +119,7 @@ private:
   LogicalResult reportCycle(ArrayRef<unsigned> waitsFor) {
     for (auto &[variable, write] : graph.writes) {
       int64_t launch = graph.values[write.value].launch;
-      if (launch >= 0 && waitsFor[launch] && graph.getOldValue(variable))
+      if (launch >= 0 && waitsFor[launch] && !graph.getOldValues(variable).empty())
         return write.op.emitError() << "entry '" << graph.function.getSymName() << "' needs the old value of variable '"
                                     << variable.getValue() << "' after the new one: that takes a copy kernel";
     }

@@ -11,28 +11,50 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 
-def SizeOp : Heddle_Op<"size", [Symbol]> {
+def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A run-time size and its compile-time maximum";
   let description = [{
     Bound at a call by the shape of an input whose encoding names it, or, with `longest`, to the largest value of that
-    i32 input. With `fixed` it is always the maximum: a number by which launches of one kernel differ.
+    i32 input. With `fixed` it is always the maximum: a number by which launches of one kernel differ. With `of` it is
+    what another size has from a number on, at most the maximum: the rows of one chunk of a tensor.
 
     ```mlir
     heddle.size @source_tokens max 2048
     heddle.size @source_length max 256 longest "source_lengths"
     heddle.size @stream_17 max 17 fixed
+    heddle.size @second_chunk max 512 of @source_tokens from 512   // min(max(source_tokens - 512, 0), 512)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest,
-                       UnitAttr:$fixed);
-  let assemblyFormat = "$sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? attr-dict";
+                       UnitAttr:$fixed, OptionalAttr<FlatSymbolRefAttr>:$of, DefaultValuedAttr<I64Attr, "0">:$from);
+  let builders = [OpBuilder<(ins "StringRef":$name, "int64_t":$maximum, "StringAttr":$longest,
+                                 CArg<"bool", "false">:$fixed), [{
+    build($_builder, $_state, name, maximum, longest, fixed, FlatSymbolRefAttr(), 0);
+  }]>];
+  let assemblyFormat = [{
+    $sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? (`of` $of^ `from` $from)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 
-def VariableOp : Heddle_Op<"variable", [Symbol]> {
+def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor that lives on the device between calls";
-  let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type);
-  let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
+  let description = [{
+    With `in` it is a view: the rows of another variable from a number on. Variables that others are views of are where
+    those are stored; callers and checkpoints know the views only.
+
+    ```mlir
+    heddle.variable @projections weight : tensor<24x8xf32>
+    heddle.variable @query.weight weight : tensor<8x8xf32> in @projections from 0
+    heddle.variable @key.weight weight : tensor<8x8xf32> in @projections from 8
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type,
+                       OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from);
+  let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type), [{
+    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0);
+  }]>];
+  let assemblyFormat = "$sym_name $kind `:` $type (`in` $storage^ `from` $from)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
@@ -109,6 +131,33 @@ def YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
+}
+
+// Views: other names for the same memory, which no kernel computes. A tensor is row-major, so that consecutive rows (or
+// elements of a vector) lie together.
+def SliceOp : Heddle_Op<"slice", [Pure]> {
+  let summary = "Consecutive rows of a tensor, from a constant row on; how many is the result's extent";
+  let description = [{
+    ```mlir
+    %chunk = heddle.slice %x from 512 : tensor<?x8xf32, #heddle.dims<"n">> to tensor<?x8xf32, #heddle.dims<"n_at_512">>
+    ```
+  }];
+  let arguments = (ins Heddle_Tensor:$input, I64Attr:$from);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$input `from` $from attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def ConcatOp : Heddle_Op<"concat", [Pure]> {
+  let summary = "The rows of several tensors, one after another, made where they then stand";
+  let description = [{
+    Each part begins where the one before it ends at its maximum, so all parts before one that has any rows must be full:
+    chunks of one tensor are.
+  }];
+  let arguments = (ins Variadic<Heddle_Tensor>:$parts);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `to` type($result)";
+  let hasVerifier = 1;
 }
 
 include "dialects/Heddle/HeddleElementwiseOps.td"

@@ -23,6 +23,16 @@ LogicalResult expectSameDim(Operation *op, StringRef what, DimOf expected, Array
   return success();
 }
 
+/// Whether a view and what it is a view of have the same element type and the same dimensions but the first.
+LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTensorType b) {
+  bool same = a.getElementType() == b.getElementType() && a.getRank() == b.getRank();
+  for (int64_t dim = 1; same && dim < a.getRank(); ++dim)
+    same = sameDim({a, dim}, {b, dim});
+  if (same)
+    return success();
+  return op->emitOpError() << "expects rows of the same type in " << a << " and " << b;
+}
+
 LogicalResult expectRate(Operation *op, StringRef name, const APFloat &rate) {
   double value = rate.convertToDouble();
   if (value >= 0 && value < 1)
@@ -127,9 +137,40 @@ LogicalResult SizeOp::verify() {
   return success();
 }
 
+LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getOfAttr())
+    return success();
+  auto whole = lookup<SizeOp>(*this, symbols, getOfAttr(), "size");
+  if (!whole)
+    return failure();
+  int64_t from = getFrom(), last = from + static_cast<int64_t>(getMaximum());
+  if (whole.getOfAttr() || whole.getFixed())
+    return emitOpError() << "expects " << getOfAttr() << " to be bound by an input";
+  if (from < 0 || last > static_cast<int64_t>(whole.getMaximum()))
+    return emitOpError() << "covers " << from << " to " << last << " of " << getOfAttr() << ", whose maximum is "
+                         << whole.getMaximum();
+  return success();
+}
+
 LogicalResult VariableOp::verify() {
   if (!getTensorType().hasStaticShape())
     return emitOpError() << "expects a static shape, got " << getType();
+  return success();
+}
+
+LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getStorageAttr())
+    return success();
+  auto storage = lookup<VariableOp>(*this, symbols, getStorageAttr(), "variable");
+  if (!storage)
+    return failure();
+  RankedTensorType view = getTensorType(), whole = storage.getTensorType();
+  int64_t from = static_cast<int64_t>(getFrom());
+  if (failed(expectSameRows(*this, view, whole)))
+    return failure();
+  if (from < 0 || from + view.getDimSize(0) > whole.getDimSize(0))
+    return emitOpError() << "expects rows that " << getStorageAttr() << " has, got " << view << " from row " << from
+                         << " of " << whole;
   return success();
 }
 
@@ -148,6 +189,34 @@ LogicalResult KernelOp::verify() {
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getOperandTypes() != getResultTypes())
     return emitOpError("expects its region to yield the results' types");
+  return success();
+}
+
+//===-- Views ---------------------------------------------------------------------------------------------------===//
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  int64_t from = static_cast<int64_t>(getFrom());
+  if (failed(expectSameRows(*this, input, result)))
+    return failure();
+  if (from < 0 || (!input.isDynamicDim(0) && !result.isDynamicDim(0) &&
+                   from + result.getDimSize(0) > input.getDimSize(0)))
+    return emitOpError() << "expects rows that " << input << " has, got " << result << " from row " << from << " on";
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getParts().empty())
+    return emitOpError("expects at least one part");
+  int64_t rows = 0;
+  for (Value part : getParts()) {
+    if (failed(expectSameRows(*this, typeOf(part), typeOf(getResult()))))
+      return failure();
+    rows = ShapedType::isDynamic(rows) || typeOf(part).isDynamicDim(0) ? ShapedType::kDynamic
+                                                                       : rows + typeOf(part).getDimSize(0);
+  }
+  if (rows != typeOf(getResult()).getDimSize(0))
+    return emitOpError() << "expects a result with the rows of its parts, got " << getResult().getType();
   return success();
 }
 

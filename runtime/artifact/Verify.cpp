@@ -62,6 +62,22 @@ Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables,
   return Success();
 }
 
+// M3: a chunk lies within a size that an input binds.
+Status verifyChunk(const schema::Module &module, const schema::Size &size) {
+  if (size.of_size() == -1)
+    return Success();
+  std::string what = str("size '", size.name()->c_str(), "'");
+  if (size.of_size() < 0 || size.of_size() >= static_cast<int64_t>(module.sizes()->size()))
+    return broken(str(what, " is a chunk of size ", size.of_size(), ", and there are ", module.sizes()->size(), "."));
+  const schema::Size &whole = *module.sizes()->Get(size.of_size());
+  if (whole.of_size() != -1 || size.fixed() || size.max_of_input())
+    return broken(str(what, " is a chunk of a chunk, or bound in another way too."));
+  if (size.from() < 0 || size.from() > whole.maximum() || size.maximum() > whole.maximum() - size.from())
+    return broken(str(what, " covers ", size.maximum(), " from ", size.from(), " on of a size that is ",
+                      whole.maximum(), " at most."));
+  return Success();
+}
+
 Status verifySizes(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.sizes(), "size"));
   if (module.sizes()->size() > 4096)
@@ -71,7 +87,23 @@ Status verifySizes(const schema::Module &module) {
       return broken(str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [1, 2^31)."));
     if (size->max_of_input())
       HEDDLE_CHECK(checkName(size->max_of_input(), str("the input behind size '", size->name()->c_str(), "'")));
+    HEDDLE_CHECK(verifyChunk(module, *size));
   }
+  return Success();
+}
+
+// V2: a view lies within a variable that is none.
+Status verifyView(const schema::Module &module, const schema::Variable &variable, const std::string &what) {
+  if (variable.storage() == -1)
+    return Success();
+  if (variable.storage() < 0 || variable.storage() >= static_cast<int64_t>(module.variables()->size()))
+    return broken(str(what, " lies in variable ", variable.storage(), ", and there are ", module.variables()->size(), "."));
+  const schema::Variable &storage = *module.variables()->Get(variable.storage());
+  uint64_t offset = variable.storage_offset();
+  if (storage.storage() != -1)
+    return broken(what + " lies in a view.");
+  if (offset % 4 || offset > storage.bytes() || variable.bytes() > storage.bytes() - offset)
+    return broken(str(what, " lies at ", offset, " with ", variable.bytes(), " bytes, where ", storage.bytes(), " are."));
   return Success();
 }
 
@@ -87,6 +119,7 @@ Status verifyVariables(const schema::Module &module) {
         return broken(what + " has a size that varies between calls.");
     if (bytes != variable->bytes())
       return broken(str(what, " has ", variable->bytes(), " bytes, and its shape needs ", bytes, "."));
+    HEDDLE_CHECK(verifyView(module, *variable, what));
   }
   return Success();
 }

@@ -4,9 +4,10 @@
 //   M1  the file matches its seal, where it has one; the schema version is known;
 //       the description is a JSON object
 //   M2  names are present, unique among their kind, at most 1024 bytes
-//   M3  a size's maximum is in [1, 2^31)
+//   M3  a size's maximum is in [1, 2^31); a chunk lies within the maximum of a size that inputs bind
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
 //   V1  a variable's shape is static, and its bytes are what the shape needs
+//   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
 //   P1  a port's bytes are what its shape needs at the maxima; it lies in every target's arena, 4-byte aligned
 //   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
 //   E1  every size that an entry uses is bound by its inputs

@@ -85,6 +85,9 @@ private:
       else if (const flatbuffers::String *input = module.sizes()->Get(i)->max_of_input())
         if (integers.count(input->string_view()))
           bound[i] = true;
+    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
+      if (int32_t whole = module.sizes()->Get(i)->of_size(); whole >= 0)
+        bound[i] = bound[whole];
     return Success();
   }
 

@@ -22,6 +22,9 @@ public:
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
       if (module.sizes()->Get(i)->fixed())
         sizes[i] = static_cast<int32_t>(module.sizes()->Get(i)->maximum());
+    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
+      if (const schema::Size &size = *module.sizes()->Get(i); size.of_size() >= 0)
+        sizes[i] = static_cast<int32_t>(std::clamp<int64_t>(sizes[size.of_size()] - size.from(), 0, size.maximum()));
     binding.sizes = std::move(sizes);
     return binding;
   }

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t chunkBytes = uint64_t(16) << 20;
 
 bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
-  return std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
+  return !variable.isStorage && std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
 }
 
 // What training adds to the weights. An artifact compiled without it still reads the weights of such a checkpoint.
@@ -40,7 +40,8 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
     uint64_t bytes = state->variables[index].bytes;
     for (uint64_t offset = 0; offset < bytes; offset += chunk.size()) {
       chunk.resize(std::min(bytes - offset, chunkBytes));
-      HEDDLE_CHECK(state->device->read(*state->onDevice->allocatedVariable(index), offset, chunk));
+      HEDDLE_CHECK(state->device->read(*state->onDevice->allocatedVariable(index),
+                                       state->onDevice->variableOffset(index) + offset, chunk));
       HEDDLE_CHECK(writer.write(chunk));
     }
   }
@@ -78,7 +79,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));
-      HEDDLE_CHECK(state->device->write(*buffer, offset, chunk));
+      HEDDLE_CHECK(state->device->write(*buffer, state->onDevice->variableOffset(index) + offset, chunk));
     }
   }
   return Success();

@@ -7,9 +7,9 @@ DeviceState::DeviceState(hal::Device &device, const schema::Module &module, cons
       kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
-  std::unique_ptr<hal::Buffer> &buffer = variables[index];
+  std::unique_ptr<hal::Buffer> &buffer = variables[storageOf(index)];
   if (!buffer) {
-    const schema::Variable &variable = *module.variables()->Get(index);
+    const schema::Variable &variable = *module.variables()->Get(storageOf(index));
     HEDDLE_ASSIGN(buffer, device.allocate(str("variable '", view(variable.name()), "'"), variable.bytes()));
   }
   return buffer.get();

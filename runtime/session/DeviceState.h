@@ -13,9 +13,11 @@ public:
   const schema::Module &module;
   const schema::Target &target;
 
-  // The buffer of a variable, allocated (and zero) the first time.
+  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time.
   Result<hal::Buffer *> variable(uint32_t index);
-  const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[index].get(); }
+  const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[storageOf(index)].get(); }
+  // Where in that buffer it begins.
+  uint64_t variableOffset(uint32_t index) const { return module.variables()->Get(index)->storage_offset(); }
 
   // Makes the arena at least this large. True where it moved: what was recorded with its address is void.
   Result<bool> growArena(uint64_t bytes);
@@ -29,6 +31,11 @@ public:
   const hal::Executable *kernel(uint32_t index) const { return kernels[index].get(); }
 
 private:
+  uint32_t storageOf(uint32_t index) const {
+    int32_t storage = module.variables()->Get(index)->storage();
+    return storage < 0 ? index : static_cast<uint32_t>(storage);
+  }
+
   std::vector<std::unique_ptr<hal::Buffer>> variables;
   std::unique_ptr<hal::Buffer> arenaBuffer, sizesBuffer;
   std::vector<std::unique_ptr<hal::Executable>> kernels;

@@ -39,6 +39,9 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
   for (const schema::Variable *variable : *module.variables())
     variables.push_back({std::string(view(variable->name())), static_cast<VariableKind>(variable->kind()),
                          elementType(*variable->type()), maximumShape(module, *variable->type()), variable->bytes()});
+  for (const schema::Variable *variable : *module.variables())
+    if (variable->storage() >= 0)
+      variables[static_cast<size_t>(variable->storage())].isStorage = true;
   return variables;
 }
 
@@ -226,7 +229,7 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   const VariableInfo &info = state->variables[index];
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
-  HEDDLE_CHECK(state->device->read(*buffer, 0, tensor.bytes()));
+  HEDDLE_CHECK(state->device->read(*buffer, state->onDevice->variableOffset(index), tensor.bytes()));
   return tensor;
 }
 
@@ -237,14 +240,14 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
-  return state->device->write(*buffer, 0, value.bytes);
+  return state->device->write(*buffer, state->onDevice->variableOffset(index), value.bytes);
 }
 
 MemoryReport Session::memory() const {
   MemoryReport report;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
     const hal::Buffer *buffer = state->onDevice->allocatedVariable(i);
-    if (!buffer)
+    if (!buffer || state->module().variables()->Get(i)->storage() >= 0) // a view's memory is its storage's
       continue;
     uint64_t *total = &report.weights;
     switch (state->variables[i].kind) {

@@ -67,6 +67,7 @@ struct VariableInfo {
   ElementType type = ElementType::F32;
   Shape shape;
   uint64_t bytes = 0;
+  bool isStorage = false; // memory that other variables are views of; no checkpoint holds it
 };
 
 // Which variables a checkpoint holds.

@@ -60,6 +60,21 @@ const Rule rules[] = {
     {"M2_size_twice", [](auto &m) { m.sizes[1]->name = "n"; }, "'n' occurs twice"},
     {"M3_zero", [](auto &m) { m.sizes[1]->maximum = 0; }, "maximum 0"},
     {"M3_large", [](auto &m) { m.sizes[1]->maximum = int64_t(1) << 31; }, "not in [1, 2^31)"},
+    {"M3_chunk_of_nothing", [](auto &m) { m.sizes[1]->of_size = 7; }, "chunk of size 7"},
+    {"M3_chunk_of_chunk", [](auto &m) { m.sizes[0]->of_size = 1, m.sizes[1]->of_size = 0; }, "chunk of a chunk"},
+    {"M3_chunk_bound_twice",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->max_of_input = "a";
+     },
+     "bound in another way too"},
+    {"M3_chunk_outside",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->from = 1;
+       m.sizes[1]->maximum = 1000;
+     },
+     "covers 1000 from 1 on"},
     {"T1_rank", [](auto &m) { m.variables[0]->type->dims.assign(9, schema::Dim(-1, 1)); }, "9 dimensions"},
     {"T1_extent", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(-1, 0); }, "extent of 0"},
     {"T1_no_such_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(3, 0); }, "uses size 3"},
@@ -70,6 +85,20 @@ const Rule rules[] = {
     {"V1_bytes", [](auto &m) { m.variables[0]->bytes += 4; }, "shape needs 4000"},
     {"V1_dynamic", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(0, 0); }, "varies between calls"},
     {"V1_kind", [](auto &m) { m.variables[0]->kind = schema::VariableKind(9); }, "unknown kind 9"},
+    {"V2_no_such_storage", [](auto &m) { m.variables[2]->storage = 9; }, "lies in variable 9"},
+    {"V2_view_of_view", [](auto &m) { m.variables[2]->storage = 1, m.variables[1]->storage = 0; }, "lies in a view"},
+    {"V2_outside",
+     [](auto &m) {
+       m.variables[2]->storage = 0;
+       m.variables[2]->storage_offset = 3996;
+     },
+     "lies at 3996 with 28 bytes, where 4000 are"},
+    {"V2_unaligned",
+     [](auto &m) {
+       m.variables[2]->storage = 0;
+       m.variables[2]->storage_offset = 2;
+     },
+     "lies at 2"},
     {"P1_bytes", [](auto &m) { entry(m).inputs[0]->bytes -= 4; }, "shape needs 4000"},
     {"P1_outside", [](auto &m) { entry(m).outputs[0]->arena_offset = 12004; }, "the arena has 16000"},
     {"P1_wraps", [](auto &m) { entry(m).outputs[0]->arena_offset = ~uint64_t(3); }, "the arena has 16000"},

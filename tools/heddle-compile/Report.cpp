@@ -24,6 +24,8 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
   for (auto [profile, module] : llvm::zip(line.targets, compiled.modules)) {
     int64_t weights = 0, state = 0, caches = 0, arena = 0, kept = 0;
     for (auto variable : module->getOps<VariableOp>()) {
+      if (variable.getStorageAttr()) // its storage is counted
+        continue;
       int64_t bytes = variable.getTensorType().getNumElements() * 4;
       switch (variable.getKind()) {
       case VariableKind::Weight:

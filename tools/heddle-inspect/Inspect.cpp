@@ -49,6 +49,11 @@ uint64_t codeBytes(const schema::Target &target) {
   return bytes;
 }
 
+// The variable in whose memory a view lies; empty for others.
+std::string storageName(const schema::Module &module, const schema::Variable &variable) {
+  return variable.storage() < 0 ? "" : std::string(view(module.variables()->Get(variable.storage())->name()));
+}
+
 struct KindTotal {
   size_t count = 0;
   uint64_t bytes = 0;
@@ -57,6 +62,8 @@ struct KindTotal {
 std::map<schema::VariableKind, KindTotal> variableTotals(const schema::Module &module) {
   std::map<schema::VariableKind, KindTotal> totals;
   for (const schema::Variable *variable : *module.variables()) {
+    if (variable->storage() >= 0) // its storage is counted
+      continue;
     ++totals[variable->kind()].count;
     totals[variable->kind()].bytes += variable->bytes();
   }
@@ -123,7 +130,8 @@ Json toJson(const Artifact &artifact) {
                                  {"kind", kindName(variable->kind())},
                                  {"type", toString(elementType(*variable->type()))},
                                  {"shape", maximumShape(module, *variable->type())},
-                                 {"bytes", variable->bytes()}});
+                                 {"bytes", variable->bytes()},
+                                 {"storage", storageName(module, *variable)}});
   return root;
 }
 
@@ -171,8 +179,9 @@ void printText(const Artifact &artifact) {
   for (const auto &[kind, total] : variableTotals(module))
     std::printf("  %-26s %zu, %s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str());
   for (const schema::Variable *variable : *module.variables())
-    std::printf("    %-15s %-40s %s\n", kindName(variable->kind()), variable->name()->c_str(),
-                typeText(module, *variable->type()).c_str());
+    std::printf("    %-15s %-40s %s%s\n", kindName(variable->kind()), variable->name()->c_str(),
+                typeText(module, *variable->type()).c_str(),
+                variable->storage() < 0 ? "" : str(" in ", storageName(module, *variable)).c_str());
 
   std::map<uint32_t, size_t> launches = launchesPerKernel(module);
   for (const schema::Target *target : *module.targets()) {

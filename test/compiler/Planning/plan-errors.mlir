@@ -34,7 +34,7 @@ func.func @elsewhere() {
 
 heddle.variable @v weight : tensor<8xf32>
 func.func @argument(%x: tensor<8xf32> {heddle.name = "x"}) {
-  // expected-error @+1 {{entry 'argument' gives variable 'v' a value that would have to be copied: it is an argument or another variable}}
+  // expected-error @+1 {{entry 'argument' gives variable 'v' a value that would have to be copied: it is an argument or another variable, or lies in one}}
   heddle.write @v, %x : tensor<8xf32>
   return
 }
@@ -81,4 +81,53 @@ func.func @graph(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddl
   // expected-error @+1 {{cannot be planned: entry 'graph' may hold reads, writes and launches only}}
   %y = arith.addf %x, %x : tensor<8xf32>
   return %y : tensor<8xf32>
+}
+
+// -----
+
+// Parts that are no launch's results would have to be copied to their places.
+#g = #tile.grid<"", 1, 1>
+func.func @copied(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<16xf32> {heddle.name = "y"}) {
+  // expected-error @+1 {{entry 'copied' concatenates what would have to be copied: a part is no launch's result, or is part of another tensor too}}
+  %y = heddle.concat %x, %x : tensor<8xf32>, tensor<8xf32> to tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+
+// -----
+
+heddle.size @n max 20
+heddle.size @last max 8 of @n from 8
+func.func @beyond(%x: tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "x"}) -> (tensor<?x4xf32, #heddle.dims<"last">> {heddle.name = "y"}) {
+  // expected-error @+1 {{entry 'beyond' takes rows from 16 to 24 of 'tensor<?x4xf32, #heddle.dims<"n">>', which has not as many}}
+  %y = heddle.slice %x from 16 : tensor<?x4xf32, #heddle.dims<"n">> to tensor<?x4xf32, #heddle.dims<"last">>
+  return %y : tensor<?x4xf32, #heddle.dims<"last">>
+}
+
+// -----
+
+// The parts are as long as the whole, at their maxima.
+#g = #tile.grid<"", 1, 1>
+heddle.size @n max 20
+heddle.size @first max 8 of @n from 0
+tile.func @make(%r: memref<?x4xf32>, %n: index) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} { tile.return }
+func.func @short() -> (tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
+  %a = tile.launch @make() grid [#g, #g, #g] sizes ["first"] reuse [-1] : () -> tensor<?x4xf32, #heddle.dims<"first">>
+  // expected-error @+1 {{entry 'short' concatenates 128 bytes to 320}}
+  %y = heddle.concat %a : tensor<?x4xf32, #heddle.dims<"first">> to tensor<?x4xf32, #heddle.dims<"n">>
+  return %y : tensor<?x4xf32, #heddle.dims<"n">>
+}
+
+// -----
+
+// One name for the same memory after a write under another one.
+#g = #tile.grid<"", 1, 1>
+heddle.variable @both weight : tensor<16xf32>
+heddle.variable @left weight : tensor<8xf32> in @both from 0
+tile.func @make(%r: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} { tile.return }
+func.func @stale() -> (tensor<16xf32> {heddle.name = "y"}) {
+  %a = tile.launch @make() grid [#g, #g, #g] sizes [] reuse [-1] : () -> tensor<8xf32>
+  heddle.write @left, %a : tensor<8xf32>
+  // expected-error @+1 {{entry 'stale' reads variable 'both' after it has written 'left', which shares its memory}}
+  %y = heddle.read @both : tensor<16xf32>
+  return %y : tensor<16xf32>
 }

@@ -76,3 +76,78 @@ func.func @kernel(%x: tensor<8xf32>) {
   }
   return
 }
+
+// -----
+
+// expected-error @+1 {{names no size: @tokens}}
+heddle.size @chunk max 4 of @tokens from 0
+
+// -----
+
+heddle.size @tokens max 8
+// expected-error @+1 {{covers 6 to 10 of @tokens, whose maximum is 8}}
+heddle.size @chunk max 4 of @tokens from 6
+
+// -----
+
+heddle.size @tokens max 8
+heddle.size @chunk max 4 of @tokens from 0
+// expected-error @+1 {{expects @chunk to be bound by an input}}
+heddle.size @part max 4 of @chunk from 0
+
+// -----
+
+// expected-error @+1 {{names no variable: @w}}
+heddle.variable @v weight : tensor<4x8xf32> in @w from 0
+
+// -----
+
+heddle.variable @w weight : tensor<8x4xf32>
+// expected-error @+1 {{expects rows of the same type in 'tensor<4x8xf32>' and 'tensor<8x4xf32>'}}
+heddle.variable @v weight : tensor<4x8xf32> in @w from 0
+
+// -----
+
+heddle.variable @w weight : tensor<8x4xf32>
+// expected-error @+1 {{expects rows that @w has, got 'tensor<4x4xf32>' from row 5 of 'tensor<8x4xf32>'}}
+heddle.variable @v weight : tensor<4x4xf32> in @w from 5
+
+// -----
+
+func.func @slice(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects rows of the same type in 'tensor<8x4xf32>' and 'tensor<4xf32>'}}
+  %0 = heddle.slice %x from 0 : tensor<8x4xf32> to tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects rows that 'tensor<8x4xf32>' has, got 'tensor<4x4xf32>' from row 5 on}}
+  %0 = heddle.slice %x from 5 : tensor<8x4xf32> to tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat() {
+  // expected-error @+1 {{expects at least one part}}
+  %0 = "heddle.concat"() : () -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects rows of the same type in 'tensor<8x4xf32>' and 'tensor<8x3xf32>'}}
+  %0 = heddle.concat %x : tensor<8x4xf32> to tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects a result with the rows of its parts, got 'tensor<20x4xf32>'}}
+  %0 = heddle.concat %x, %x : tensor<8x4xf32>, tensor<8x4xf32> to tensor<20x4xf32>
+  return
+}

@@ -8,6 +8,9 @@ heddle.size @source_length max 256 longest "source_lengths"
 // CHECK: heddle.size @stream max 0 fixed
 heddle.size @stream max 0 fixed
 
+// CHECK: heddle.size @chunk max 512 of @source_tokens from 1536
+heddle.size @chunk max 512 of @source_tokens from 1536
+
 // CHECK: heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 // CHECK: heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
@@ -18,6 +21,18 @@ heddle.variable @grad.w gradient : tensor<8xf32>
 heddle.variable @step counter : tensor<1xi32>
 // CHECK: heddle.variable @cache.k cache : tensor<64x8xf32>
 heddle.variable @cache.k cache : tensor<64x8xf32>
+
+// CHECK: heddle.variable @left weight : tensor<4x8xf32> in @"encoder.0/w" from 4
+heddle.variable @left weight : tensor<4x8xf32> in @"encoder.0/w" from 4
+
+// CHECK-LABEL: func.func @views
+func.func @views(%x: tensor<?x8xf32, #heddle.dims<"source_tokens">>) -> tensor<?x8xf32, #heddle.dims<"source_tokens">> {
+  // CHECK: %[[S:.*]] = heddle.slice %{{.*}} from 1536 : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x8xf32, #heddle.dims<"chunk">>
+  %s = heddle.slice %x from 1536 : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x8xf32, #heddle.dims<"chunk">>
+  // CHECK: heddle.concat %[[S]], %[[S]] : tensor<?x8xf32, #heddle.dims<"chunk">>, tensor<?x8xf32, #heddle.dims<"chunk">> to tensor<?x8xf32, #heddle.dims<"source_tokens">>
+  %c = heddle.concat %s, %s : tensor<?x8xf32, #heddle.dims<"chunk">>, tensor<?x8xf32, #heddle.dims<"chunk">> to tensor<?x8xf32, #heddle.dims<"source_tokens">>
+  return %c : tensor<?x8xf32, #heddle.dims<"source_tokens">>
+}
 
 // CHECK-LABEL: func.func @state
 func.func @state() {

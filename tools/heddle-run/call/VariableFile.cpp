@@ -18,6 +18,15 @@ std::set<uint32_t> usedVariables(const schema::Module &module, std::span<const s
         if (binding->space() == schema::Space::Variable)
           used.insert(binding->index());
   }
+  // Of what is stored together a caller knows the views.
+  std::set<uint32_t> storages;
+  for (flatbuffers::uoffset_t i = 0; i < module.variables()->size(); ++i)
+    if (int32_t storage = module.variables()->Get(i)->storage(); storage >= 0 && used.contains(storage)) {
+      used.insert(i);
+      storages.insert(storage);
+    }
+  for (uint32_t storage : storages)
+    used.erase(storage);
   return used;
 }
 
