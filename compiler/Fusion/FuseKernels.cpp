@@ -157,7 +157,8 @@ private:
   Group &start(Operation *op) {
     Group &group = *groups.emplace_back(std::make_unique<Group>());
     group.ops.push_back(op);
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    auto anchor = dyn_cast<KernelOpInterface>(op);
+    auto type = anchor ? anchor.getEpilogueType() : cast<RankedTensorType>(op->getResult(0).getType());
     group.shape = llvm::to_vector(type.getShape());
     group.encoding = type.getEncoding();
     groupOf[op] = &group;
@@ -185,8 +186,7 @@ private:
       Value operand = use.get();
       Operation *producer = operand.getDefiningOp();
       bool inside = producer && groupOf.lookup(producer) == &group;
-      if (inside && !isReadElsewhere(use) && sameMatrix(operand.getType(), op->getResult(0).getType()) &&
-          (!group.anchor || producer != group.anchor.getOperation() || operand == producer->getResult(0)))
+      if (inside && !isReadElsewhere(use) && isThere(operand, op, group))
         continue;
       if (inside)
         return false;
@@ -200,6 +200,15 @@ private:
       outside.insert(operand);
     }
     return true;
+  }
+
+  /// Whether the kernel has the part of `operand`, which it computes, that goes with an element of `op`.
+  static bool isThere(Value operand, Operation *op, Group &group) {
+    bool isSideResult = group.anchor && operand.getDefiningOp() == group.anchor.getOperation() &&
+                        operand != operand.getDefiningOp()->getResult(0);
+    if (isSideResult)
+      return group.anchor.ownsRows() && isColumn(cast<RankedTensorType>(operand.getType()));
+    return sameMatrix(operand.getType(), op->getResult(0).getType());
   }
 
   void outline(Group &group) {

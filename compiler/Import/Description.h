@@ -40,6 +40,7 @@ struct Description {
   double adamEpsilon = 1e-9;
   double clipNorm = 0.0;
   bool accumulate = false;
+  bool logitsEntry = false;
 
   int64_t maxTokens = 2048;
   int64_t maxSequences = 128;

@@ -65,6 +65,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves it as it is."},
       {"accumulate", &D::accumulate, kOptional, kAny, {},
        "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
+      {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
+       "Whether there is an entry `logits` too: those of all target tokens, which then are in memory whole."},
       {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
       {"max_length", &D::maxLength, kOptional, kTokens, {}, "The longest sequence, begin or end token included."},

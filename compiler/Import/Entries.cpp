@@ -25,6 +25,8 @@ void Entries::build() {
     buildApplyStep();
   }
   buildEval();
+  if (d.logitsEntry)
+    buildLogits();
   buildEncode();
   buildDecodeStep();
   buildInit(); // last: by now every variable is declared
@@ -88,8 +90,7 @@ Value Entries::trainingLoss(StringRef step) {
   Value lossScale = graph.addScalar("loss_scale");
   if (d.dropout > 0 || d.attentionDropout > 0)
     transformer.train({graph.read(kSeed), graph.read(step)});
-  Value encoded = transformer.encode(batch.source);
-  Value logits = transformer.decode(batch.targetIn, encoded, batch.source.sequences);
+  Value logits = decode(batch);
   transformer.infer();
 
   Graph::At at(graph, "label_smoothing", "loss");
@@ -159,16 +160,28 @@ void Entries::buildInit() {
 
 //===-- Evaluation and decoding (6.1) ---------------------------------------------------------------------------===//
 
+/// The logits of a batch's target tokens.
+Value Entries::decode(const Batch &batch) {
+  Value encoded = transformer.encode(batch.source);
+  return transformer.decode(batch.targetIn, encoded, batch.source.sequences);
+}
+
 void Entries::buildEval() {
   graph.beginEntry("eval");
   Batch batch = addBatch();
-  Value encoded = transformer.encode(batch.source);
-  Value logits = transformer.decode(batch.targetIn, encoded, batch.source.sequences);
+  Value logits = decode(batch);
   Graph::At at(graph, "vocab_size", "loss");
   Type perToken = getDimType(cast<RankedTensorType>(logits.getType()), 0, graph.f32());
   auto entropy = graph.create<CrossEntropyOp>(perToken, perToken, logits, batch.targetOut, graph.number(0));
   graph.addOutput("token_loss", entropy.getLoss());
-  graph.addOutput("logits", logits);
+  graph.endEntry();
+}
+
+void Entries::buildLogits() {
+  Graph::At at(graph, "logits_entry");
+  graph.beginEntry("logits");
+  Batch batch = addBatch();
+  graph.addOutput("logits", decode(batch));
   graph.endEntry();
 }
 

@@ -22,6 +22,7 @@ private:
   void buildAccumulateStep();
   void buildApplyStep();
   void buildEval();
+  void buildLogits();
   void buildEncode();
   void buildDecodeStep();
   void buildInit();
@@ -36,6 +37,7 @@ private:
   Tokens addSource();
   Sequences addSequences(StringRef side, StringRef sequences, StringRef longest);
   Value trainingLoss(StringRef step);
+  Value decode(const Batch &batch);
 
   /// The name of a cache of a decoder layer's attention.
   static std::string cache(StringRef layer, StringRef attention, StringRef part);

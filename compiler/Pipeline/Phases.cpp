@@ -1,6 +1,7 @@
 #include "compiler/Autodiff/Differentiate.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
+#include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Pipeline/DumpPhase.h"
@@ -18,7 +19,7 @@ using namespace mlir::heddle;
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
-  if (options.fuseAttention)
+  if (options.fusion.attention)
     passes.addPass(createFuseAttentionPass());
 }
 
@@ -28,7 +29,9 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
   passes.addPass(createCSEPass());
 }
 
-static void buildFuse(OpPassManager &passes, const PipelineOptions &) {
+static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
+  if (options.fusion.crossEntropy)
+    passes.addPass(createFuseCrossEntropyPass());
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass());
   passes.addPass(createCountCostsPass());
 }
@@ -58,6 +61,13 @@ static constexpr PhaseInfo kPhases[] = {
     {Phase::Plan, "plan", "entry points as launches over a static arena", buildPlan},
     {Phase::Emit, "emit", "the artifact", buildNothing},
 };
+
+static constexpr FusionFlag kFusionFlags[] = {
+    {"fuse-attention", &FusionOptions::attention, "Recognise and fuse attention"},
+    {"fuse-cross-entropy", &FusionOptions::crossEntropy, "Compute logits and their loss a chunk of tokens at a time"},
+};
+
+ArrayRef<FusionFlag> mlir::heddle::getFusionFlags() { return kFusionFlags; }
 
 ArrayRef<PhaseInfo> mlir::heddle::getPhases() { return kPhases; }
 

@@ -16,10 +16,24 @@ namespace heddle {
 
 enum class Phase { Import, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
+/// The fusion passes that can be switched off.
+struct FusionOptions {
+  bool attention = true;
+  bool crossEntropy = true;
+};
+
+/// One of them as a flag of the command line, named after its pass.
+struct FusionFlag {
+  StringLiteral name;
+  bool FusionOptions::*member;
+  StringLiteral description;
+};
+ArrayRef<FusionFlag> getFusionFlags();
+
 struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
-  bool fuseAttention = true;
+  FusionOptions fusion;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
   std::string dumpDirectory;
   std::string dumpTag;

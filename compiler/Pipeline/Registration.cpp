@@ -3,6 +3,7 @@
 #include "compiler/Autodiff/Differentiate.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
+#include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
@@ -33,6 +34,7 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 
 void mlir::heddle::registerAllPasses() {
   registerFuseAttentionPass();
+  registerFuseCrossEntropyPass();
   registerDifferentiatePass();
   registerFuseKernelsPass();
   registerCountCostsPass();

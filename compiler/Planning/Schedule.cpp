@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Launches whose results have no more bytes than this are done as soon as they can be, and may be done twice: a step
+/// Launches that make and read no more bytes than this are done as soon as they can be, and may be done twice: a step
 /// counter, a learning rate.
 static constexpr int64_t kSmallBytes = 4096;
 
@@ -67,7 +67,7 @@ public:
     // that come anyway; the others keep their order.
     std::set<unsigned> ready[2];
     auto push = [&](unsigned launch) {
-      bool early = updates[launch] || graph.getResultBytes(launch) <= kSmallBytes;
+      bool early = updates[launch] || isSmall(launch);
       ready[early ? 0 : 1].insert(launch);
     };
     for (unsigned launch = 0; launch < after.size(); ++launch)
@@ -101,6 +101,14 @@ public:
   }
 
 private:
+  /// One that reads much is not small whatever it makes: as long as it waits, what it reads takes memory.
+  bool isSmall(unsigned launch) const {
+    int64_t bytes = graph.getResultBytes(launch);
+    for (EntryGraph::Id input : graph.inputs[launch])
+      graph.forEachProducer(input, [&](unsigned) { bytes += graph.values[input].bytes; });
+    return bytes <= kSmallBytes;
+  }
+
   void addUpdate(StringAttr variable, const EntryValue &value) {
     if (value.launch < 0)
       return;

@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -17,6 +18,17 @@ int64_t heddle::chunkOf(int64_t extent, int64_t vector, int64_t limit) {
     if (extent % chunk == 0)
       best = chunk;
   return best;
+}
+
+bool Place::operator==(const Place &other) const {
+  auto same = [](Value a, Value b) {
+    if (a == b || !a || !b)
+      return a == b;
+    std::optional<int64_t> number = getConstantIntValue(a);
+    return number && number == getConstantIntValue(b);
+  };
+  return rows == other.rows && columns == other.columns && same(row, other.row) && same(column, other.column) &&
+         same(rowLimit, other.rowLimit) && same(columnLimit, other.columnLimit);
 }
 
 bool heddle::isReadElsewhere(OpOperand &operand) {

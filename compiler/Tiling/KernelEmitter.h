@@ -30,7 +30,7 @@ struct Place {
   int64_t rows, columns;
   Value rowLimit, columnLimit;
 
-  bool operator==(const Place &other) const = default;
+  bool operator==(const Place &other) const;
 };
 
 /// Whether elements past a limit must read as zero, or may be anything because nothing depends on them.

@@ -128,10 +128,12 @@ struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, Layer
     return finished;
   }
   bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned operand) const { return operand == 0; }
 };
 
 struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKernel, LayerNormGradOp> {
   bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned operand) const { return operand <= 1; }
 
   // With g = gradient * gamma and x the normalised input: dx = rstd (g - mean(g) - x mean(g x)).
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
@@ -174,7 +176,9 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto entropy = cast<CrossEntropyOp>(op);
     auto &b = emitter.builder();
-    RowFrame frame(emitter, *Matrix::of(typeOf(entropy.getLogits())), 1);
+    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(),
+                                    [&](Type type) { return type == entropy.getLogits().getType(); });
+    RowFrame frame(emitter, *Matrix::of(typeOf(entropy.getLogits())), hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
     Value lowest = emitter.constant(frame.rows, 1, -1e30);
@@ -200,8 +204,21 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     Value loss = arith::SubFOp::create(b, arith::SubFOp::create(b, logSumExp, score), spread);
     emitter.store(entropy.getLoss(), loss, frame.column());
     emitter.store(entropy.getLogSumExp(), logSumExp, frame.column());
-    return success();
+    LogicalResult finished = success();
+    if (hasEpilogue) {
+      emitter.define(entropy.getLogSumExp(), frame.column(), logSumExp);
+      frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+        finished = emitter.finish(frame.matrix, place);
+        return {};
+      });
+    }
+    return finished;
   }
+  // The gradient is an epilogue: a second walk over the row, which may write it over the logits.
+  bool takesEpilogue(Operation *) const { return true; }
+  RankedTensorType getEpilogueType(Operation *op) const { return typeOf(cast<CrossEntropyOp>(op).getLogits()); }
+  bool ownsRows(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned operand) const { return operand == 0; }
 };
 
 struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {

@@ -20,6 +20,8 @@ namespace {
 bool isReadInPlace(Value operand) {
   return llvm::all_of(operand.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
+    if (auto anchor = dyn_cast<KernelOpInterface>(user))
+      return anchor.mayOverwrite(use.getOperandNumber());
     if (!isElementwise(user))
       return false;
     if (auto special = dyn_cast<TileOpInterface>(user); special && special.readsElsewhere(use.getOperandNumber()))

@@ -17,6 +17,19 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
         Whether elementwise consumers of its first result may be computed inside, on the finished tile.
       }], "bool", "takesEpilogue", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
+        The matrix that elementwise consumers compute on: the type of the first result, unless the op makes columns out
+        of a matrix and walks over it once more for them.
+      }], "::mlir::RankedTensorType", "getEpilogueType", (ins), [{}], [{
+        return ::llvm::cast<::mlir::RankedTensorType>($_op->getResult(0).getType());
+      }]>,
+    InterfaceMethod<[{
+        Whether a workgroup owns whole rows, so that the epilogue may use the op's column results.
+      }], "bool", "ownsRows", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+        Whether a result may be written over the operand: all that other workgroups, or this one later, read of it lies at
+        other places.
+      }], "bool", "mayOverwrite", (ins "unsigned":$operand), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
         Whether the result must live in the memory of the first operand, because the kernel writes only part of it.
       }], "bool", "worksInPlace", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{

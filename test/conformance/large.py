@@ -12,7 +12,7 @@ import numpy as np
 import parity
 import reference
 
-SMALL = {"max_tokens": 32, "max_sequences": 4, "max_length": 32}
+SMALL = {"logits_entry": True, "max_tokens": 32, "max_sequences": 4, "max_length": 32}
 
 
 def draw(random, name, shape):
@@ -41,8 +41,10 @@ def main():
         vocabulary = config["vocab_size"]
         batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),
                  ([5], [1], [vocabulary - 2])]
-        logits, losses = model.call("eval", reference.pack(batch, loss_scale=False), ["logits", "token_loss"],
-                                    variables="weights.safetensors")
+        (logits,) = model.call("logits", reference.pack(batch, loss_scale=False), ["logits"],
+                               variables="weights.safetensors")
+        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
+                               variables="weights.safetensors")
         expected = reference.Transformer(config, weights).batch_logits(batch).detach()
         report.check("logits", parity.relative(logits, expected), 1e-4)
         report.check("logits of the last row", parity.relative(logits[:, -1], expected[:, -1]), 1e-4)

@@ -17,7 +17,7 @@ import torch
 import reference
 
 COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 128,
-          "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True}
+          "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True, "logits_entry": True}
 CASES = {
     "base": {"d_model": 64, "heads": 4, "d_ff": 256, "vocab_size": 120},
     "one-head": {"d_model": 24, "heads": 1, "d_ff": 40, "vocab_size": 53, "label_smoothing": 0.1},
@@ -111,8 +111,10 @@ def main():
         torch_model = reference.Transformer(overrides, start)
         batch = draw_batch(random, overrides["vocab_size"])
 
-        logits, losses = model.call("eval", reference.pack(batch, loss_scale=False), ["logits", "token_loss"],
-                                    variables="start.safetensors")
+        (logits,) = model.call("logits", reference.pack(batch, loss_scale=False), ["logits"],
+                               variables="start.safetensors")
+        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
+                               variables="start.safetensors")
         expected = torch_model.batch_logits(batch)
         labels = torch.tensor([label for _, _, labels in batch for label in labels])
         report.check("logits", relative(logits, expected.detach()), 1e-4)

@@ -35,8 +35,13 @@ struct Flags {
                                     cl::value_desc("N"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
                                   cl::value_desc("key=value"), cl::cat(category)};
-  cl::opt<bool> fuseAttention{"fuse-attention", cl::desc("Recognise and fuse attention (default true)"), cl::init(true),
-                              cl::cat(category)};
+  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
+
+  Flags() {
+    for (const FusionFlag &flag : getFusionFlags())
+      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc((flag.description + " (default true)").str()),
+                                                       cl::init(true), cl::cat(category)));
+  }
 };
 
 std::string describe() {
@@ -104,7 +109,8 @@ std::optional<CommandLine> check(Flags &flags) {
     return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32");
 
   line.dumpDirectory = flags.dumpPhases;
-  line.fuseAttention = flags.fuseAttention;
+  for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
+    line.fusion.*flag.member = *value;
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
   if (!flags.maxTokens.empty())
     line.overrides.push_back("max_tokens=" + flags.maxTokens);

@@ -15,7 +15,7 @@ struct CommandLine {
   std::vector<const TargetProfile *> targets;
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
-  bool fuseAttention = true;
+  FusionOptions fusion;
   std::vector<std::string> overrides; // key=value
 };
 

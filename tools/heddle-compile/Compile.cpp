@@ -53,7 +53,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   if (!model)
     return failure();
   PipelineOptions options;
-  options.fuseAttention = line.fuseAttention;
+  options.fusion = line.fusion;
   options.dumpDirectory = line.dumpDirectory;
   if (failed(runPhases(*model, Phase::Import, std::min(line.compileTo, kLastSharedPhase), options, timing)))
     return failure();

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -49,6 +50,19 @@ uint64_t codeBytes(const schema::Target &target) {
   return bytes;
 }
 
+// The variables that callers know: not those that are there to store others.
+std::vector<const schema::Variable *> knownVariables(const schema::Module &module) {
+  std::vector<bool> isStorage(module.variables()->size());
+  for (const schema::Variable *variable : *module.variables())
+    if (variable->storage() >= 0)
+      isStorage[static_cast<size_t>(variable->storage())] = true;
+  std::vector<const schema::Variable *> known;
+  for (uint32_t i = 0; i < isStorage.size(); ++i)
+    if (!isStorage[i])
+      known.push_back(module.variables()->Get(i));
+  return known;
+}
+
 // The variable in whose memory a view lies; empty for others.
 std::string storageName(const schema::Module &module, const schema::Variable &variable) {
   return variable.storage() < 0 ? "" : std::string(view(module.variables()->Get(variable.storage())->name()));
@@ -61,9 +75,7 @@ struct KindTotal {
 
 std::map<schema::VariableKind, KindTotal> variableTotals(const schema::Module &module) {
   std::map<schema::VariableKind, KindTotal> totals;
-  for (const schema::Variable *variable : *module.variables()) {
-    if (variable->storage() >= 0) // its storage is counted
-      continue;
+  for (const schema::Variable *variable : knownVariables(module)) {
     ++totals[variable->kind()].count;
     totals[variable->kind()].bytes += variable->bytes();
   }
@@ -125,7 +137,7 @@ Json toJson(const Artifact &artifact) {
                                {"outputs", portsJson(module, *entry->outputs())},
                                {"launches", entry->launches()->size()}});
   root["variables"] = Json::array();
-  for (const schema::Variable *variable : *module.variables())
+  for (const schema::Variable *variable : knownVariables(module))
     root["variables"].push_back({{"name", view(variable->name())},
                                  {"kind", kindName(variable->kind())},
                                  {"type", toString(elementType(*variable->type()))},
@@ -178,7 +190,7 @@ void printText(const Artifact &artifact) {
   std::printf("\nvariables\n");
   for (const auto &[kind, total] : variableTotals(module))
     std::printf("  %-26s %zu, %s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str());
-  for (const schema::Variable *variable : *module.variables())
+  for (const schema::Variable *variable : knownVariables(module))
     std::printf("    %-15s %-40s %s%s\n", kindName(variable->kind()), variable->name()->c_str(),
                 typeText(module, *variable->type()).c_str(),
                 variable->storage() < 0 ? "" : str(" in ", storageName(module, *variable)).c_str());

@@ -210,16 +210,30 @@ func.func @read_after_anchor(%x: !x, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %a : tensor<8x16xf32>
 }
 
-// Cross entropy reduces rows and takes no epilogue; its gradient is elementwise over another matrix.
-// CHECK-LABEL: func.func @no_epilogue
-func.func @no_epilogue(%logits: !x, %targets: !indices, %scale: !column) -> (!column, !x) {
-  // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy"(%arg0, %arg1
+// The gradient of cross entropy walks over the rows once more in the same kernel; what is computed of the losses is a
+// kernel of its own.
+// CHECK-LABEL: func.func @cross_entropy
+func.func @cross_entropy(%logits: !x, %targets: !indices, %scale: !column) -> (!column, !x) {
+  // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy_cross_entropy_grad"(%arg0, %arg1, %arg2
+  // CHECK: %[[LOSS:.*]], %[[LSE:.*]] = heddle.cross_entropy
+  // CHECK: %[[D:.*]] = heddle.cross_entropy_grad %{{.*}}, %{{.*}}, %[[LSE]]
+  // CHECK: heddle.yield %[[LOSS]], %[[D]]
   // CHECK: heddle.kernel "mulf"(%[[CE]]#0, %arg2
-  // CHECK: heddle.kernel "cross_entropy_grad"(%arg0, %arg1, %[[CE]]#1, %arg2
   %loss, %lse = heddle.cross_entropy %logits, %targets {smoothing = 0.1 : f32} : !x, !indices -> !column
   %scaled = arith.mulf %loss, %scale : !column
   %g = heddle.cross_entropy_grad %logits, %targets, %lse, %scale {smoothing = 0.1 : f32} : !x, !indices, !column
   return %scaled, %g : !column, !x
+}
+
+// Not if its weight is computed of the losses.
+// CHECK-LABEL: func.func @cross_entropy_twice
+func.func @cross_entropy_twice(%logits: !x, %targets: !indices) -> !x {
+  // CHECK: heddle.kernel "cross_entropy"(
+  // CHECK: heddle.kernel "cross_entropy_grad"(
+  %loss, %lse = heddle.cross_entropy %logits, %targets {smoothing = 0.1 : f32} : !x, !indices -> !column
+  %scale = math.exp %loss : !column
+  %g = heddle.cross_entropy_grad %logits, %targets, %lse, %scale {smoothing = 0.1 : f32} : !x, !indices, !column
+  return %g : !x
 }
 
 // Mean and deviation are columns: an op on them is no epilogue of the matrix, and neither is one that repeats them.

@@ -1,0 +1,250 @@
+// The logits of a large vocabulary are the largest tensor of a model, and the cross entropy (5.4 of "Attention Is All You
+// Need") needs a row of them at a time. This pass takes the product that makes them, the cross entropy, its gradient and
+// whatever else reads them, and repeats all of it for one chunk of tokens after another:
+//
+//   logits = x W^T                            for each chunk c of the tokens:
+//   loss = cross_entropy(logits, targets)       logits = x[c] W^T                   one buffer, used by every chunk
+//   dlogits = cross_entropy_grad(logits)   =>   loss[c] = ..., dlogits = ...        dlogits in the logits' memory
+//   dx = dlogits W                              dx[c] = dlogits W
+//   dW = dlogits^T x                            dW += dlogits^T x[c]
+//
+// Nothing is computed twice. A chunk has about as many rows as x has columns: then its logits take as much memory as W,
+// and reading W again for each chunk costs no more than reading the chunk itself.
+#include "compiler/Fusion/FuseCrossEntropy.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// What becomes of an op when the rows of its operands come in chunks.
+enum class Chunking {
+  Rows, // its results come in the same chunks
+  Sum,  // its result is the sum of the chunks' results
+  None, // it needs all rows at once, or their numbers
+};
+
+Chunking getChunking(Operation *op, StringRef size) {
+  auto hasRows = [&](Value value) { return getSizeName(typeOf(value), 0) == size; };
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    if (matmul.getTransposeLhs())
+      return hasRows(matmul.getLhs()) ? Chunking::Sum : Chunking::None;
+    return hasRows(matmul.getRhs()) ? Chunking::None : Chunking::Rows;
+  }
+  if (auto sum = dyn_cast<SumOp>(op))
+    return sum.getColumns() ? Chunking::Rows : Chunking::Sum;
+  if (isa<CrossEntropyOp, CrossEntropyGradOp, ArgmaxOp>(op))
+    return Chunking::Rows;
+  // An element of these depends on its row's number.
+  if (isa<DropoutOp, RandomOp, IotaOp>(op))
+    return Chunking::None;
+  return isElementwise(op) ? Chunking::Rows : Chunking::None;
+}
+
+/// The ops around one cross entropy that touch its logits or what is as large.
+class Head {
+public:
+  explicit Head(CrossEntropyOp entropy)
+      : entropy(entropy), wide(typeOf(entropy.getLogits())), size(getSizeName(wide, 0)) {}
+
+  /// False where something needs the logits of all tokens at a time.
+  bool find();
+  /// The number of columns of the linear transformation's input.
+  int64_t getInputWidth() const { return inputWidth; }
+  StringRef getSize() const { return size; }
+  /// Replaces the ops by those for one chunk after another.
+  void split(ArrayRef<StringAttr> chunkSizes, int64_t rows);
+
+private:
+  bool add(Operation *op, SmallVectorImpl<Value> &worklist);
+  bool hoistOperands();
+  bool hoist(Operation *op);
+  bool isOutside(Value value) const { return !ops.contains(value.getDefiningOp()); }
+  RankedTensorType chunkType(RankedTensorType type, StringAttr chunk) const;
+
+  CrossEntropyOp entropy;
+  RankedTensorType wide;
+  StringRef size;
+  int64_t inputWidth = 0;
+  llvm::SetVector<Operation *> ops;
+  Operation *first = nullptr;
+};
+
+bool Head::add(Operation *op, SmallVectorImpl<Value> &worklist) {
+  if (op->getBlock() != entropy->getBlock() || op->getNumRegions() != 0 || getChunking(op, size) == Chunking::None)
+    return false;
+  if (!ops.insert(op))
+    return true;
+  for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()), llvm::to_vector(op->getResults())))
+    if (value.getType() == wide)
+      worklist.push_back(value);
+  return true;
+}
+
+bool Head::find() {
+  if (size.empty())
+    return false;
+  SmallVector<Value> worklist{entropy.getLogits()};
+  DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    Operation *producer = value.getDefiningOp();
+    if (!producer || !add(producer, worklist) ||
+        !llvm::all_of(value.getUsers(), [&](Operation *user) { return add(user, worklist); }))
+      return false;
+  }
+  // The first op of all makes the logits. A sum of chunks is there only after the last one.
+  for (Operation *op : ops) {
+    if (!first || op->isBeforeInBlock(first))
+      first = op;
+    for (Value operand : op->getOperands())
+      if (!isOutside(operand) && getChunking(operand.getDefiningOp(), size) == Chunking::Sum)
+        return false;
+  }
+  auto linear = dyn_cast<MatmulOp>(first);
+  if (!linear)
+    return false;
+  inputWidth = typeOf(linear.getLhs()).getDimSize(1);
+  return hoistOperands();
+}
+
+/// Moves what the ops need from outside of them up to where they begin.
+bool Head::hoistOperands() {
+  return llvm::all_of(ops, [&](Operation *op) {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return !isOutside(operand) || !operand.getDefiningOp() || hoist(operand.getDefiningOp());
+    });
+  });
+}
+
+bool Head::hoist(Operation *op) {
+  if (op->isBeforeInBlock(first))
+    return true;
+  bool isRead = isa<ReadOp>(op) && llvm::none_of(entropy->getBlock()->getOps<WriteOp>(), [&](WriteOp write) {
+    return write->isBeforeInBlock(op);
+  });
+  if (ops.contains(op) || (!isMemoryEffectFree(op) && !isRead))
+    return false;
+  for (Value operand : op->getOperands())
+    if (Operation *producer = operand.getDefiningOp(); producer && !hoist(producer))
+      return false;
+  op->moveBefore(first);
+  return true;
+}
+
+RankedTensorType Head::chunkType(RankedTensorType type, StringAttr chunk) const {
+  if (getSizeName(type, 0) != size)
+    return type;
+  SmallVector<StringAttr> names(cast<DimsAttr>(type.getEncoding()).getNames());
+  names[0] = chunk;
+  return RankedTensorType::get(type.getShape(), type.getElementType(), DimsAttr::get(type.getContext(), names));
+}
+
+void Head::split(ArrayRef<StringAttr> chunkSizes, int64_t rows) {
+  SmallVector<Operation *> inOrder(ops.begin(), ops.end());
+  llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  OpBuilder builder(first);
+  DenseMap<Value, SmallVector<Value>> results; // of all chunks, or the sum so far
+  for (auto [number, chunk] : llvm::enumerate(chunkSizes)) {
+    IRMapping mapping;
+    for (Operation *op : inOrder)
+      for (Value operand : op->getOperands()) {
+        RankedTensorType type = chunkType(typeOf(operand), chunk);
+        if (isOutside(operand) && !mapping.contains(operand) && type != operand.getType())
+          mapping.map(operand, SliceOp::create(builder, op->getLoc(), type, operand, number * rows));
+      }
+    for (Operation *op : inOrder) {
+      Operation *copy = builder.clone(*op, mapping);
+      bool isSum = getChunking(op, size) == Chunking::Sum;
+      for (auto [result, part] : llvm::zip(op->getResults(), copy->getResults())) {
+        SmallVector<Value> &known = results[result];
+        if (!isSum)
+          part.setType(chunkType(typeOf(part), chunk));
+        if (isSum && !known.empty())
+          known[0] = arith::AddFOp::create(builder, op->getLoc(), known[0], part);
+        else
+          known.push_back(part);
+      }
+    }
+  }
+  for (Operation *op : inOrder)
+    for (Value result : op->getResults()) {
+      if (llvm::all_of(result.getUsers(), [&](Operation *user) { return ops.contains(user); }))
+        continue;
+      Value whole = getChunking(op, size) == Chunking::Sum
+                        ? results[result].front()
+                        : ConcatOp::create(builder, op->getLoc(), result.getType(), results[result]).getResult();
+      result.replaceUsesWithIf(whole, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
+    }
+  for (Operation *op : llvm::reverse(inOrder))
+    op->erase();
+}
+
+class FuseCrossEntropyPass : public PassWrapper<FuseCrossEntropyPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseCrossEntropyPass)
+  FuseCrossEntropyPass() = default;
+  FuseCrossEntropyPass(const FuseCrossEntropyPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "heddle-fuse-cross-entropy"; }
+  StringRef getDescription() const override {
+    return "Compute logits, their cross entropy and the gradients of both a chunk of tokens at a time";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<HeddleDialect, arith::ArithDialect>();
+  }
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<CrossEntropyOp> entropies;
+    getOperation().walk([&](CrossEntropyOp op) { entropies.push_back(op); });
+    for (CrossEntropyOp entropy : entropies) {
+      Head head(entropy);
+      if (!head.find())
+        continue;
+      auto size = symbols.lookup<SizeOp>(head.getSize());
+      // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
+      int64_t rows = chunkRows > 0 ? int64_t(chunkRows) : llvm::alignTo(head.getInputWidth(), 32);
+      if (!size || size.getOfAttr() || static_cast<int64_t>(size.getMaximum()) <= rows)
+        continue;
+      head.split(declareChunks(size, rows, symbols), rows);
+    }
+  }
+
+private:
+  /// The sizes of a size's chunks, shared by all that split it alike.
+  static SmallVector<StringAttr> declareChunks(SizeOp size, int64_t rows, SymbolTable &symbols) {
+    SmallVector<StringAttr> chunks;
+    OpBuilder builder(size.getContext());
+    builder.setInsertionPointAfter(size);
+    for (int64_t from = 0, maximum = size.getMaximum(); from < maximum; from += rows) {
+      std::string name = (size.getSymName() + "_" + Twine(rows) + "_at_" + Twine(from)).str();
+      if (!symbols.lookup(name)) {
+        auto chunk = SizeOp::create(builder, size.getLoc(), name, std::min(rows, maximum - from), StringAttr(),
+                                    /*fixed=*/false, FlatSymbolRefAttr::get(size.getSymNameAttr()), from);
+        symbols.insert(chunk, builder.getInsertionPoint());
+      }
+      chunks.push_back(builder.getStringAttr(name));
+    }
+    return chunks;
+  }
+
+  Option<int64_t> chunkRows{*this, "rows", llvm::cl::init(0),
+                            llvm::cl::desc("Tokens of a chunk; 0: as many as the transformation's input has columns")};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createFuseCrossEntropyPass() { return std::make_unique<FuseCrossEntropyPass>(); }
+void heddle::registerFuseCrossEntropyPass() { PassRegistration<FuseCrossEntropyPass>(); }
