@@ -2,6 +2,7 @@
 //  - the anchor that produces its operand, as an epilogue, where the anchor allows it,
 //  - the anchor that alone consumes it, as a prologue, where the anchor allows it,
 //  - or else a kernel of elementwise ops over the same matrix.
+// An anchor that reads what another one reads too may compute that one's result on the way, as its companion.
 // Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
@@ -52,8 +53,11 @@ public:
     }
     groups.clear();
     groupOf.clear();
+    materialized.clear();
+    hoist();
     materialize();
     absorbPrologues();
+    absorbCompanions();
     for (Operation &op : getOperation().getBody().front())
       if (failed(assign(&op)))
         return signalPassFailure();
@@ -64,6 +68,35 @@ public:
   }
 
 private:
+  /// Moves reads of variables, and arithmetic on single numbers that needs nothing else, to the front: whatever needs
+  /// them, like the update of a weight, can then join an earlier kernel.
+  void hoist() {
+    Block &block = getOperation().getBody().front();
+    DenseSet<StringAttr> written;
+    DenseSet<Operation *> hoisted;
+    Operation *last = nullptr;
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (auto write = dyn_cast<WriteOp>(op))
+        written.insert(write.getVariableAttr().getAttr());
+      auto read = dyn_cast<ReadOp>(op);
+      bool isNumber = isElementwise(&op) && llvm::all_of(op.getResultTypes(), [](Type type) {
+        return cast<ShapedType>(type).getShape() == ArrayRef<int64_t>{1};
+      });
+      if (read ? written.contains(read.getVariableAttr().getAttr()) : !isNumber)
+        continue;
+      if (!llvm::all_of(op.getOperands(), [&](Value operand) {
+            return !operand.getDefiningOp() || hoisted.contains(operand.getDefiningOp());
+          }))
+        continue;
+      if (last)
+        op.moveAfter(last);
+      else
+        op.moveBefore(&block, block.begin());
+      last = &op;
+      hoisted.insert(last);
+    }
+  }
+
   /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
   /// number) get a copy of their own that is computed like any other op.
   void materialize() {
@@ -128,6 +161,63 @@ private:
     }
   }
 
+  /// Each anchor may take earlier ones along that read what its kernel reads anyway.
+  void absorbCompanions() {
+    auto anchors = llvm::to_vector(getOperation().getBody().front().getOps<KernelOpInterface>());
+    for (KernelOpInterface anchor : llvm::reverse(anchors)) {
+      if (Group *group = groupOf.lookup(anchor); group && group->anchor != anchor)
+        continue;
+      SetVector<Operation *> candidates;
+      for (Value input : inputsOf(anchor))
+        for (Operation *user : input.getUsers()) {
+          Group *group = groupOf.lookup(user);
+          Operation *candidate = group ? group->anchor.getOperation() : user;
+          if (candidate && candidate != anchor && isa<KernelOpInterface>(candidate) && canAccompany(candidate, anchor))
+            candidates.insert(candidate);
+        }
+      for (Operation *candidate : candidates)
+        accompany(candidate, anchor);
+    }
+  }
+
+  SetVector<Value> inputsOf(KernelOpInterface anchor) {
+    Group *group = groupOf.lookup(anchor);
+    SetVector<Value> inputs;
+    for (Operation *op : group ? group->ops : SmallVector<Operation *>{anchor})
+      for (Value operand : op->getOperands())
+        if (!group || groupOf.lookup(operand.getDefiningOp()) != group)
+          inputs.insert(operand);
+    return inputs;
+  }
+
+  /// The kernel stands where the anchor does: what the candidate needs is there by then if the candidate stands before
+  /// it, and nobody may need its result earlier.
+  bool canAccompany(Operation *candidate, KernelOpInterface anchor) {
+    if (candidate->getBlock() != anchor->getBlock() || !candidate->isBeforeInBlock(anchor) ||
+        !anchor.takesCompanion(candidate))
+      return false;
+    return llvm::all_of(candidate->getUsers(), [&](Operation *user) { return anchor->isBeforeInBlock(user); });
+  }
+
+  void accompany(Operation *candidate, KernelOpInterface anchor) {
+    SetVector<Value> inputs = inputsOf(anchor);
+    for (Value input : inputsOf(cast<KernelOpInterface>(candidate)))
+      inputs.insert(input);
+    if (inputs.size() + 2 > kMaxOperands)
+      return;
+    Group *group = groupOf.lookup(anchor);
+    if (!group)
+      group = &start(anchor);
+    Group *other = groupOf.lookup(candidate);
+    SmallVector<Operation *> joining = other ? other->ops : SmallVector<Operation *>{candidate};
+    if (other)
+      other->ops.clear();
+    llvm::append_range(group->ops, joining);
+    for (Operation *op : joining)
+      groupOf[op] = group;
+    llvm::sort(group->ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
+
   static bool sameMatrix(Type a, Type b) {
     auto x = cast<RankedTensorType>(a), y = cast<RankedTensorType>(b);
     return x.getShape() == y.getShape() && x.getEncoding() == y.getEncoding();
@@ -136,9 +226,8 @@ private:
   LogicalResult assign(Operation *op) {
     if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
       return success();
-    if (auto anchor = dyn_cast<KernelOpInterface>(op)) {
-      Group &group = start(op);
-      group.anchor = anchor;
+    if (isa<KernelOpInterface>(op)) {
+      start(op);
       return success();
     }
     if (!isElementwise(op))
@@ -156,16 +245,24 @@ private:
 
   Group &start(Operation *op) {
     Group &group = *groups.emplace_back(std::make_unique<Group>());
-    group.ops.push_back(op);
-    auto anchor = dyn_cast<KernelOpInterface>(op);
-    auto type = anchor ? anchor.getEpilogueType() : cast<RankedTensorType>(op->getResult(0).getType());
-    group.shape = llvm::to_vector(type.getShape());
-    group.encoding = type.getEncoding();
+    initialise(group, op);
     groupOf[op] = &group;
     return group;
   }
 
-  /// The kernel runs where its first op stands, so all that `op` needs must be there by then, or in the kernel.
+  static void initialise(Group &group, Operation *op) {
+    group.ops.push_back(op);
+    auto anchor = dyn_cast<KernelOpInterface>(op);
+    group.anchor = anchor;
+    auto type = anchor ? anchor.getEpilogueType() : cast<RankedTensorType>(op->getResult(0).getType());
+    group.shape = llvm::to_vector(type.getShape());
+    group.encoding = type.getEncoding();
+  }
+
+  /// Where a group's kernel runs: all that it needs from elsewhere must be there by then.
+  static Operation *placeOf(Group &group) { return group.anchor ? group.anchor.getOperation() : group.ops.front(); }
+
+  /// All that `op` needs must be there where the kernel runs, or in the kernel.
   bool canJoin(Operation *op, Group &group) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     if (type.getShape() != ArrayRef<int64_t>(group.shape) || type.getEncoding() != group.encoding)
@@ -179,7 +276,7 @@ private:
     return collectOperands(op, group, outside) && outside.size() + group.ops.size() < kMaxOperands;
   }
 
-  /// Adds what `op` takes from outside of the group; false where that is not there yet at the group's first op, or is a
+  /// Adds what `op` takes from outside of the group; false where that is not there yet where the group runs, or is a
   /// vector, or a matrix read in other places too, that the group itself computes.
   bool collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
     for (OpOperand &use : op->getOpOperands()) {
@@ -195,7 +292,7 @@ private:
           return false;
         continue;
       }
-      if (producer && !producer->isBeforeInBlock(group.ops.front()))
+      if (producer && !producer->isBeforeInBlock(placeOf(group)))
         return false;
       outside.insert(operand);
     }
@@ -212,6 +309,8 @@ private:
   }
 
   void outline(Group &group) {
+    if (group.ops.empty()) // they have joined another group
+      return;
     llvm::SetVector<Value> inputs, outputs;
     SetVector<Operation *> body;
     for (Operation *op : group.ops)
@@ -223,8 +322,7 @@ private:
     if (outputs.empty()) // an anchor that nothing uses
       return;
 
-    // With a prologue, the first op may stand before a later op's operand: the kernel then runs where its anchor stands.
-    Operation *place = group.anchor ? group.anchor.getOperation() : group.ops.front();
+    Operation *place = placeOf(group);
     OpBuilder builder(place);
     auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(), nameOf(group),
                                    inputs.getArrayRef());

@@ -2,6 +2,7 @@
 #include "compiler/Tiling/KernelEmitter.h"
 #include "compiler/Tiling/MatrixTile.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -21,6 +22,10 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
+
+    SumOp sum;
+    for (SumOp companion : op->getBlock()->getOps<SumOp>())
+      sum = companion;
 
     // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
     Matrix contracted = transposeLhs ? lhs : Matrix{lhs.columns, 1, {}};
@@ -66,12 +71,33 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
                                     : Place{k, column, step, columns, depthLimit, place.columnLimit};
       Value left = emitter.evaluate(matmul.getLhs(), lhsPlace, padding);
       Value right = emitter.evaluate(matmul.getRhs(), rhsPlace, padding);
-      return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
+      SmallVector<Value> next{
+          tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
+      if (sum)
+        next.push_back(arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, right, 0)));
+      return next;
     };
-    Value zero = emitter.constant(rows, columns, 0);
-    Value product = emitter.loop(emitter.index(0), end, step, depth, zero, body)[0];
-    emitter.define(matmul.getResult(), place, product);
+    SmallVector<Value> zeros{emitter.constant(rows, columns, 0)};
+    if (sum)
+      zeros.push_back(emitter.constant(1, columns, 0));
+    SmallVector<Value> totals = emitter.loop(emitter.index(0), end, step, depth, zeros, body);
+    if (sum) { // the workgroups of the first rows write it
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, emitter.index(0));
+      auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      emitter.store(sum.getResult(), totals[1], {emitter.index(0), column, 1, columns, {}, place.columnLimit});
+    }
+    emitter.define(matmul.getResult(), place, totals[0]);
     return emitter.finish(result, place);
+  }
+
+  /// The sum of the right side's rows: a bias has this gradient where its weight has the product as its own.
+  bool takesCompanion(Operation *op, Operation *other) const {
+    auto matmul = cast<MatmulOp>(op);
+    auto sum = dyn_cast<SumOp>(other);
+    return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
+           !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1;
   }
 };
 

@@ -65,6 +65,13 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
       emitter.store(sum.getResult(), total, frame.column());
       return success();
     }
+    return emitSumOfRows(input, sum, emitter);
+  }
+
+  /// Sums over the rows, of every sum in the kernel at once.
+  static LogicalResult emitSumOfRows(const Matrix &input, SumOp anchor, KernelEmitter &emitter) {
+    auto &b = emitter.builder();
+    SmallVector<SumOp> sums = llvm::to_vector(anchor->getBlock()->getOps<SumOp>());
     emitter.setSpread(KernelEmitter::Spread::Columns);
     int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
     int64_t maximum = emitter.maximumRows(input), step = emitter.stepFor(maximum, std::min<int64_t>(maximum, 8));
@@ -72,22 +79,35 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
     Value end = emitter.rowsOf(input);
     Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
-    Value total = emitter.loop(emitter.index(0), end, step, maximum, emitter.constant(1, columns, 0),
-                               [&](Value row, ValueRange state) -> SmallVector<Value> {
+    SmallVector<Value> zeros(sums.size(), emitter.constant(1, columns, 0));
+    SmallVector<Value> totals = emitter.loop(emitter.index(0), end, step, maximum, zeros,
+                                             [&](Value row, ValueRange state) -> SmallVector<Value> {
       Place place{row, column, step, columns, rowLimit, columnLimit};
-      Value tile = emitter.evaluate(sum.getInput(), place);
-      if (rowLimit) { // a prologue need not map zero to zero
-        Value inside = arith::CmpIOp::create(
-            b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
-            tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
-                                  arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
-        tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
-                                       emitter.constant(step, columns, 0));
+      SmallVector<Value> next;
+      for (auto [sum, total] : llvm::zip(sums, state)) {
+        Value tile = emitter.evaluate(sum.getInput(), place);
+        if (rowLimit) { // a prologue need not map zero to zero
+          Value inside = arith::CmpIOp::create(
+              b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
+              tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
+                                    arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
+          tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
+                                         emitter.constant(step, columns, 0));
+        }
+        next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
       }
-      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 0))};
-    })[0];
-    emitter.store(sum.getResult(), total, {emitter.index(0), column, 1, columns, {}, columnLimit});
+      return next;
+    });
+    for (auto [sum, total] : llvm::zip(sums, totals))
+      emitter.store(sum.getResult(), total, {emitter.index(0), column, 1, columns, {}, columnLimit});
     return success();
+  }
+
+  /// Sums over the rows of matrices of the same shape: a layer norm's two parameters have such gradients.
+  bool takesCompanion(Operation *op, Operation *other) const {
+    auto sum = cast<SumOp>(op), companion = dyn_cast<SumOp>(other);
+    return companion && !sum.getColumns() && !companion.getColumns() &&
+           sum.getInput().getType() == companion.getInput().getType();
   }
 };
 

@@ -142,12 +142,14 @@ private:
     return known = func;
   }
 
-  /// The kernel's name and the extents of its first result: "matmul_relu_Tx2048".
+  /// The kernel's name and the extents of its first result, a matrix if there is one: "matmul_relu_Tx2048".
   static std::string nameOf(KernelOp kernel) {
     std::string name = kernel.getName().str();
     if (kernel.getNumResults() == 0)
       return name;
-    auto type = cast<RankedTensorType>(kernel.getResult(0).getType());
+    auto types = llvm::map_to_vector(kernel.getResultTypes(), [](Type type) { return cast<RankedTensorType>(type); });
+    auto matrix = llvm::find_if(types, [](RankedTensorType type) { return type.getRank() == 2; });
+    RankedTensorType type = matrix == types.end() ? types.front() : *matrix;
     for (auto [i, extent] : llvm::enumerate(type.getShape()))
       name += (i == 0 ? "_" : "x") + (ShapedType::isDynamic(extent) ? "T" : std::to_string(extent));
     return name;

@@ -17,6 +17,9 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
         Whether elementwise consumers of its first result may be computed inside, on the finished tile.
       }], "bool", "takesEpilogue", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
+        Whether the kernel can compute the result of another anchor as well while it reads its own operands.
+      }], "bool", "takesCompanion", (ins "::mlir::Operation *":$other), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
         The matrix that elementwise consumers compute on: the type of the first result, unless the op makes columns out
         of a matrix and walks over it once more for them.
       }], "::mlir::RankedTensorType", "getEpilogueType", (ins), [{}], [{

@@ -198,16 +198,107 @@ func.func @operand_after_anchor(%x: !x, %w: tensor<8x8xf32>) -> !x {
   return %a : !x
 }
 
+// A variable's old value is there from the start, wherever it is read.
 // CHECK-LABEL: func.func @read_after_anchor
 func.func @read_after_anchor(%x: !x, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
-  // CHECK: heddle.kernel "matmul"(
-  // CHECK: %[[G:.*]] = heddle.read @gradient
-  // CHECK-NEXT: heddle.kernel "addf"(%{{.*}}, %[[G]]
+  // CHECK-NEXT: %[[G:.*]] = heddle.read @gradient
+  // CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul"(
+  // CHECK: heddle.kernel "matmul_addf"(%{{.*}}, %[[Y]], %[[G]]
   %y = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
   %p = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
   %g = heddle.read @gradient : tensor<8x16xf32>
   %a = arith.addf %p, %g : tensor<8x16xf32>
   return %a : tensor<8x16xf32>
+}
+
+// One that is read behind a write has its new value, and stays there.
+// CHECK-LABEL: func.func @read_after_write
+func.func @read_after_write(%x: !x, %y: !h, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  // CHECK: heddle.kernel "matmul"(
+  // CHECK: heddle.write @gradient
+  // CHECK-NEXT: %[[G:.*]] = heddle.read @gradient
+  // CHECK-NEXT: heddle.kernel "addf"(%{{.*}}, %[[G]]
+  %p = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  heddle.write @gradient, %w : tensor<8x16xf32>
+  %g = heddle.read @gradient : tensor<8x16xf32>
+  %a = arith.addf %p, %g : tensor<8x16xf32>
+  return %a : tensor<8x16xf32>
+}
+
+// A weight is updated by the kernel that makes its gradient, which is never in memory; the bias's gradient is made on
+// the way. What is computed of the step's number comes first.
+// CHECK-LABEL: func.func @update
+func.func @update(%x: !x, %y: !h, %step: tensor<1xf32>) -> tensor<16xf32> {
+  // CHECK-NEXT: %[[RATE:.*]] = heddle.kernel "sqrt"(%arg2
+  // CHECK: heddle.read @w
+  // CHECK-NEXT: heddle.read @m
+  // CHECK-NEXT: heddle.read @v
+  // CHECK-NEXT: heddle.kernel
+  // CHECK-SAME: "matmul_sum_adam"(%arg1, %arg0, %{{.*}}, %{{.*}}, %{{.*}}, %[[RATE]]
+  // CHECK: %[[B:.*]] = heddle.sum rows %[[Y:.*]] :
+  // CHECK-NEXT: %[[G:.*]] = heddle.matmul %{{.*}}, %[[Y]] {transpose_lhs}
+  // CHECK: heddle.adam %{{.*}}, %[[G]], %{{.*}}, %{{.*}} rate
+  // CHECK-NEXT: heddle.yield %[[B]], %{{.*}}, %{{.*}}, %{{.*}} :
+  // CHECK-NOT: heddle.kernel
+  %b = heddle.sum rows %y : !h -> tensor<16xf32>
+  %g = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  %rate = math.sqrt %step : tensor<1xf32>
+  %w = heddle.read @w : tensor<8x16xf32>
+  %m = heddle.read @m : tensor<8x16xf32>
+  %v = heddle.read @v : tensor<8x16xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %rate, %rate scale %rate
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8x16xf32>
+  heddle.write @w, %w2 : tensor<8x16xf32>
+  heddle.write @m, %m2 : tensor<8x16xf32>
+  heddle.write @v, %v2 : tensor<8x16xf32>
+  return %b : tensor<16xf32>
+}
+
+// Sums that are no companions: of another matrix than the right side, behind the product, needed before it, along the
+// columns; and of a product whose left side is not transposed.
+// CHECK-LABEL: func.func @no_companion
+func.func @no_companion(%x: !x, %y: !h, %w: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>, tensor<16xf32>, !x) {
+  // CHECK: heddle.kernel "sum"(%arg0
+  // CHECK: heddle.kernel "matmul"(%arg0, %arg1
+  // CHECK: heddle.kernel "sum"(%arg1
+  // CHECK: heddle.kernel "sum_exp"(%arg1
+  // CHECK: heddle.kernel "matmul"(
+  // CHECK: heddle.kernel "matmul"(%arg0
+  %a = heddle.sum rows %x : !x -> tensor<8xf32>
+  %g = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  %b = heddle.sum rows %y : !h -> tensor<16xf32>
+  %e = math.exp %y : !h
+  %c = heddle.sum columns %e : !h -> !column
+  %wide = heddle.broadcast %c : !column to !x
+  %z = heddle.matmul %wide, %wide {transpose_lhs} : !x, !x -> tensor<8x8xf32>
+  %q = heddle.matmul %x, %z : !x, tensor<8x8xf32> -> !x
+  return %g, %a, %b, %q : tensor<8x16xf32>, tensor<8xf32>, tensor<16xf32>, !x
+}
+
+// CHECK-LABEL: func.func @needed_before
+func.func @needed_before(%x: !x, %y: !h) -> tensor<8x16xf32> {
+  // CHECK: heddle.kernel "sum"(
+  // CHECK: heddle.kernel "addf"(
+  // CHECK: heddle.kernel "matmul"(
+  // CHECK: heddle.kernel "matmul_addf"(
+  %b = heddle.sum rows %y : !h -> tensor<16xf32>
+  %wide = heddle.broadcast %b : tensor<16xf32> to !h
+  %z = arith.addf %y, %wide : !h
+  %g = heddle.matmul %x, %y {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  %g2 = heddle.matmul %x, %z {transpose_lhs} : !x, !h -> tensor<8x16xf32>
+  %s = arith.addf %g, %g2 : tensor<8x16xf32>
+  return %s : tensor<8x16xf32>
+}
+
+// The gradients of a layer norm's two parameters: one walk over what both read.
+// CHECK-LABEL: func.func @two_sums
+func.func @two_sums(%x: !x, %g: !x) -> (tensor<8xf32>, tensor<8xf32>) {
+  // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "sum_mulf_sum"(%arg0, %arg1
+  // CHECK: return %[[K]]#0, %[[K]]#1
+  %p = arith.mulf %x, %g : !x
+  %gamma = heddle.sum rows %p : !x -> tensor<8xf32>
+  %beta = heddle.sum rows %g : !x -> tensor<8xf32>
+  return %gamma, %beta : tensor<8xf32>, tensor<8xf32>
 }
 
 // The gradient of cross entropy walks over the rows once more in the same kernel; what is computed of the losses is a
