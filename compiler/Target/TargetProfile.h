@@ -30,9 +30,11 @@ struct TargetProfile {
   double shareCost;
   int64_t parallelGroups;
 
-  /// Attention: query rows that a lane owns, and the keys (or, in the backward pass, queries) of a step.
+  /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at most:
+  /// fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
   int64_t attentionRows;
   int64_t attentionKeys;
+  int64_t attentionWork;
 
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;

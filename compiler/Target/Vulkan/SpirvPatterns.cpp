@@ -1,6 +1,7 @@
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
 #include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
@@ -229,6 +230,16 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
   }
 };
 
+/// MLIR lowers exp only.
+struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<spirv::GLExp2Op>(op, adaptor.getOperand());
+    return success();
+  }
+};
+
 /// The prologue's casts from addresses to matrices and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -266,7 +277,7 @@ void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, bool ex
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
   patterns.add<LowerTexelLoad>(converter, context, /*benefit=*/3);
   patterns.add<LowerFor, LowerYield>(converter, context, /*benefit=*/2);
-  patterns.add<LowerShuffle, LowerCast, LowerReturn>(converter, context);
+  patterns.add<LowerShuffle, LowerExp2, LowerCast, LowerReturn>(converter, context);
   patterns.add<LowerId<gpu::BlockIdOp>>(converter, context, spirv::BuiltIn::WorkgroupId);
   patterns.add<LowerId<gpu::ThreadIdOp>>(converter, context,
                                          exchangesLanes ? spirv::BuiltIn::SubgroupLocalInvocationId

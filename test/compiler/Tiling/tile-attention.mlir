@@ -1,4 +1,5 @@
-// Attention, forward and backward, on vulkan:software. A workgroup owns 8 rows of one sequence and one head of 16 columns.
+// Attention, forward and backward, on vulkan:software. A workgroup owns 32 rows of one sequence and one head of 16
+// columns, 4 of them in each lane.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
@@ -11,37 +12,43 @@ heddle.size @length max 256 longest "lengths"
 // A causal mask bounds the loop: no key past the tile's last query is visited. The maximum and the sum so far are
 // columns; the scores live in the loop only.
 // CHECK-LABEL: func.func @causal(
-// CHECK: tile.launch @attention_Tx64(%arg0, %arg1, %arg2) grid [#tile.grid<"length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>] sizes [] reuse [-1, -1] :
+// CHECK: tile.launch @attention_Tx64(%arg0, %arg1, %arg2) grid [#tile.grid<"length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>] sizes [] reuse [-1, -1] :
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK-SAME: %[[X:.*]]: memref<?x64xf32>, %[[STARTS:.*]]: memref<?x1xi32>, %[[LENGTHS:.*]]: memref<?x1xi32>, %[[OUT:.*]]: memref<?x64xf32>, %[[LSE:.*]]: memref<?x4xf32>) attributes {spread = "rows"
 // CHECK: %[[BLOCK:.*]] = gpu.block_id x
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[SEQUENCE:.*]] = gpu.block_id z
-// CHECK: %[[COLUMN:.*]] = arith.muli %[[HEAD]], %c16
 // CHECK: memref.load %[[STARTS]][%[[SEQUENCE]], %c0
 // CHECK: %[[START:.*]] = arith.index_castui
 // CHECK: memref.load %[[LENGTHS]][%[[SEQUENCE]], %c0
 // CHECK: %[[LENGTH:.*]] = arith.index_castui
+// CHECK: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c32
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[HEAD]], %c16
 // CHECK: %[[END:.*]] = arith.addi %[[START]], %[[LENGTH]]
-// CHECK: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c8
 // CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[FIRST]], %[[LENGTH]]
 // CHECK: scf.if %[[INSIDE]] {
-// CHECK:   %[[Q:.*]] = tile.load %[[X]][%{{.*}}, %[[COLUMN]]] rows(%[[END]]) {any_padding} : {{.*}} -> tensor<8x16xf32>
-// CHECK:   %[[SCALED:.*]] = arith.mulf %[[Q]]
-// CHECK:   %[[PAST:.*]] = arith.addi %[[FIRST]], %c8
-// CHECK:   %[[LAST:.*]] = arith.minui %[[LENGTH]], %[[PAST]]
-// CHECK:   %[[R:.*]]:3 = scf.for %[[KEY:.*]] = %c0{{.*}} to %[[LAST]] step %c16{{.*}} -> (tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x16xf32>) {
-// CHECK:     arith.cmpi sle
+// The scores are in units of log(2): the scale times log2(e) is with the query.
+// CHECK:   %[[Q:.*]] = tile.load %[[X]][%{{.*}}, %[[COLUMN]]] rows(%[[END]]) {any_padding} : {{.*}} -> tensor<32x16xf32>
+// CHECK:   %[[SCALE:.*]] = arith.constant dense<0.360673755> : tensor<32x16xf32>
+// CHECK:   %[[SCALED:.*]] = arith.mulf %[[Q]], %[[SCALE]]
+// CHECK:   %[[PAST:.*]] = arith.addi %[[FIRST]], %c32
+// CHECK:   %[[LAST:.*]] = arith.minsi %[[LENGTH]], %[[PAST]]
+// CHECK:   %[[R:.*]]:3 = scf.for %[[KEY:.*]] = %c0{{.*}} to %[[LAST]] step %c8{{.*}} -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>) {
+// Whether a key lies inside of its sequence is one question a key, not one a score.
+// CHECK:     arith.cmpi slt, {{.*}} : tensor<1x8xi32>
+// CHECK:     arith.cmpi sle, {{.*}} : tensor<32x8xi32>
 // CHECK:     %[[COUNTS:.*]] = arith.andi
 // CHECK:     %[[K:.*]] = tile.load %[[X]]{{.*}} rows(%[[END]])
 // CHECK:     %[[SCORES:.*]] = tile.dot %[[SCALED]], %[[K]], %{{.*}} {transpose_rhs}
 // CHECK:     arith.select %[[COUNTS]], %[[SCORES]]
 // CHECK:     tile.reduce max
+// CHECK:     math.exp2
 // CHECK:     tile.reduce sum
-// CHECK:     tile.dot %{{.*}}, %[[K]], %{{.*}} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+// CHECK:     tile.dot %{{.*}}, %[[K]], %{{.*}} : tensor<32x8xf32>, tensor<8x16xf32> -> tensor<32x16xf32>
 // CHECK:   }
 // CHECK:   tile.store %{{.*}}, %[[OUT]][%{{.*}}, %[[COLUMN]]] rows(%[[END]])
-// CHECK:   tile.store %{{.*}}, %[[LSE]][%{{.*}}, %[[HEAD]]] rows(%[[END]]) : tensor<8x1xf32>
+// CHECK:   math.log
+// CHECK:   tile.store %{{.*}}, %[[LSE]][%{{.*}}, %[[HEAD]]] rows(%[[END]]) : tensor<32x1xf32>
 // CHECK: }
 // CHECK-NEXT: tile.return
 func.func @causal(%x: !x, %s: !segments, %l: !segments) -> (!x, !heads) {
@@ -63,13 +70,19 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// Another mask is computed like any elementwise op, and every key is visited. Dropout's stream differs from head to head.
+// A mask is computed like any elementwise op. This one leaves no key more than 31 before the tile's first query; the loop
+// starts at a whole step. Dropout's stream differs from head to head.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
-// CHECK: %[[LENGTH:.*]] = arith.index_castui %{{.*}} : i32 to index
-// CHECK: scf.for %{{.*}} = %c0{{.*}} to %{{.*}} step %c16
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
+// CHECK: arith.cmpi ult, %[[FIRST]], %[[LENGTH:.*]] : index
+// CHECK: %[[BEFORE:.*]] = arith.addi %[[FIRST]], %c-31
+// CHECK: %[[BEGIN:.*]] = arith.maxsi %[[BEFORE]], %c0
+// CHECK: %[[OVER:.*]] = arith.remui %[[BEGIN]], %c8
+// CHECK: %[[START:.*]] = arith.subi %[[BEGIN]], %[[OVER]]
+// CHECK: scf.for %{{.*}} = %[[START]] to %[[LENGTH]] step %c8
 // CHECK:   %[[DISTANCE:.*]] = arith.subi
-// CHECK:   arith.cmpi slt, %[[DISTANCE]], %{{.*}} : tensor<8x16xi32>
+// CHECK:   arith.cmpi slt, %[[DISTANCE]], %{{.*}} : tensor<32x8xi32>
 // CHECK:   %[[SITE:.*]] = arith.shli %{{.*}}, %c16_i32
 // CHECK:   %[[NUMBER:.*]] = arith.index_cast %[[HEAD]] : index to i32
 // CHECK:   %[[STREAM:.*]] = arith.addi %[[SITE]], %[[NUMBER]]
@@ -114,7 +127,7 @@ heddle.size @sequences max 64
 heddle.size @cache_length max 256 longest "cache_lengths"
 
 // CHECK-LABEL: func.func @one_query_gradient(
-// CHECK: tile.launch @attention_grad_key_value_1024x64({{.*}}) grid [#tile.grid<"cache_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+// CHECK: tile.launch @attention_grad_key_value_1024x64({{.*}}) grid [#tile.grid<"cache_length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 func.func @one_query_gradient(%x: !x, %cache: !cache, %lse: !heads, %s: !segments, %l: !segments, %ks: !segments,
                               %kl: !segments) -> (!cache, !cache) {
   %k, %v = heddle.attention_grad_key_value %x, %cache, %cache gradient %x, %lse, %lse queries(%s, %l) keys(%ks, %kl)
@@ -155,22 +168,22 @@ heddle.size @target_length max 256 longest "target_lengths"
 // Cross-attention backward, once over the queries and once over the keys: no atomics, and the probabilities are made
 // again from log-sum-exp.
 // CHECK-LABEL: func.func @gradients(
-// CHECK: tile.launch @attention_grad_query_Tx64({{.*}}) grid [#tile.grid<"target_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
-// CHECK: tile.launch @attention_grad_key_value_Tx64({{.*}}) grid [#tile.grid<"source_length", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+// CHECK: tile.launch @attention_grad_query_Tx64({{.*}}) grid [#tile.grid<"target_length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+// CHECK: tile.launch @attention_grad_key_value_Tx64({{.*}}) grid [#tile.grid<"source_length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64(
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x64xf32>, %[[M:[^:]*]]: memref<?x64xf32>, %[[G:[^:]*]]: memref<?x64xf32>, %[[LSE:[^:]*]]: memref<?x4xf32>, %[[DELTA:[^:]*]]: memref<?x4xf32>, {{.*}}, %[[OUT:[^:]*]]: memref<?x64xf32>) attributes
 // CHECK: scf.if
-// CHECK:   tile.load %[[Q]]{{.*}} -> tensor<8x16xf32>
-// CHECK:   tile.load %[[G]]{{.*}} -> tensor<8x16xf32>
-// CHECK:   tile.load %[[LSE]]{{.*}} -> tensor<8x1xf32>
-// CHECK:   tile.load %[[DELTA]]{{.*}} -> tensor<8x1xf32>
+// CHECK:   tile.load %[[Q]]{{.*}} -> tensor<32x16xf32>
+// CHECK:   tile.load %[[G]]{{.*}} -> tensor<32x16xf32>
+// CHECK:   tile.load %[[LSE]]{{.*}} -> tensor<32x1xf32>
+// CHECK:   tile.load %[[DELTA]]{{.*}} -> tensor<32x1xf32>
 // CHECK:   scf.for
-// CHECK:     tile.load %[[M]]{{.*}} -> tensor<16x16xf32>
+// CHECK:     tile.load %[[M]]{{.*}} -> tensor<8x16xf32>
 // CHECK:     tile.dot {{.*}} {transpose_rhs}
-// CHECK:     math.exp
 // CHECK:     tile.dot {{.*}} {transpose_rhs}
-// CHECK:     %[[NEXT:.*]] = tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+// CHECK:     math.exp2
+// CHECK:     %[[NEXT:.*]] = tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<32x8xf32>, tensor<8x16xf32> -> tensor<32x16xf32>
 // CHECK-NEXT: scf.yield %[[NEXT]]
 // CHECK:   tile.store %{{.*}}, %[[OUT]]
 
@@ -178,12 +191,12 @@ heddle.size @target_length max 256 longest "target_lengths"
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x64xf32>, %[[M:[^:]*]]: memref<?x64xf32>, %[[G:[^:]*]]: memref<?x64xf32>, %[[LSE:[^:]*]]: memref<?x4xf32>, %[[DELTA:[^:]*]]: memref<?x4xf32>, {{.*}}, %[[DK:[^:]*]]: memref<?x64xf32>, %[[DV:[^:]*]]: memref<?x64xf32>) attributes
 // CHECK: scf.if
-// CHECK:   tile.load %[[M]]{{.*}} -> tensor<8x16xf32>
+// CHECK:   tile.load %[[M]]{{.*}} -> tensor<32x16xf32>
 // CHECK:   %[[T:.*]]:2 = scf.for
-// CHECK:     tile.load %[[Q]]{{.*}} -> tensor<16x16xf32>
-// CHECK:     tile.load %[[G]]{{.*}} -> tensor<16x16xf32>
-// CHECK:     tile.load %[[LSE]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x16xf32>
-// CHECK:     tile.load %[[DELTA]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x16xf32>
+// CHECK:     tile.load %[[Q]]{{.*}} -> tensor<8x16xf32>
+// CHECK:     tile.load %[[G]]{{.*}} -> tensor<8x16xf32>
+// CHECK:     tile.load %[[LSE]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x8xf32>
+// CHECK:     tile.load %[[DELTA]]{{.*}} {any_padding, transposed} : memref<?x4xf32> -> tensor<1x8xf32>
 // CHECK:     scf.yield
 // CHECK:   tile.store %{{.*}}, %[[DK]]
 // CHECK:   tile.store %[[T]]#1, %[[DV]]
@@ -209,14 +222,17 @@ heddle.size @length max 256 longest "lengths"
 
 // Under a causal mask the loop over the queries starts at the tile's first key, and the other one ends at its last query.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64(
-// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c8
-// CHECK: %[[PAST:.*]] = arith.addi %[[FIRST]], %c8
-// CHECK: %[[LAST:.*]] = arith.minui %{{.*}}, %[[PAST]]
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
+// CHECK: %[[PAST:.*]] = arith.addi %[[FIRST]], %c32
+// CHECK: %[[LAST:.*]] = arith.minsi %{{.*}}, %[[PAST]]
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %[[LAST]]
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
-// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c8
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK: arith.cmpi ult, %[[FIRST]], %[[LENGTH:.*]] : index
-// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LENGTH]]
+// CHECK: %[[BEGIN:.*]] = arith.maxsi %[[FIRST]], %c0
+// CHECK: %[[OVER:.*]] = arith.remui %[[BEGIN]], %c8
+// CHECK: %[[START:.*]] = arith.subi %[[BEGIN]], %[[OVER]]
+// CHECK: scf.for %{{.*}} = %[[START]] to %[[LENGTH]]
 func.func @causal_gradients(%x: !x, %lse: !heads, %s: !segments, %l: !segments) -> (!x, !x, !x) {
   %q = heddle.attention_grad_query %x, %x, %x gradient %x, %lse, %lse queries(%s, %l) keys(%s, %l) mask {
   ^bb0(%i: i32, %j: i32):

@@ -1,0 +1,205 @@
+#include "compiler/Tiling/AttentionFrame.h"
+
+#include "compiler/Tiling/MaskBounds.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
+
+AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
+    : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
+      width(typeOf(attention.query).getDimSize(1) / attention.heads) {
+  emitter.setSpread(KernelEmitter::Spread::Rows);
+  emitter.setVector({width});
+  const TargetProfile &profile = emitter.getProfile();
+  StringRef longest = ownsQueries ? attention.querySize : attention.keySize;
+  // Where sequences are short, a lane need not own as many rows as it could.
+  int64_t rowsOfLane = 1;
+  if (!longest.empty())
+    rowsOfLane = std::min<int64_t>(profile.attentionRows,
+                                   llvm::divideCeil(emitter.maximumOf(longest), emitter.getLanes()));
+  step = profile.attentionKeys;
+  auto work = [&] { return rowsOfLane * step * width * products; };
+  while (work() > profile.attentionWork && step % (2 * emitter.getVector()) == 0)
+    step /= 2;
+  while (work() > profile.attentionWork && rowsOfLane > 1)
+    rowsOfLane = (rowsOfLane + 1) / 2;
+  rows = rowsOfLane * emitter.getLanes();
+  for (const MaskBound &bound : getMaskBounds(*attention.mask)) {
+    auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
+    if (visited == 1 || visited == -1)
+      bounds.push_back({owned, visited, bound.constant});
+  }
+  while (step / 2 >= maximumVisited() && step % (2 * emitter.getVector()) == 0)
+    step /= 2;
+  step = emitter.stepFor(maximumVisited(), step);
+}
+
+void AttentionFrame::emit(function_ref<void()> body) {
+  RankedTensorType sequences = typeOf(attention.queryStarts);
+  Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
+  head = emitter.setGrid(1, attention.heads, {}, 1);
+  Value sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+  queryStart = emitter.loadIndex(attention.queryStarts, sequence);
+  Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
+  Value keyStart = emitter.loadIndex(attention.keyStarts, sequence);
+  Value keyLength = emitter.loadIndex(attention.keyLengths, sequence);
+  Value ownedStart = ownsQueries ? queryStart : keyStart;
+  ownedLength = ownsQueries ? queryLength : keyLength;
+  visitedStart = ownsQueries ? keyStart : queryStart;
+  visitedLength = ownsQueries ? keyLength : queryLength;
+  first = emitter.mul(block, rows);
+  ownedPlace = {emitter.add(ownedStart, first), emitter.mul(head, width),           rows, width,
+                emitter.add(ownedStart, ownedLength), {}};
+
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, ownedLength);
+  auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  body();
+}
+
+/// How many rows of the other side the loop passes at most. Two conditions that leave a band along the diagonal bound it.
+int64_t AttentionFrame::maximumVisited() {
+  StringRef longest = ownsQueries ? attention.keySize : attention.querySize;
+  int64_t maximum = 1;
+  if (!longest.empty())
+    maximum = emitter.maximumOf(longest);
+  else if (ownsQueries)
+    maximum = emitter.maximumRows(*Matrix::of(typeOf(attention.key)));
+  for (const Bound &lower : bounds)
+    for (const Bound &upper : bounds)
+      if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)
+        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (rows - 1) + step);
+  return std::max<int64_t>(maximum, 1);
+}
+
+std::pair<Value, Value> AttentionFrame::visitedRange() {
+  // A condition holds for some owned row just where it holds for the row that makes its sum largest: the last or the first.
+  Value begin = emitter.index(0), end = visitedLength;
+  for (const Bound &bound : bounds) {
+    int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (rows - 1) : 0);
+    if (bound.visited == 1)
+      begin = b.createOrFold<arith::MaxSIOp>(
+          begin, emitter.add(emitter.mul(first, -bound.owned), emitter.index(-constant)));
+    else
+      end = b.createOrFold<arith::MinSIOp>(
+          end, emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
+  }
+  // Whole steps from 0 on: random numbers are drawn for four columns together.
+  Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(step));
+  return {b.createOrFold<arith::SubIOp>(begin, over), end};
+}
+
+SmallVector<Value> AttentionFrame::visit(ValueRange state,
+                                         function_ref<SmallVector<Value>(const Step &, ValueRange)> body) {
+  auto [begin, end] = visitedRange();
+  auto indices = [&](Value from, int64_t dim) { return emitter.indices(Place{from, from, rows, step, {}, {}}, dim); };
+  Value ownedIndex = broadcast(indices(first, 0));
+  Value pastLast = emitter.add(visitedStart, visitedLength);
+  return emitter.loop(begin, end, step, maximumVisited(), state, [&](Value at, ValueRange state) {
+    Value index = indices(at, 1), visitedIndex = broadcast(index);
+    Step now{Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
+             ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex, {}};
+    Value length = arith::IndexCastOp::create(b, b.getI32Type(), visitedLength);
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index,
+                                         tile::SplatOp::create(b, index.getType(), length));
+    now.counts = broadcast(inside);
+    if (!attention.mask->empty())
+      now.counts = arith::AndIOp::create(b, now.counts, inlineRegion(*attention.mask, {now.query, now.key}));
+    return body(now, state);
+  });
+}
+
+//===-- Memory --------------------------------------------------------------------------------------------------===//
+
+Value AttentionFrame::load(Value value, const Place &place) {
+  return emitter.load(emitter.memoryOf(value), place, Padding::Any);
+}
+
+Value AttentionFrame::loadOwned(Value value) {
+  // The scale goes to the owned rows once instead of to every score.
+  return mul(load(value, ownedPlace), attention.scale * std::numbers::log2e);
+}
+
+Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
+  Place at{place.row, head, place.rows, 1, place.rowLimit, {}};
+  return emitter.load(emitter.memoryOf(value), at, Padding::Any, /*transposed=*/!ownsQueries);
+}
+
+void AttentionFrame::storePerQuery(Value result, Value tile) {
+  emitter.store(result, tile, {ownedPlace.row, head, rows, 1, ownedPlace.rowLimit, {}});
+}
+
+//===-- Arithmetic ----------------------------------------------------------------------------------------------===//
+
+Value AttentionFrame::splat(double value, Value like) {
+  return emitter.constant(typeOf(like).getDimSize(0), typeOf(like).getDimSize(1), value);
+}
+Value AttentionFrame::mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+Value AttentionFrame::mul(Value x, double factor) { return mul(x, splat(factor, x)); }
+Value AttentionFrame::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+
+Value AttentionFrame::products(Value ownedRows, Value visitedRows) {
+  Value zeros = emitter.constant(rows, step, 0);
+  return tile::DotOp::create(b, zeros.getType(), ownedRows, visitedRows, zeros, false, /*transposeRhs=*/true);
+}
+
+Value AttentionFrame::accumulate(Value weights, Value visitedRows, Value accumulator) {
+  return tile::DotOp::create(b, accumulator.getType(), weights, visitedRows, accumulator, false, false);
+}
+
+/// The region's value, computed for whole tiles.
+Value AttentionFrame::inlineRegion(Region &region, ArrayRef<Value> arguments) {
+  IRMapping mapping;
+  mapping.map(region.front().getArguments(), arguments);
+  for (Operation &inner : region.front().without_terminator()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
+      RankedTensorType type = emitter.tileType(rows, step, constant.getType());
+      mapping.map(constant.getResult(),
+                  arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<Attribute>(constant.getValue())))
+                      .getResult());
+      continue;
+    }
+    if (!OpTrait::hasElementwiseMappableTraits(&inner)) {
+      emitter.fail() << "'" << inner.getName() << "' in a region of attention is not elementwise";
+      return arguments.front();
+    }
+    Operation *clone = b.clone(inner, mapping);
+    for (Value value : clone->getResults())
+      value.setType(emitter.tileType(rows, step, value.getType()));
+  }
+  return mapping.lookup(region.front().getTerminator()->getOperand(0));
+}
+
+Value AttentionFrame::dropoutFactor(const Step &at) {
+  if (attention.dropout == 0)
+    return {};
+  // It depends on the query's row in the batch, the key's index and the head, whichever way round a kernel looks at them.
+  Type shape = at.query.getType();
+  Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
+  Value queryRows = arith::AddIOp::create(b, at.query, offset);
+  // Streams of other sites are small numbers, too: a site's heads take numbers far above them.
+  Value site = arith::ShLIOp::create(b, emitter.number(attention.stream + 1),
+                                     arith::ConstantIntOp::create(b, b.getI32Type(), 16));
+  Value stream = arith::AddIOp::create(b, site, arith::IndexCastOp::create(b, b.getI32Type(), head));
+  Value random = tile::RandomOp::create(b, emitter.tileType(rows, step), emitter.loadScalar(attention.seed, 0),
+                                        emitter.loadScalar(attention.seed, 1), emitter.loadScalar(attention.step, 0),
+                                        stream, queryRows, at.key);
+  Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random, splat(attention.dropout, random));
+  return arith::SelectOp::create(b, keep, splat(1 / (1 - attention.dropout), random), splat(0, random));
+}
+
+Value AttentionFrame::probabilities(const Step &at, Value scores, Value logSumExp) {
+  Value power = math::Exp2Op::create(b, sub(scores, broadcast(logSumExp)));
+  return arith::SelectOp::create(b, at.counts, power, splat(0, power));
+}

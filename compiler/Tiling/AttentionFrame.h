@@ -1,0 +1,107 @@
+// What attention's three kernels share: which rows a workgroup owns, the loop over the others, and the scores between
+// them.
+#ifndef HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
+#define HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
+
+#include "compiler/Tiling/KernelEmitter.h"
+
+namespace mlir::heddle {
+
+/// What heddle.attention and the two halves of its gradient have in common.
+struct Attention {
+  Value query, key, queryStarts, queryLengths, keyStarts, keyLengths, seed, step;
+  int64_t heads, stream;
+  double scale, dropout;
+  StringRef querySize, keySize; // of the longest sequence; empty where each has one row
+  Region *mask;
+
+  template <typename AttentionLike>
+  static Attention of(AttentionLike op) {
+    return {op.getQuery(),       op.getKey(),
+            op.getQueryStarts(), op.getQueryLengths(),
+            op.getKeyStarts(),   op.getKeyLengths(),
+            op.getSeed(),        op.getStep(),
+            static_cast<int64_t>(op.getHeads()),
+            static_cast<int64_t>(op.getStream()),
+            op.getScale().convertToDouble(),
+            op.getDropout().convertToDouble(),
+            op.getQuerySize(),   op.getKeySize(),
+            &op.getMask()};
+  }
+};
+
+/// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole, and visits the
+/// sequence's keys (or queries) in steps. So the tiles of scores have the owned side's rows and the visited side's
+/// columns, and all sums stay within a lane.
+class AttentionFrame {
+public:
+  enum class Owns { Queries, Keys };
+
+  /// `products`: how many products of the head's width a step computes, which bounds the size of its code.
+  AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products);
+
+  int64_t getRows() const { return rows; }
+  int64_t getStep() const { return step; }
+  int64_t getWidth() const { return width; }
+  /// The owned rows.
+  const Place &owned() const { return ownedPlace; }
+
+  /// Runs `body` in the workgroups whose rows begin inside of their sequence.
+  void emit(function_ref<void()> body);
+
+  /// A step of the loop: the visited rows; of each score, the index of its query and of its key in their sequence (i32
+  /// tiles), and whether the pair counts: the visited row is inside of its sequence and the mask true (an i1 tile).
+  struct Step {
+    Place visited;
+    Value query, key, counts;
+  };
+  /// Visits what the mask leaves of the other side, step by step, and returns the last state.
+  SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
+
+  /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do not
+  /// count, or rows that are not stored.
+  Value load(Value value, const Place &place);
+  /// The owned rows of the side that the scores are made of, scaled: their products are scores in units of log(2).
+  Value loadOwned(Value value);
+  /// One number per query of this head: a column, or a row where the queries are visited.
+  Value loadPerQuery(Value value, const Place &place);
+  void storePerQuery(Value result, Value tile);
+
+  /// The dot product of each owned row with each visited row.
+  Value products(Value ownedRows, Value visitedRows);
+  /// accumulator + weights * visitedRows.
+  Value accumulate(Value weights, Value visitedRows, Value accumulator);
+  /// What dropout multiplies the probabilities by, 0 or 1 / (1 - rate); null without dropout.
+  Value dropoutFactor(const Step &step);
+  /// The probabilities again, from scores in units of log(2) and each query's log-sum-exp in units of log(2).
+  Value probabilities(const Step &step, Value scores, Value logSumExp);
+
+  Value mul(Value x, Value y);
+  Value mul(Value x, double factor);
+  Value sub(Value x, Value y);
+  Value broadcast(Value tile) { return emitter.broadcast(tile, rows, step); }
+
+private:
+  /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts. `visited`
+  /// is 1 or -1.
+  struct Bound {
+    int64_t owned, visited, constant;
+  };
+  int64_t maximumVisited();
+  std::pair<Value, Value> visitedRange();
+  Value splat(double value, Value like);
+  Value inlineRegion(Region &region, ArrayRef<Value> arguments);
+
+  KernelEmitter &emitter;
+  ImplicitLocOpBuilder &b;
+  const Attention attention;
+  const bool ownsQueries;
+  int64_t width, rows, step;
+  SmallVector<Bound> bounds;
+  Value head, queryStart, first, ownedLength, visitedStart, visitedLength;
+  Place ownedPlace;
+};
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,87 @@
+#include "compiler/Tiling/MaskBounds.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+using Linear = std::optional<MaskBound>;
+
+Linear combine(Linear a, Linear b, int64_t sign) {
+  if (!a || !b)
+    return {};
+  return MaskBound{a->query + sign * b->query, a->key + sign * b->key, a->constant + sign * b->constant};
+}
+
+/// The region's value as a linear expression of its arguments, if it is one.
+Linear linearOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return MaskBound{argument.getArgNumber() == 0, argument.getArgNumber() == 1, 0};
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return MaskBound{0, 0, *constant};
+  if (auto sum = value.getDefiningOp<arith::AddIOp>())
+    return combine(linearOf(sum.getLhs()), linearOf(sum.getRhs()), 1);
+  if (auto difference = value.getDefiningOp<arith::SubIOp>())
+    return combine(linearOf(difference.getLhs()), linearOf(difference.getRhs()), -1);
+  if (auto product = value.getDefiningOp<arith::MulIOp>()) {
+    Linear factor = linearOf(product.getRhs());
+    if (factor && factor->query == 0 && factor->key == 0)
+      return combine(MaskBound{0, 0, 0}, linearOf(product.getLhs()), factor->constant);
+  }
+  return {};
+}
+
+/// Adds what `smaller` + `gap` <= `larger` says.
+void addOrder(Value smaller, Value larger, int64_t gap, SmallVectorImpl<MaskBound> &bounds) {
+  Linear upper = linearOf(larger);
+  auto add = [&](Linear bound) {
+    if (bound)
+      bounds.push_back({bound->query, bound->key, bound->constant - gap});
+  };
+  if (auto distance = smaller.getDefiningOp<math::AbsIOp>()) {
+    add(combine(upper, linearOf(distance.getOperand()), -1));
+    add(combine(upper, linearOf(distance.getOperand()), 1));
+    return;
+  }
+  add(combine(upper, linearOf(smaller), -1));
+}
+
+void addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    addConditions(both.getLhs(), bounds);
+    addConditions(both.getRhs(), bounds);
+    return;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return;
+  Value lhs = compare.getLhs(), rhs = compare.getRhs();
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::eq:
+    addOrder(lhs, rhs, 0, bounds);
+    return addOrder(rhs, lhs, 0, bounds);
+  case arith::CmpIPredicate::sle:
+    return addOrder(lhs, rhs, 0, bounds);
+  case arith::CmpIPredicate::slt:
+    return addOrder(lhs, rhs, 1, bounds);
+  case arith::CmpIPredicate::sge:
+    return addOrder(rhs, lhs, 0, bounds);
+  case arith::CmpIPredicate::sgt:
+    return addOrder(rhs, lhs, 1, bounds);
+  default: // of unsigned numbers, or not equal: no bound
+    return;
+  }
+}
+
+} // namespace
+
+SmallVector<MaskBound> heddle::getMaskBounds(Region &mask) {
+  SmallVector<MaskBound> bounds;
+  if (!mask.empty())
+    addConditions(mask.front().getTerminator()->getOperand(0), bounds);
+  return bounds;
+}
