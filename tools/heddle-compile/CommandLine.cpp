@@ -25,6 +25,9 @@ struct Flags {
                                 cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module as it then is"),
                                  cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
+  cl::opt<std::string> compileFrom{"compile-from",
+                                   cl::desc("Go on after a phase with a .mlir of one target as it then is"),
+                                   cl::value_desc("phase"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
                                   cl::value_desc("dir"), cl::cat(category)};
   cl::opt<std::string> precision{"precision", cl::desc("Arithmetic of the kernels (default f32, the only one so far)"),
@@ -69,6 +72,17 @@ std::nullopt_t wrong(const Twine &message) {
   return std::nullopt;
 }
 
+std::optional<Phase> phaseNamed(StringRef flag, StringRef name) {
+  std::optional<Phase> phase = parsePhase(name);
+  if (phase)
+    return phase;
+  std::string known;
+  for (const PhaseInfo &info : getPhases())
+    known += (known.empty() ? "" : ", ") + info.name.str();
+  wrong(flag + ": there is no phase '" + name + "'; the phases are " + known);
+  return std::nullopt;
+}
+
 std::optional<CommandLine> check(Flags &flags) {
   CommandLine line;
   if (flags.model.empty())
@@ -76,14 +90,19 @@ std::optional<CommandLine> check(Flags &flags) {
   line.model = flags.model;
   line.output = flags.output;
 
-  std::optional<Phase> phase = parsePhase(flags.compileTo);
-  if (!phase) {
-    std::string known;
-    for (const PhaseInfo &info : getPhases())
-      known += (known.empty() ? "" : ", ") + info.name.str();
-    return wrong("--compile-to: there is no phase '" + flags.compileTo + "'; the phases are " + known);
-  }
+  std::optional<Phase> phase = phaseNamed("--compile-to", flags.compileTo);
+  if (!phase)
+    return std::nullopt;
   line.compileTo = *phase;
+  if (!flags.compileFrom.empty()) {
+    line.compileFrom = phaseNamed("--compile-from", flags.compileFrom);
+    if (!line.compileFrom)
+      return std::nullopt;
+    if (*line.compileFrom >= line.compileTo)
+      return wrong("--compile-from=" + flags.compileFrom + " is not before --compile-to=" + flags.compileTo);
+    if (llvm::sys::path::extension(line.model) != ".mlir")
+      return wrong("--compile-from takes a module (.mlir), as --compile-to writes it");
+  }
   if (line.compileTo == Phase::Emit && line.output.empty())
     return wrong("no output is named; add -o OUT.heddle");
   if (line.output.empty())
@@ -100,8 +119,8 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!llvm::is_contained(line.targets, profile))
       line.targets.push_back(profile);
   }
-  if (line.targets.size() > 1 && line.compileTo != Phase::Emit)
-    return wrong("--compile-to writes the module of one target; name one --target");
+  if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
+    return wrong("--compile-from reads and --compile-to writes the module of one target; name one --target");
 
   if (flags.precision == "bf16" || flags.precision == "f16")
     return wrong("--precision=" + flags.precision + ": this build computes in f32 only");

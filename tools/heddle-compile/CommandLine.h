@@ -4,6 +4,7 @@
 
 #include "compiler/Pipeline/Pipeline.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct CommandLine {
   std::string model;
   std::string output; // "-": standard output; empty where nothing but messages is wanted
   std::vector<const TargetProfile *> targets;
+  std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
   FusionOptions fusion;

@@ -55,7 +55,16 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   PipelineOptions options;
   options.fusion = line.fusion;
   options.dumpDirectory = line.dumpDirectory;
-  if (failed(runPhases(*model, Phase::Import, std::min(line.compileTo, kLastSharedPhase), options, timing)))
+  auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
+  Phase first = Phase::Import;
+  if (line.compileFrom) {
+    first = after(*line.compileFrom);
+    PassManager check(context);
+    check.addPass(createVerifyPhasePass(*line.compileFrom));
+    if (failed(check.run(*model)))
+      return failure();
+  }
+  if (failed(runPhases(*model, first, std::min(line.compileTo, kLastSharedPhase), options, timing)))
     return failure();
 
   CompiledModel compiled;
@@ -63,7 +72,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     compiled.modules.push_back(std::move(model));
     return compiled;
   }
-  Phase firstOfTarget = static_cast<Phase>(static_cast<int>(kLastSharedPhase) + 1);
+  Phase firstOfTarget = std::max(first, after(kLastSharedPhase));
   std::vector<PlannedTarget> planned;
   for (const TargetProfile *profile : line.targets) {
     bool isLast = profile == line.targets.back();
