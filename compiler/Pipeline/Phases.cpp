@@ -37,7 +37,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
-  passes.addPass(createTilePass(*options.profile));
+  passes.addPass(createTilePass(*options.profile, options.choices));
 }
 
 static void buildLayout(OpPassManager &passes, const PipelineOptions &) {

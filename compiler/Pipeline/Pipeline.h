@@ -14,6 +14,8 @@ class OpPassManager;
 
 namespace heddle {
 
+struct TileChoices;
+
 enum class Phase { Import, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
 /// The fusion passes that can be switched off.
@@ -34,6 +36,8 @@ struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
   FusionOptions fusion;
+  /// Measured tiles, for phase `tile`; may be null.
+  TileChoices *choices = nullptr;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
   std::string dumpDirectory;
   std::string dumpTag;

@@ -49,8 +49,9 @@ FailureOr<Matrix> Matrix::of(RankedTensorType type) {
   return Matrix{type.getDimSize(0), type.getDimSize(1), getSizeName(type, 0)};
 }
 
-KernelEmitter::KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima)
-    : kernel(kernel), profile(profile), maxima(maxima), b(kernel.getLoc(), kernel.getContext()) {
+KernelEmitter::KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima,
+                             TileChoices *choices)
+    : kernel(kernel), profile(profile), maxima(maxima), choices(choices), b(kernel.getLoc(), kernel.getContext()) {
   for (int axis = 0; axis < 3; ++axis)
     grid.push_back(tile::GridAttr::get(kernel.getContext(), "", 1, 1));
 }

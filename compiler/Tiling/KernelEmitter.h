@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 #define HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 
-#include "compiler/Target/TargetProfile.h"
+#include "compiler/Tiling/MatrixTile.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/IR/Builders.h"
@@ -38,7 +38,9 @@ enum class Padding { Zero, Any };
 
 class KernelEmitter {
 public:
-  KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima);
+  /// `choices` may be null.
+  KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima,
+                TileChoices *choices);
 
   /// Emits the kernel's function, detached; failure after an emitted error.
   FailureOr<tile::FuncOp> emit();
@@ -57,6 +59,8 @@ public:
   int64_t getVector() const { return vector; }
   int64_t getLanes() const { return profile.lanes; }
   const TargetProfile &getProfile() const { return profile; }
+
+  MatrixTile chooseTile(const Product &product) const { return heddle::chooseTile(profile, product, choices); }
 
   /// Workgroups along `axis`: one for each `tile` of `extent`, times `repeat`. Returns this workgroup's number.
   Value setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat = 1);
@@ -125,6 +129,7 @@ private:
   KernelOp kernel;
   const TargetProfile &profile;
   const llvm::StringMap<int64_t> &maxima;
+  TileChoices *choices;
   ImplicitLocOpBuilder b;
   tile::FuncOp func;
   Spread spread = Spread::Columns;

@@ -1,6 +1,5 @@
 // Matrix products. Each lane owns a register tile of the result and walks along the contracted dimension.
 #include "compiler/Tiling/KernelEmitter.h"
-#include "compiler/Tiling/MatrixTile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,7 +17,6 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<MatmulOp>(op);
     auto &b = emitter.builder();
-    const TargetProfile &profile = emitter.getProfile();
     bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
@@ -37,12 +35,11 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
     int64_t rows = emitter.maximumRows(result), columns = result.columns;
     emitter.setSpread(transposeRhs ? KernelEmitter::Spread::Rows : KernelEmitter::Spread::Columns);
+    MatrixTile tile = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
     if (transposeRhs) {
-      MatrixTile tile = chooseMatrixTile(profile, vector, /*unit=*/1, columns, rows, depth);
       rows = lanes * tile.dealt;
       columns = llvm::alignTo(tile.whole, vector);
     } else {
-      MatrixTile tile = chooseMatrixTile(profile, vector, /*unit=*/vector, rows, columns, depth);
       rows = transposeLhs ? llvm::alignTo(tile.whole, vector) : tile.whole; // its rows are loaded as vectors
       columns = lanes * tile.dealt;
     }

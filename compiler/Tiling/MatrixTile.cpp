@@ -1,5 +1,7 @@
 #include "compiler/Tiling/MatrixTile.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -7,34 +9,68 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-double heddle::costOfTile(const TargetProfile &profile, int64_t vector, MatrixTile tile, int64_t depth) {
-  double steps = static_cast<double>(llvm::divideCeil(depth, vector));
-  double shared = static_cast<double>(tile.whole);
-  double loads = static_cast<double>(tile.dealt + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
-  double multiplies = static_cast<double>(tile.whole * tile.dealt * vector);
-  // Writing an element takes about as long as loading one.
-  double stores = static_cast<double>(tile.whole * tile.dealt) / static_cast<double>(vector) * profile.loadCost;
-  return steps * (loads * profile.loadCost + shared * profile.shareCost + multiplies) + stores;
+std::string Product::describe() const {
+  return llvm::formatv("{0}{1} {2}x{3}x{4} by {5}", transposeLhs ? "t" : "n", transposeRhs ? "t" : "n", m, n, k, vector);
 }
 
-MatrixTile heddle::chooseMatrixTile(const TargetProfile &profile, int64_t vector, int64_t unit, int64_t wholeExtent,
-                                    int64_t dealtExtent, int64_t depth) {
-  MatrixTile best{1, unit};
-  double bestCost = 0;
-  int64_t enough = llvm::alignTo(llvm::divideCeil(dealtExtent, profile.lanes), unit);
-  for (int64_t dealt = unit; dealt <= std::min(enough, profile.accumulators); dealt += unit)
-    for (int64_t whole = 1; whole <= wholeExtent && whole * dealt <= profile.accumulators; ++whole) {
-      if (whole > vector && whole % vector != 0) // vectors along it
-        continue;
-      MatrixTile tile{whole, dealt};
-      auto tiles = static_cast<double>(llvm::divideCeil(wholeExtent, whole) *
-                                       llvm::divideCeil(dealtExtent, profile.lanes * dealt));
-      double waves = std::max(1.0, tiles / static_cast<double>(profile.parallelGroups));
-      double cost = waves * costOfTile(profile, vector, tile, depth);
-      if (bestCost == 0 || cost < bestCost) {
-        best = tile;
-        bestCost = cost;
-      }
-    }
+namespace {
+
+/// The result's extent along the dimension that lies whole in each lane, and along the one that the lanes share out.
+struct Extents {
+  explicit Extents(const Product &product)
+      : whole(product.transposeRhs ? product.n : product.m), dealt(product.transposeRhs ? product.m : product.n) {}
+  int64_t whole, dealt;
+};
+
+/// Lanes along columns take whole vectors of them; lanes along rows take rows one by one.
+int64_t unitOf(const Product &product) { return product.transposeRhs ? 1 : product.vector; }
+
+/// Whether a lane can have the tile. What lies whole in it is loaded in vectors too.
+bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  return tile.dealt % unitOf(product) == 0 && (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
+         (tile.whole == 1 || tile.whole * tile.dealt <= profile.accumulators);
+}
+
+} // namespace
+
+double heddle::costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  Extents extents(product);
+  auto steps = static_cast<double>(llvm::divideCeil(product.k, product.vector));
+  auto shared = static_cast<double>(tile.whole);
+  auto loads = static_cast<double>(tile.dealt + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
+  auto elements = static_cast<double>(tile.whole * tile.dealt), vector = static_cast<double>(product.vector);
+  // Writing a vector takes about as long as loading one.
+  double time = steps * (loads * profile.loadCost + shared * profile.shareCost + elements * vector) +
+                elements / vector * profile.loadCost;
+  auto tiles = static_cast<double>(llvm::divideCeil(extents.whole, tile.whole) *
+                                   llvm::divideCeil(extents.dealt, profile.lanes * tile.dealt));
+  return time * std::max(1.0, tiles / static_cast<double>(profile.parallelGroups));
+}
+
+std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, const Product &product, size_t count) {
+  Extents extents(product);
+  int64_t unit = unitOf(product);
+  int64_t enough = llvm::alignTo(llvm::divideCeil(extents.dealt, profile.lanes), unit);
+  std::vector<std::pair<double, MatrixTile>> tiles;
+  for (int64_t dealt = unit; dealt <= std::max(unit, std::min(enough, profile.accumulators)); dealt += unit)
+    for (int64_t whole = 1; whole == 1 || (whole <= extents.whole && whole * dealt <= profile.accumulators); ++whole)
+      if (isTile(profile, product, {whole, dealt}))
+        tiles.push_back({costOfTile(profile, product, {whole, dealt}), {whole, dealt}});
+  llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });
+  tiles.resize(std::min(count, tiles.size()));
+  std::vector<MatrixTile> best;
+  for (const auto &[cost, tile] : tiles)
+    best.push_back(tile);
   return best;
+}
+
+MatrixTile heddle::chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices) {
+  if (choices) {
+    std::string name = (profile.name + " " + product.describe()).str();
+    choices->asked.insert({name, product});
+    auto found = choices->measured.find(name);
+    if (found != choices->measured.end() && isTile(profile, product, found->second))
+      return found->second;
+  }
+  return candidateTiles(profile, product, 1).front();
 }

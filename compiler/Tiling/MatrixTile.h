@@ -1,28 +1,53 @@
-// How large the tiles of a matrix product are.
+// How large the tiles of a matrix product are: by a model of their cost, or as measured.
 #ifndef HEDDLE_COMPILER_TILING_MATRIXTILE_H
 #define HEDDLE_COMPILER_TILING_MATRIXTILE_H
 
 #include "compiler/Target/TargetProfile.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 namespace mlir::heddle {
 
-/// The part of a tile of the result that one lane computes. The lanes share out one dimension of the tile; the other lies
-/// whole in each of them.
+/// A product of m x k by k x n at the maxima of its sizes. `vector` is how many neighbouring elements its matrices allow to
+/// move at once.
+struct Product {
+  int64_t m, n, k;
+  int64_t vector;
+  bool transposeLhs, transposeRhs;
+
+  /// "nt 2048x512x512 by 4": what a measured tile is filed under, after the target's name.
+  std::string describe() const;
+};
+
+/// The part of a tile of the result that one lane computes. The lanes share out the columns of the tile, or its rows where
+/// the right side is transposed; the other dimension lies whole in each of them.
 struct MatrixTile {
   int64_t whole; // elements of the dimension that every lane has
   int64_t dealt; // elements of the other that a lane has
+
+  bool operator==(const MatrixTile &other) const = default;
 };
 
-/// The tile for which the cost model promises the least time. The product's result has `wholeExtent` x `dealtExtent`
-/// elements and contracts `depth`; a lane takes elements of the dealt dimension `unit` at a time. Per step of `vector` along the contracted dimension a lane
+/// The model's time for a product, in multiply-adds of one f32 in each lane. Per step of `vector` along the contracted
+/// dimension a lane
 ///   - loads its own part of the dealt side, and its share of the other, which the lanes hand round;
 ///   - multiplies and adds its part of the tile;
-/// and there are as many steps as tiles need, in as many waves as the device needs for the tiles.
-MatrixTile chooseMatrixTile(const TargetProfile &profile, int64_t vector, int64_t unit, int64_t wholeExtent,
-                            int64_t dealtExtent, int64_t depth);
+/// there are as many steps as tiles need, and as many waves of workgroups as the device needs for the tiles.
+double costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile);
 
-/// The model's time for one tile, in multiply-adds of one f32 in each lane.
-double costOfTile(const TargetProfile &profile, int64_t vector, MatrixTile tile, int64_t depth);
+/// The tiles that the model likes best, at most `count` of them, the best first.
+std::vector<MatrixTile> candidateTiles(const TargetProfile &profile, const Product &product, size_t count);
+
+/// Tiles that were measured, and the products that a compilation asked for.
+struct TileChoices {
+  std::map<std::string, MatrixTile> measured; // by TARGET + " " + Product::describe()
+  std::map<std::string, Product> asked;       // likewise
+};
+
+/// The measured tile, or else the model's best. `choices` may be null.
+MatrixTile chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices);
 
 } // namespace mlir::heddle
 

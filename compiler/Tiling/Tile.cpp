@@ -34,8 +34,8 @@ class TilePass : public PassWrapper<TilePass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilePass)
   TilePass() = default;
-  explicit TilePass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
-  TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile) {}
+  TilePass(const TargetProfile &profile, TileChoices *choices) : profile(&profile), choices(choices) { target = profile.name.str(); }
+  TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile), choices(other.choices) {}
 
   StringRef getArgument() const override { return "heddle-tile"; }
   StringRef getDescription() const override { return "Turn each heddle.kernel into one workgroup's program"; }
@@ -94,7 +94,7 @@ private:
   }
 
   LogicalResult tile(KernelOp kernel) {
-    KernelEmitter emitter(kernel, *profile, maxima);
+    KernelEmitter emitter(kernel, *profile, maxima, choices);
     FailureOr<tile::FuncOp> emitted = emitter.emit();
     if (failed(emitted))
       return failure();
@@ -186,6 +186,7 @@ private:
   }
 
   const TargetProfile *profile = nullptr;
+  TileChoices *choices = nullptr;
   Option<std::string> target{*this, "target", llvm::cl::desc("Profile that decides the tiles' shapes"),
                              llvm::cl::init(kDefaultTarget.str())};
   llvm::StringMap<int64_t> maxima;
@@ -195,8 +196,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile) {
-  return std::make_unique<TilePass>(profile);
+std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileChoices *choices) {
+  return std::make_unique<TilePass>(profile, choices);
 }
 
 void heddle::registerTilePass() { PassRegistration<TilePass>(); }

@@ -38,6 +38,10 @@ struct Flags {
                                     cl::value_desc("N"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
                                   cl::value_desc("key=value"), cl::cat(category)};
+  cl::opt<std::string> tune{"tune",
+                            cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
+                                     "device, and compile with the fastest"),
+                            cl::value_desc("FILE"), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -128,6 +132,9 @@ std::optional<CommandLine> check(Flags &flags) {
     return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32");
 
   line.dumpDirectory = flags.dumpPhases;
+  line.tuningFile = flags.tune;
+  if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
+    return wrong("--tune names no file; say --tune=FILE, where the measured tiles are kept");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     line.fusion.*flag.member = *value;
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());

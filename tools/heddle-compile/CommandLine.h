@@ -18,6 +18,7 @@ struct CommandLine {
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
   FusionOptions fusion;
+  std::string tuningFile; // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value
 };
 

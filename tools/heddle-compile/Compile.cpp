@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "tools/heddle-compile/Tune.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -71,6 +72,13 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   if (line.compileTo <= kLastSharedPhase) {
     compiled.modules.push_back(std::move(model));
     return compiled;
+  }
+  TileChoices choices;
+  if (!line.tuningFile.empty()) {
+    TimingScope tuning = timing.nest("Tune");
+    if (failed(tuneTiles(*model, line.targets, line.tuningFile, choices)))
+      return failure();
+    options.choices = &choices;
   }
   Phase firstOfTarget = std::max(first, after(kLastSharedPhase));
   std::vector<PlannedTarget> planned;
