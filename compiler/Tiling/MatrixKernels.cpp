@@ -48,8 +48,11 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       step = chunkOf(depth, vector, step);
     step = llvm::alignTo(emitter.stepFor(depth, step), vector);
 
-    Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, columns), columns);
-    Value row = emitter.mul(emitter.setGrid(1, result.rows, result.size, rows), rows);
+    // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
+    // that is larger.
+    int rowAxis = rows <= columns ? 0 : 1;
+    Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
+    Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
     Place place{row, column, rows, columns, {}, {}};
     if (result.isDynamic() || result.rows % rows != 0)
       place.rowLimit = emitter.rowsOf(result);

@@ -13,9 +13,9 @@ heddle.size @tokens max 2048
 heddle.size @many max 600000
 
 // CHECK-LABEL: func.func @matmul(
-// SOFTWARE: #tile.grid<"", 1, 1>, #tile.grid<"tokens", 24, 1>
-// PORTABLE: #tile.grid<"", 1, 1>, #tile.grid<"tokens", 4, 1>
-// NVIDIA: #tile.grid<"", 1, 1>, #tile.grid<"tokens", 1, 1>
+// SOFTWARE: #tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>
+// PORTABLE: #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>
+// NVIDIA: #tile.grid<"tokens", 1, 1>, #tile.grid<"", 1, 1>
 func.func @matmul(%x: !x, %w: tensor<64x64xf32>) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<64x64xf32> -> !x
   return %p : !x

@@ -67,7 +67,7 @@ heddle.size @tokens max 2048
 // 24 rows and 8 columns a lane, which walk together along the contracted dimension. It is a whole number of steps, and rows and columns
 // past the result's end are not stored: what is read there does not matter. The epilogue works on the finished tile.
 // CHECK-LABEL: func.func @matmul(
-// CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"", 1, 1>, #tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
+// CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
 // CHECK-LABEL: tile.func @matmul_addf_Tx50(
 // CHECK-SAME: %[[A:.*]]: memref<?x64xf32>, %[[B:.*]]: memref<64x50xf32>, %[[BIAS:.*]]: memref<1x50xf32>, %[[OUT:.*]]: memref<?x50xf32>, %[[N:.*]]: index) attributes {spread = "columns", vector = 2
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<24x64xf32>
@@ -114,7 +114,7 @@ heddle.size @tokens max 2048
 
 // A weight's gradient: what is contracted are tokens, and those past the last one must be zeros.
 // CHECK-LABEL: func.func @matmul_tn(
-// CHECK: tile.launch @matmul_64x96(%arg0, %arg1) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>] sizes ["tokens"]
+// CHECK: tile.launch @matmul_64x96(%arg0, %arg1) grid [#tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"]
 // CHECK-LABEL: tile.func @matmul_64x96(
 // CHECK-SAME: %[[N:[^:]*]]: index) attributes {spread = "columns"
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %[[N]] step %c4
