@@ -46,16 +46,19 @@ cmp -s total.safetensors again.safetensors && fail "a fourth call changed nothin
 expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 4 --save-variables four.safetensors
 cmp again.safetensors four.safetensors || fail "loaded variables are not those that were saved"
 
-expect 0 "median" "$run" bench adder.heddle --entry add --repeat 3
-expect 0 '"median_seconds"' "$run" bench adder.heddle --entry add --repeat 3 --json
-expect 0 "median" "$run" bench adder.heddle --entry add --repeat 2 --profile trace.json
+bench=("$run" bench adder.heddle --ceilings none)
+expect 0 "median" "${bench[@]}" --entry add --repeat 3
+# An addition of 1000 floats.
+expect 0 '"flops":1000.0,"model_flops":0.0,"bytes":12000.0' "${bench[@]}" --entry add --repeat 3 --json
+expect 0 "median" "${bench[@]}" --entry add --repeat 2 --profile trace.json
 grep -q '"traceEvents"' trace.json || fail "trace.json is no trace"
-expect 0 "chain" "$run" bench adder.heddle --repeat 1 --warmup 0
+expect 0 "chain" "${bench[@]}" --repeat 1 --warmup 0
 for entry in add chain accumulate lookup; do
   grep -q "^$entry: median" out.txt || fail "no table of entry $entry: $(cat out.txt)"
 done
-expect 1 "name one with --entry" "$run" bench adder.heddle --profile trace.json
-expect 1 "no entry 'none'" "$run" bench adder.heddle --entry add --entry none
+expect 1 "name one with --entry" "${bench[@]}" --profile trace.json
+expect 1 "no entry 'none'" "${bench[@]}" --entry add --entry none
+expect 1 "no fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
 expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 

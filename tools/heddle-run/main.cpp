@@ -174,6 +174,8 @@ private:
         ->add_option("--sequences", bench.sequences,
                      "Sequences of a batch (default: as many as make them 25 tokens long, within the maximum)")
         ->check(CLI::PositiveNumber);
+    command->add_option("--ceilings", bench.ceilings,
+                        "What measures the device's ceilings (default: the artifact built for the target), or none");
     command->add_flag("--json", bench.json, "Print one JSON object");
   }
 

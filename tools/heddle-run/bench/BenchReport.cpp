@@ -12,54 +12,134 @@ using Json = nlohmann::ordered_json;
 [[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
   va_list arguments;
   va_start(arguments, pattern);
-  char text[512];
+  char text[1024];
   std::vsnprintf(text, sizeof(text), pattern, arguments);
   va_end(arguments);
   return text;
 }
 
-} // namespace
-
-BenchReport::BenchReport(const Session &session) {
-  record = {{"device", session.device().name},
-            {"driver", session.device().driver},
-            {"target", session.target()},
-            {"entries", Json::array()}};
+// A column of the table: a number, or a dash where it is unknown or says nothing.
+std::string number(int width, int digits, double value, bool known = true) {
+  return known && value > 0 ? format(" %*.*f", width, digits, value) : format(" %*s", width, "-");
 }
 
-void BenchReport::add(const EntryMeasurement &entry) {
-  Json kernels = Json::array();
-  for (const KernelMeasurement &kernel : entry.kernels)
-    kernels.push_back({{"kernel", kernel.name}, {"launches", kernel.launches}, {"seconds", kernel.seconds}});
-  record["entries"].push_back({{"entry", entry.name},
-                               {"repeat", entry.seconds.size()},
-                               {"median_seconds", entry.median()},
-                               {"minimum_seconds", entry.seconds.front()},
-                               {"maximum_seconds", entry.seconds.back()},
-                               {"profiled_seconds", entry.profiledSeconds},
-                               {"profiled_calls", entry.profiledCalls},
-                               {"kernel_seconds", entry.kernelSeconds()},
-                               {"kernels", std::move(kernels)}});
+double ratio(double value, const Ceiling &ceiling) { return ceiling.rate > 0 ? value / ceiling.rate : 0; }
+
+// Rates of `work` in `seconds`, and as fractions of the ceilings where those were measured.
+Json rates(const LaunchCost &work, double seconds, const std::optional<Ceilings> &ceilings) {
+  Json record = {{"flops", work.flops},
+                 {"model_flops", work.modelFlops},
+                 {"bytes", work.bytes},
+                 {"flops_per_second", work.flops / seconds},
+                 {"bytes_per_second", work.bytes / seconds}};
+  if (ceilings) {
+    record["of_fma_ceiling"] = ratio(work.flops / seconds, ceilings->arithmetic);
+    record["of_copy_ceiling"] = ratio(work.bytes / seconds, ceilings->copy);
+  }
+  return record;
+}
+
+} // namespace
+
+BenchReport::BenchReport(const Session &session)
+    : device(session.device().name), driver(session.device().driver), target(session.target()) {}
+
+std::string BenchReport::ceilingText() const {
+  if (!ceilings)
+    return "ceilings: not measured\n";
+  std::string text = format("ceilings: multiply-adds %.1f GFLOP/s (%s), copies %.2f GB/s, both ways (%s)\n",
+                            ceilings->arithmetic.rate * 1e-9, ceilings->arithmetic.kernel.c_str(),
+                            ceilings->copy.rate * 1e-9, ceilings->copy.kernel.c_str());
+  if (ceilings->longestChain.rate > 0)
+    text += format("  beside them: multiply-adds of fewer chains in longer bodies %.1f GFLOP/s (%s)\n",
+                   ceilings->longestChain.rate * 1e-9, ceilings->longestChain.kernel.c_str());
+  return text;
+}
+
+std::string BenchReport::text() const {
+  std::string text = ceilingText();
+  for (const EntryMeasurement &entry : entries)
+    text += "\n" + table(entry);
+  return text;
 }
 
 std::string BenchReport::table(const EntryMeasurement &entry) const {
   std::string text = format("%s: median %.3f ms of %zu calls, from %.3f to %.3f ms\n", entry.name.c_str(),
                             entry.median() * 1e3, entry.seconds.size(), entry.seconds.front() * 1e3,
                             entry.seconds.back() * 1e3);
-  size_t width = 6;
+  KernelMeasurement all{"all, one after the other", 0, entry.kernelSeconds(), entry.work};
+  size_t width = all.name.size();
   for (const KernelMeasurement &kernel : entry.kernels)
     width = std::max(width, kernel.name.size());
-  text += format("  %-*s %8s %10s %6s\n", int(width), "kernel", "launches", "ms", "%");
-  double total = entry.kernelSeconds();
-  uint64_t launches = 0;
+  text += format("  %-*s %8s %10s %6s %10s %8s %6s %10s %7s %6s\n", int(width), "kernel", "launches", "ms", "%",
+                 "MFLOP", "GFLOP/s", "of fma", "MB", "GB/s", "of cp");
+  auto row = [&](const KernelMeasurement &kernel, double share) {
+    double flops = kernel.work.flops / kernel.seconds, bytes = kernel.work.bytes / kernel.seconds;
+    bool known = kernel.work.known;
+    text += format("  %-*s %8llu %10.3f %6.2f", int(width), kernel.name.c_str(),
+                   static_cast<unsigned long long>(kernel.launches), kernel.seconds * 1e3, share * 100);
+    text += number(10, 2, kernel.work.flops * 1e-6, known) + number(8, 2, flops * 1e-9, known) +
+            number(6, 3, ceilings ? ratio(flops, ceilings->arithmetic) : 0, known) +
+            number(10, 2, kernel.work.bytes * 1e-6, known) + number(7, 2, bytes * 1e-9, known) +
+            number(6, 3, ceilings ? ratio(bytes, ceilings->copy) : 0, known) + "\n";
+  };
   for (const KernelMeasurement &kernel : entry.kernels) {
-    text += format("  %-*s %8llu %10.3f %6.2f\n", int(width), kernel.name.c_str(),
-                   static_cast<unsigned long long>(kernel.launches), kernel.seconds * 1e3, kernel.seconds / total * 100);
-    launches += kernel.launches;
+    row(kernel, kernel.seconds / all.seconds);
+    all.launches += kernel.launches;
   }
-  text += format("  %-*s %8llu %10.3f %6.2f  one after the other; the profiled call took %.3f ms\n", int(width), "all",
-                 static_cast<unsigned long long>(launches), total * 1e3, 100.0, entry.profiledSeconds * 1e3);
+  row(all, 1);
+  text += format("  launches were timed in %llu calls that took %.3f ms each, timing included\n",
+                 static_cast<unsigned long long>(entry.profiledCalls), entry.profiledSeconds * 1e3);
+  if (entry.work.known) {
+    double rate = entry.work.modelFlops / entry.median();
+    text += format("  model FLOPs %.3f G in %.3f ms: %.2f GFLOP/s", entry.work.modelFlops * 1e-9, entry.median() * 1e3,
+                   rate * 1e-9);
+    text += ceilings ? format(", %.3f of the ceiling\n", ratio(rate, ceilings->arithmetic)) : "\n";
+  }
   return text;
+}
+
+Json BenchReport::json(const EntryMeasurement &entry) const {
+  Json kernels = Json::array();
+  for (const KernelMeasurement &kernel : entry.kernels) {
+    Json item = {{"kernel", kernel.name}, {"launches", kernel.launches}, {"seconds", kernel.seconds}};
+    if (kernel.work.known)
+      item.update(rates(kernel.work, kernel.seconds, ceilings));
+    kernels.push_back(std::move(item));
+  }
+  Json record = {{"entry", entry.name},
+                 {"inputs", entry.inputs},
+                 {"repeat", entry.seconds.size()},
+                 {"median_seconds", entry.median()},
+                 {"minimum_seconds", entry.seconds.front()},
+                 {"maximum_seconds", entry.seconds.back()},
+                 {"profiled_seconds", entry.profiledSeconds},
+                 {"profiled_calls", entry.profiledCalls},
+                 {"kernel_seconds", entry.kernelSeconds()}};
+  if (entry.work.known) {
+    double rate = entry.work.modelFlops / entry.median();
+    record.update(rates(entry.work, entry.median(), ceilings));
+    record["model_flops_per_second"] = rate;
+    if (ceilings)
+      record["model_of_fma_ceiling"] = ratio(rate, ceilings->arithmetic);
+  }
+  record["kernels"] = std::move(kernels);
+  return record;
+}
+
+Json BenchReport::json() const {
+  Json record = {{"device", device}, {"driver", driver}, {"target", target}};
+  if (ceilings)
+    record["ceilings"] = {{"fma_flops_per_second", ceilings->arithmetic.rate},
+                          {"fma_kernel", ceilings->arithmetic.kernel},
+                          {"long_fma_flops_per_second", ceilings->longestChain.rate},
+                          {"long_fma_kernel", ceilings->longestChain.kernel},
+                          {"copy_bytes_per_second", ceilings->copy.rate},
+                          {"copy_kernel", ceilings->copy.kernel}};
+  record["entries"] = Json::array();
+  for (const EntryMeasurement &entry : entries)
+    record["entries"].push_back(json(entry));
+  return record;
 }
 
 } // namespace heddle::run

@@ -1,6 +1,7 @@
 // What `heddle-run bench` prints of its measurements.
 #pragma once
 
+#include "tools/heddle-run/bench/Ceilings.h"
 #include "tools/heddle-run/bench/Measure.h"
 
 #include <nlohmann/json.hpp>
@@ -11,13 +12,20 @@ class BenchReport {
 public:
   explicit BenchReport(const Session &session);
 
-  void add(const EntryMeasurement &entry);
+  void add(EntryMeasurement entry) { entries.push_back(std::move(entry)); }
+  void setCeilings(Ceilings measured) { ceilings = std::move(measured); }
 
-  std::string table(const EntryMeasurement &entry) const;
-  std::string json() const { return record.dump(); }
+  std::string text() const;
+  nlohmann::ordered_json json() const;
 
 private:
-  nlohmann::ordered_json record;
+  std::string ceilingText() const;
+  std::string table(const EntryMeasurement &entry) const;
+  nlohmann::ordered_json json(const EntryMeasurement &entry) const;
+
+  std::string device, driver, target;
+  std::vector<EntryMeasurement> entries;
+  std::optional<Ceilings> ceilings;
 };
 
 } // namespace heddle::run

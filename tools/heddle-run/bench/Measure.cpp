@@ -18,6 +18,13 @@ Result<double> secondsOf(const std::function<Status()> &work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void add(LaunchCost &sum, const LaunchCost &cost, bool first) {
+  sum.known = cost.known && (first || sum.known);
+  sum.flops += cost.flops;
+  sum.modelFlops += cost.modelFlops;
+  sum.bytes += cost.bytes;
+}
+
 double medianOf(std::vector<double> values) {
   auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -37,6 +44,8 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
                                  const MeasureOptions &options) {
   EntryMeasurement result;
   result.name = entry;
+  for (const Input &input : inputs)
+    result.inputs[std::string(input.name)].assign(input.tensor.shape.begin(), input.tensor.shape.end());
   auto call = [&]() -> Status {
     HEDDLE_CHECK(session.run(entry, inputs));
     return session.wait();
@@ -66,11 +75,13 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   }
   result.profiledSeconds = medianOf(profiledSeconds);
 
+  HEDDLE_ASSIGN(std::vector<LaunchCost> costs, session.costs(entry, inputs));
   std::map<std::string_view, KernelMeasurement> kernels;
   for (size_t i = 0; i < launchSeconds.size(); ++i) {
     KernelMeasurement &kernel = kernels[result.lastProfile[i].kernel];
     kernel.name = result.lastProfile[i].kernel;
-    ++kernel.launches;
+    add(kernel.work, costs[i], kernel.launches++ == 0);
+    add(result.work, costs[i], i == 0);
     kernel.seconds += medianOf(launchSeconds[i]);
   }
   for (auto &[name, kernel] : kernels)

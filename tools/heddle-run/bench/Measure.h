@@ -3,6 +3,7 @@
 
 #include "runtime/session/Session.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,13 @@ struct KernelMeasurement {
   std::string name;
   uint64_t launches = 0;
   double seconds = 0; // each launch the median of the profiled calls
+  LaunchCost work;    // of all launches; unknown where that of one is
 };
 
 struct EntryMeasurement {
   std::string name;
+  std::map<std::string, std::vector<int64_t>> inputs; // their shapes
+  LaunchCost work;             // of a call
   std::vector<double> seconds; // of each call, sorted; launches overlap as they may
   // Profiled calls: launches timed on the device, one after the other.
   std::vector<KernelMeasurement> kernels; // the slowest first

@@ -61,6 +61,7 @@ struct BenchCommand {
   std::vector<std::string> entries; // none: all but `init`
   uint64_t repeat = 5, warmup = 1;
   int64_t sequences = 0; // 0: as many as fill the tokens with sentences
+  std::string ceilings;  // an artifact; empty: the one that was built for the target; "none": none
   bool json = false;
 };
 
