@@ -74,7 +74,7 @@ LogicalResult differentiate(ApplyOp op, SymbolTable &symbols, ArrayRef<VariableO
   SmallVector<WeightGradient> weights;
   for (VariableOp weight : variables) {
     auto sum = symbols.lookup<VariableOp>(("grad." + weight.getSymName()).str());
-    if (weight.getKind() != VariableKind::Weight || !sum)
+    if (weight.getKind() != VariableKind::Weight || weight.getStorageAttr() || !sum) // a view's storage is updated
       continue;
     Value value = buildRead(builder, op.getLoc(), weight);
     weights.push_back({weight, value, buildRead(builder, op.getLoc(), sum)});

@@ -25,6 +25,20 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, MatmulOp> {
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
 
+/// As many products as there are projections.
+template <typename Op>
+struct ProjectCost : CostOpInterface::ExternalModel<ProjectCost<Op>, Op> {
+  Amount countFlops(Operation *op, CostCounter &) const {
+    auto rows = cast<RankedTensorType>(std::is_same_v<Op, ProjectGradWeightsOp> ? op->getOperand(0).getType()
+                                                                                 : op->getResult(0).getType());
+    auto weights = cast<RankedTensorType>(std::is_same_v<Op, ProjectOp>            ? op->getOperand(1).getType()
+                                          : std::is_same_v<Op, ProjectGradInputOp> ? op->getOperand(0).getType()
+                                                                                   : op->getResult(0).getType());
+    return Amount::extent(rows, 0) * Amount::elements(weights) * 2;
+  }
+  Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
+};
+
 /// The table's rows that the indices name, not the table.
 struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
@@ -82,6 +96,9 @@ struct AttentionCost
 void heddle::registerOpCosts(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     MatmulOp::attachInterface<MatmulCost>(*context);
+    ProjectOp::attachInterface<ProjectCost<ProjectOp>>(*context);
+    ProjectGradInputOp::attachInterface<ProjectCost<ProjectGradInputOp>>(*context);
+    ProjectGradWeightsOp::attachInterface<ProjectCost<ProjectGradWeightsOp>>(*context);
     EmbeddingOp::attachInterface<EmbeddingCost>(*context);
     ScatterAddOp::attachInterface<ScatterCost<ScatterAddOp>>(*context);
     ScatterRowsOp::attachInterface<ScatterCost<ScatterRowsOp>>(*context);

@@ -3,6 +3,7 @@
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
+#include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
@@ -21,6 +22,8 @@ static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.attention)
     passes.addPass(createFuseAttentionPass());
+  if (options.fusion.projections)
+    passes.addPass(createFuseProjectionsPass());
 }
 
 static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
@@ -63,8 +66,10 @@ static constexpr PhaseInfo kPhases[] = {
 };
 
 static constexpr FusionFlag kFusionFlags[] = {
-    {"fuse-attention", &FusionOptions::attention, "Recognise and fuse attention"},
-    {"fuse-cross-entropy", &FusionOptions::crossEntropy, "Compute logits and their loss a chunk of tokens at a time"},
+    {"fuse-attention", &FusionOptions::attention, "Recognise and fuse attention (default true)"},
+    {"fuse-projections", &FusionOptions::projections,
+     "One product for the projections of an attention's input (default true)"},
+    {"fuse-cross-entropy", &FusionOptions::crossEntropy, "Compute logits and their loss a chunk of tokens at a time (default true)"},
 };
 
 ArrayRef<FusionFlag> mlir::heddle::getFusionFlags() { return kFusionFlags; }

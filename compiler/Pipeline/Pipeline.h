@@ -21,6 +21,7 @@ enum class Phase { Import, FuseAttention, Differentiate, Fuse, Tile, Layout, Low
 /// The fusion passes that can be switched off.
 struct FusionOptions {
   bool attention = true;
+  bool projections = true;
   bool crossEntropy = true;
 };
 

@@ -5,6 +5,7 @@
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
+#include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
@@ -35,6 +36,7 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 void mlir::heddle::registerAllPasses() {
   registerFuseAttentionPass();
   registerFuseCrossEntropyPass();
+  registerFuseProjectionsPass();
   registerDifferentiatePass();
   registerFuseKernelsPass();
   registerCountCostsPass();

@@ -69,6 +69,19 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGradients
   return SmallVector<Value>{lhsGradient, rhsGradient};
 }
 
+Gradients ProjectOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  SmallVector<Value> gradients;
+  for (auto [result, gradient] : llvm::zip(getResults(), resultGradients)) {
+    if (!gradient) // nothing depends on this one
+      gradient = FillOp::create(builder, getLoc(), result.getType(), builder.getF32FloatAttr(0));
+    gradients.push_back(gradient);
+  }
+  Value input = ProjectGradInputOp::create(builder, getLoc(), getInput().getType(), getWeights(), gradients);
+  auto parameters = ProjectGradWeightsOp::create(builder, getLoc(), getWeights().getType(), getBiases().getType(),
+                                                 getInput(), gradients);
+  return SmallVector<Value>{input, parameters.getWeights(), parameters.getBiases()};
+}
+
 Gradients SumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   // A broadcast tells a row from a column by its extent, so a column of static extent cannot be repeated.

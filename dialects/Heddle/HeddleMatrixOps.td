@@ -8,6 +8,38 @@ def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Differentiab
   let hasVerifier = 1;
 }
 
+// Several linear transformations of the same rows, as one op: the queries, keys and values of an attention (3.2.2). The
+// weights stand one below the other, n of KxN as (n*K)xN, and so do the biases.
+def ProjectOp : Heddle_Op<"project", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "x W_i + b_i for each i";
+  let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Matrix:$weights, Heddle_F32Vector:$biases);
+  let results = (outs Variadic<Heddle_F32Matrix>:$projections);
+  let assemblyFormat = [{
+    $input `,` $weights `,` $biases attr-dict `:` type($input) `,` type($weights) `,` type($biases) `->` type($projections)
+  }];
+  let hasVerifier = 1;
+}
+
+def ProjectGradInputOp : Heddle_Op<"project_grad_input", [Pure]> {
+  let summary = "The sum over i of g_i W_i^T";
+  let arguments = (ins Heddle_F32Matrix:$weights, Variadic<Heddle_F32Matrix>:$gradients);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $weights `,` $gradients attr-dict `:` type($weights) `,` type($gradients) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def ProjectGradWeightsOp : Heddle_Op<"project_grad_weights", [Pure]> {
+  let summary = "x^T g_i, one below the other, and the sums of each g_i's rows";
+  let arguments = (ins Heddle_F32Matrix:$input, Variadic<Heddle_F32Matrix>:$gradients);
+  let results = (outs Heddle_F32Matrix:$weights, Heddle_F32Vector:$biases);
+  let assemblyFormat = [{
+    $input `,` $gradients attr-dict `:` type($input) `,` type($gradients) `->` type($weights) `,` type($biases)
+  }];
+  let hasVerifier = 1;
+}
+
 def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Sums over the rows (`rows`: a matrix becomes a row, a column a scalar) or over the columns of each row";
   let description = [{

@@ -289,6 +289,45 @@ LogicalResult MatmulOp::verify() {
   return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 1}});
 }
 
+/// `weights` and `biases` are those of `parts.size()` transformations from `input` to each of `parts`.
+static LogicalResult verifyProjections(Operation *op, RankedTensorType input, RankedTensorType weights,
+                                       RankedTensorType biases, TypeRange parts) {
+  int64_t count = parts.size();
+  if (count == 0)
+    return op->emitOpError("expects at least one projection");
+  for (Type part : parts)
+    if (part != parts.front())
+      return op->emitOpError() << "expects projections of one type, got " << parts.front() << " and " << part;
+  auto part = cast<RankedTensorType>(parts.front());
+  if (failed(expectStaticColumns(op, input)) || failed(expectStaticColumns(op, part)) ||
+      failed(expectSameDim(op, "number of rows", {input, 0}, {{part, 0}})))
+    return failure();
+  if (weights.getShape() != ArrayRef<int64_t>{count * input.getDimSize(1), part.getDimSize(1)} ||
+      biases.getShape() != ArrayRef<int64_t>{count * part.getDimSize(1)})
+    return op->emitOpError() << "expects weights and biases of " << count << " projections from " << input << " to "
+                             << part << ", got " << weights << " and " << biases;
+  return success();
+}
+
+LogicalResult ProjectOp::verify() {
+  return verifyProjections(*this, typeOf(getInput()), typeOf(getWeights()), typeOf(getBiases()),
+                           getProjections().getTypes());
+}
+
+LogicalResult ProjectGradInputOp::verify() {
+  if (getGradients().empty())
+    return emitOpError("expects at least one projection");
+  RankedTensorType gradient = typeOf(getGradients().front());
+  auto biases = RankedTensorType::get({static_cast<int64_t>(getGradients().size()) * gradient.getDimSize(1)},
+                                      gradient.getElementType());
+  return verifyProjections(*this, typeOf(getResult()), typeOf(getWeights()), biases, getGradients().getTypes());
+}
+
+LogicalResult ProjectGradWeightsOp::verify() {
+  return verifyProjections(*this, typeOf(getInput()), typeOf(getWeights()), typeOf(getBiases()),
+                           getGradients().getTypes());
+}
+
 LogicalResult SumOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (input.getRank() > 2)

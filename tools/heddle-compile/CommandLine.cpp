@@ -46,7 +46,7 @@ struct Flags {
 
   Flags() {
     for (const FusionFlag &flag : getFusionFlags())
-      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc((flag.description + " (default true)").str()),
+      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc(StringRef(flag.description)),
                                                        cl::init(true), cl::cat(category)));
   }
 };

@@ -115,6 +115,30 @@ func.func @model(%i: !indices, %targets: !indices, %seed: tensor<2xi32>, %step: 
   return %loss : tensor<1xf32>
 }
 
+// Two projections of one input, of which one is used twice; and two of which one is not used at all.
+// CHECK: projections: gradient of k agrees
+// CHECK: projections: gradient of p agrees
+// CHECK: projections: gradient of c agrees
+heddle.variable @p weight : tensor<8x4xf32>
+heddle.variable @grad.p gradient : tensor<8x4xf32>
+heddle.variable @c weight : tensor<8xf32>
+heddle.variable @grad.c gradient : tensor<8xf32>
+func.func @projections(%x: !target) -> tensor<1xf32> {
+  %k = heddle.read @k : tensor<4x4xf32>
+  %p = heddle.read @p : tensor<8x4xf32>
+  %c = heddle.read @c : tensor<8xf32>
+  %h = heddle.matmul %x, %k : !target, tensor<4x4xf32> -> !target
+  %a:2 = heddle.project %h, %p, %c : !target, tensor<8x4xf32>, tensor<8xf32> -> !target, !target
+  %b:2 = heddle.project %a#1, %p, %c : !target, tensor<8x4xf32>, tensor<8xf32> -> !target, !target
+  %0 = arith.mulf %a#0, %a#1 : !target
+  %1 = math.tanh %b#0 : !target
+  %2 = arith.addf %0, %1 : !target
+  %r = heddle.sum rows %2 : !target -> tensor<4xf32>
+  %loss = heddle.sum columns %r : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
+
 // Causal attention from target to source, with dropout on the probabilities.
 // CHECK: attention: gradient of q agrees
 // CHECK: attention: gradient of k agrees

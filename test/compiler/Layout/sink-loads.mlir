@@ -7,13 +7,13 @@ tile.func @sink(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
-  // CHECK: %[[Z:.*]] = vector.load %arg0[%c1, %c0]
   // CHECK: %[[X:.*]] = vector.load %arg0[%c0, %c0]
   // CHECK-NEXT: %[[E:.*]] = vector.extract %[[X]][0]
   // CHECK-NEXT: %[[R:.*]] = vector.broadcast %[[E]]
   // CHECK-NEXT: %[[U:.*]] = arith.addf %[[R]], %[[R]]
   // CHECK-NEXT: %[[Y:.*]] = vector.load %arg0[%c0, %c4]
   // CHECK-NEXT: %[[V:.*]] = arith.mulf %[[U]], %[[Y]]
+  // CHECK-NEXT: %[[Z:.*]] = vector.load %arg0[%c1, %c0]
   // CHECK-NEXT: vector.store %[[V]], %arg1
   // CHECK-NEXT: arith.addf %[[V]], %[[Z]]
   %y = vector.load %a[%c0, %c4] : memref<8x8xf32>, vector<4xf32>

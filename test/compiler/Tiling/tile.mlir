@@ -364,3 +364,80 @@ func.func @shared(%s: !source, %s2: !source, %t: !target, %t2: !target) -> (!sou
   %c = arith.mulf %s, %s : !source
   return %a, %b, %c : !source, !target, !source
 }
+
+// -----
+
+// Three projections are three times the workgroups of one: the third axis of the grid says which rows of the weights
+// and which columns of the biases are read, and where the result goes.
+!x = tensor<?x24xf32, #heddle.dims<"n">>
+!y = tensor<?x40xf32, #heddle.dims<"n">>
+heddle.size @n max 100
+// CHECK-LABEL: func.func @project(
+// CHECK: tile.launch @project_Tx40({{.*}}) grid [#tile.grid<"n", 20, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 3>]
+// CHECK-LABEL: tile.func @project_Tx40(
+// CHECK: %[[PART:.*]] = gpu.block_id z
+// CHECK: %[[ROWS:.*]] = arith.muli %[[PART]], %c24
+// CHECK: scf.for %[[K:.*]] = %c0
+// CHECK: %[[SHIFTED:.*]] = arith.addi %[[K]], %[[ROWS]]
+// CHECK: tile.load %arg0[%{{.*}}, %[[K]]]
+// CHECK: tile.load %arg1[%[[SHIFTED]], %{{[^]]*}}]
+// CHECK: tile.load %arg2[%c0, %{{[^]]*}}] columns
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[PART]], %c0
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: tile.store %[[Y:.*]], %arg3
+// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[PART]], %c1
+// CHECK: scf.if %[[SECOND]] {
+// CHECK-NEXT: tile.store %[[Y]], %arg4
+// CHECK: tile.store %[[Y]], %arg5
+func.func @project(%x: !x, %w: tensor<72x40xf32>, %b: tensor<120xf32>) -> (!y, !y, !y) {
+  %y:3 = heddle.project %x, %w, %b : !x, tensor<72x40xf32>, tensor<120xf32> -> !y, !y, !y
+  return %y#0, %y#1, %y#2 : !y, !y, !y
+}
+
+// -----
+
+// Their input's gradient is one sum over all of them; a residual's gradient is its epilogue.
+!x = tensor<?x24xf32, #heddle.dims<"n">>
+!y = tensor<?x40xf32, #heddle.dims<"n">>
+heddle.size @n max 100
+// CHECK-LABEL: tile.func @project_grad_input_addf_Tx24(
+// CHECK: %[[A:.*]] = scf.for
+// CHECK: tile.load %arg1[
+// CHECK: tile.load %arg0[
+// CHECK: %[[B:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[A]])
+// CHECK: tile.load %arg2[
+// CHECK: tile.load %arg3[
+// CHECK: arith.addf %[[B]]
+// CHECK: tile.store %{{.*}}, %arg4
+func.func @project_grad_input(%w: tensor<48x40xf32>, %a: !y, %b: !y, %r: !x) -> !x {
+  %dx = heddle.project_grad_input %w, %a, %b : tensor<48x40xf32>, !y, !y -> !x
+  %s = arith.addf %dx, %r : !x
+  return %s : !x
+}
+
+// -----
+
+// Their weights' gradients: a workgroup makes a tile of one of them, and the first ones the biases' as well.
+!x = tensor<?x24xf32, #heddle.dims<"n">>
+!y = tensor<?x40xf32, #heddle.dims<"n">>
+heddle.size @n max 100
+// CHECK-LABEL: func.func @project_grad_weights(
+// CHECK: grid [{{.*}}, #tile.grid<"", 1, 2>] sizes ["n"]
+// CHECK-LABEL: tile.func @project_grad_weights_48x40(
+// CHECK: scf.if
+// CHECK: %[[SUMS:.*]]:2 = scf.for
+// CHECK: tile.load %arg0
+// CHECK: tile.load %arg1
+// CHECK: scf.if
+// CHECK-NEXT: tile.store %[[SUMS]]#1, %arg4[
+// CHECK: tile.store %[[SUMS]]#0, %arg3[
+// CHECK: scf.if
+// CHECK: %[[OTHER:.*]]:2 = scf.for
+// CHECK: tile.load %arg2
+// CHECK: scf.if
+// CHECK: tile.store %[[OTHER]]#1, %arg4[
+// CHECK: tile.store %[[OTHER]]#0, %arg3[
+func.func @project_grad_weights(%x: !x, %a: !y, %b: !y) -> (tensor<48x40xf32>, tensor<80xf32>) {
+  %dw, %db = heddle.project_grad_weights %x, %a, %b : !x, !y, !y -> tensor<48x40xf32>, tensor<80xf32>
+  return %dw, %db : tensor<48x40xf32>, tensor<80xf32>
+}

@@ -174,3 +174,59 @@ func.func @scatter(%t: tensor<32x8xf32>, %i: tensor<4xi32>, %r: tensor<5x8xf32>)
   %0 = heddle.scatter_rows %t, %i, %r : tensor<32x8xf32>, tensor<4xi32>, tensor<5x8xf32>
   return
 }
+
+// -----
+
+func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>) {
+  // expected-error @+1 {{expects at least one projection}}
+  "heddle.project"(%x, %w, %b) : (tensor<6x8xf32>, tensor<16x4xf32>, tensor<8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>) {
+  // expected-error @+1 {{expects projections of one type, got 'tensor<6x4xf32>' and 'tensor<6x5xf32>'}}
+  %0:2 = heddle.project %x, %w, %b : tensor<6x8xf32>, tensor<16x4xf32>, tensor<8xf32> -> tensor<6x4xf32>, tensor<6x5xf32>
+  return
+}
+
+// -----
+
+func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>) {
+  // expected-error @+1 {{expects the same number of rows in 'tensor<6x8xf32>' (dimension 0) and 'tensor<7x4xf32>' (dimension 0)}}
+  %0:2 = heddle.project %x, %w, %b : tensor<6x8xf32>, tensor<16x4xf32>, tensor<8xf32> -> tensor<7x4xf32>, tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<4xf32>) {
+  // expected-error @+1 {{expects weights and biases of 2 projections from 'tensor<6x8xf32>' to 'tensor<6x4xf32>', got 'tensor<16x4xf32>' and 'tensor<4xf32>'}}
+  %0:2 = heddle.project %x, %w, %b : tensor<6x8xf32>, tensor<16x4xf32>, tensor<4xf32> -> tensor<6x4xf32>, tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @project(%w: tensor<16x4xf32>) {
+  // expected-error @+1 {{expects at least one projection}}
+  %0 = "heddle.project_grad_input"(%w) : (tensor<16x4xf32>) -> tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @project(%w: tensor<16x4xf32>, %g: tensor<6x4xf32>) {
+  // expected-error @+1 {{expects weights and biases of 1 projections from 'tensor<6x8xf32>' to 'tensor<6x4xf32>'}}
+  %0 = heddle.project_grad_input %w, %g : tensor<16x4xf32>, tensor<6x4xf32> -> tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @project(%x: tensor<6x8xf32>, %g: tensor<6x4xf32>) {
+  // expected-error @+1 {{expects weights and biases of 2 projections from 'tensor<6x8xf32>' to 'tensor<6x4xf32>'}}
+  %0:2 = heddle.project_grad_weights %x, %g, %g : tensor<6x8xf32>, tensor<6x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>, tensor<8xf32>
+  return
+}

@@ -5,6 +5,17 @@
 !column = tensor<?xf32, #heddle.dims<"tokens">>
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 
+// CHECK-LABEL: func.func @project
+func.func @project(%x: !matrix, %w: tensor<16x4xf32>, %b: tensor<8xf32>) {
+  // CHECK: %[[Y:.*]]:2 = heddle.project %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<16x4xf32>, tensor<8xf32> -> tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">>
+  %y:2 = heddle.project %x, %w, %b : !matrix, tensor<16x4xf32>, tensor<8xf32> -> tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">>
+  // CHECK: heddle.project_grad_input %{{.*}}, %[[Y]]#0, %[[Y]]#1 : tensor<16x4xf32>, tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.project_grad_input %w, %y#0, %y#1 : tensor<16x4xf32>, tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">> -> !matrix
+  // CHECK: heddle.project_grad_weights %{{.*}}, %[[Y]]#0, %[[Y]]#1 : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">> -> tensor<16x4xf32>, tensor<8xf32>
+  %dw, %db = heddle.project_grad_weights %x, %y#0, %y#1 : !matrix, tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">> -> tensor<16x4xf32>, tensor<8xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @matmul
 func.func @matmul(%x: !matrix, %w: tensor<8x4xf32>, %v: tensor<4x8xf32>) {
   // CHECK: heddle.matmul %{{.*}}, %{{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8x4xf32> -> tensor<?x4xf32, #heddle.dims<"tokens">>

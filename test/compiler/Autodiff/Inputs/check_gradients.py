@@ -193,6 +193,11 @@ OPS = {
     "heddle.dropout": lambda op, x, *_: (x * dropout_mask(op, x.shape, op.number("rate")),),
     "heddle.matmul": lambda op, a, b: (
         (a.T if op.flag("transpose_lhs") else a) @ (b.T if op.flag("transpose_rhs") else b),),
+    "heddle.project": lambda op, x, w, b: tuple(
+        x @ w_i + b_i for w_i, b_i in zip(np.split(w, len(w) // x.shape[1]), np.split(b, len(w) // x.shape[1]))),
+    "heddle.project_grad_input": lambda op, w, *g: (sum(g_i @ w_i.T for g_i, w_i in zip(g, np.split(w, len(g)))),),
+    "heddle.project_grad_weights": lambda op, x, *g: (
+        np.concatenate([x.T @ g_i for g_i in g]), np.concatenate([g_i.sum(0) for g_i in g])),
     "heddle.sum": lambda op, x: (np.reshape(x.sum(-1 if op.flag("columns") else 0), shape_of(op.results[0])[0]),),
     "heddle.layer_norm": forward_layer_norm,
     "heddle.layer_norm_grad": layer_norm_grad,

@@ -1,0 +1,200 @@
+// Queries, keys and values are linear transformations of the same rows (3.2.2 of "Attention Is All You Need"), and in
+// attention to an encoder's output keys and values are:
+//
+//   q = x Wq + bq                     q, k, v = project x, W, b     W: the rows of Wq, Wk and Wv, one below the other
+//   k = x Wk + bk              =>
+//   v = x Wv + bv
+//
+// The weights stay parameters of their own: they become views of W, so that initialisation and checkpoints know them as
+// before, and nothing is ever copied. What belongs to a weight (moments, summed gradients) is stored likewise.
+#include "compiler/Fusion/FuseProjections.h"
+
+#include "compiler/Fusion/PackVariables.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// x W + b, nothing of which anyone else uses.
+struct Linear {
+  MatmulOp product;
+  ReadOp weight, bias;
+  arith::AddFOp sum;
+
+  static std::optional<Linear> match(Value value) {
+    Linear linear;
+    linear.sum = value.getDefiningOp<arith::AddFOp>();
+    if (!linear.sum)
+      return std::nullopt;
+    linear.product = linear.sum.getLhs().getDefiningOp<MatmulOp>();
+    auto wide = linear.sum.getRhs().getDefiningOp<BroadcastOp>();
+    if (!linear.product || !wide || linear.product.getTransposeLhs() || linear.product.getTransposeRhs() ||
+        !linear.product->hasOneUse() || !wide->hasOneUse())
+      return std::nullopt;
+    linear.weight = linear.product.getRhs().getDefiningOp<ReadOp>();
+    linear.bias = wide.getInput().getDefiningOp<ReadOp>();
+    if (!linear.weight || !linear.bias || !linear.weight->hasOneUse() || !linear.bias->hasOneUse() ||
+        linear.bias.getType().getDimSize(0) != linear.weight.getType().getDimSize(1))
+      return std::nullopt;
+    return linear;
+  }
+};
+
+/// The linear transformations of one input, and the names of their parameters: what tells one group from another.
+struct Group {
+  SmallVector<Linear> parts;
+  SmallVector<StringAttr> names() const {
+    SmallVector<StringAttr> names;
+    for (Linear part : parts)
+      names.append({part.weight.getVariableAttr().getAttr(), part.bias.getVariableAttr().getAttr()});
+    return names;
+  }
+};
+
+class FuseProjectionsPass : public PassWrapper<FuseProjectionsPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseProjectionsPass)
+
+  StringRef getArgument() const override { return "heddle-fuse-projections"; }
+  StringRef getDescription() const override {
+    return "Make one op of an attention's projections of the same input, and store their weights together";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    llvm::MapVector<Attribute, SmallVector<Group>> groups; // by the names of the parameters
+    getOperation().walk([&](AttentionOp attention) {
+      for (const Group &group : groupsOf(attention))
+        groups[keyOf(group)].push_back(group);
+    });
+    DenseSet<StringAttr> taken;
+    for (auto &[key, alike] : groups)
+      if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike)) {
+        for (StringAttr name : alike.front().names())
+          taken.insert(name);
+        auto [weights, biases] = pack(alike.front(), symbols);
+        for (Group &group : alike)
+          replace(group, weights, biases);
+      }
+  }
+
+private:
+  Attribute keyOf(const Group &group) {
+    auto names = group.names();
+    return ArrayAttr::get(&getContext(), SmallVector<Attribute>(names.begin(), names.end()));
+  }
+
+  /// The projections that an attention's operands are, in groups of the same input and type.
+  static SmallVector<Group> groupsOf(AttentionOp attention) {
+    SmallVector<Group> groups;
+    DenseSet<Value> seen;
+    for (Value operand : {attention.getQuery(), attention.getKey(), attention.getValue()}) {
+      std::optional<Linear> linear = seen.insert(operand).second ? Linear::match(operand) : std::nullopt;
+      if (!linear)
+        continue;
+      auto same = llvm::find_if(groups, [&](const Group &group) {
+        MatmulOp first = group.parts.front().product;
+        return first.getLhs() == linear->product.getLhs() && first.getRhs().getType() == linear->product.getRhs().getType();
+      });
+      if (same == groups.end())
+        same = &groups.emplace_back();
+      same->parts.push_back(*linear);
+    }
+    llvm::erase_if(groups, [](const Group &group) { return group.parts.size() < 2; });
+    return groups;
+  }
+
+  /// Each parameter is used once, is stored by itself so far, and all of them have the same companions.
+  static bool mayPack(const Group &group, const DenseSet<StringAttr> &taken, SymbolTable &symbols) {
+    DenseSet<StringAttr> seen;
+    return llvm::all_of(group.names(), [&](StringAttr name) {
+      auto variable = symbols.lookup<VariableOp>(name);
+      return variable && variable.getKind() == VariableKind::Weight && !variable.getStorageAttr() &&
+             !taken.contains(name) && seen.insert(name).second;
+    });
+  }
+
+  /// Where an optimizer updates a weight, all reads of it must be of the packed one.
+  bool isReadNowhereElse(ArrayRef<Group> groups) {
+    DenseSet<Operation *> known;
+    DenseSet<StringAttr> names;
+    for (const Group &group : groups) {
+      for (StringAttr name : group.names())
+        names.insert(name);
+      for (const Linear &part : group.parts)
+        known.insert_range(ArrayRef<Operation *>{part.weight, part.bias});
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      bool hasRoot = function.walk([](Operation *op) {
+        return isa<MinimizeOp, AccumulateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      }).wasInterrupted();
+      bool readsElsewhere = function.walk([&](ReadOp read) {
+        bool elsewhere = names.contains(read.getVariableAttr().getAttr()) && !known.contains(read);
+        return elsewhere ? WalkResult::interrupt() : WalkResult::advance();
+      }).wasInterrupted();
+      if (hasRoot && readsElsewhere)
+        return false;
+    }
+    return true;
+  }
+
+  /// The variables that now hold all weights and all biases. An optimizer knows what belongs to a weight by its name.
+  static std::pair<VariableOp, VariableOp> pack(const Group &group, SymbolTable &symbols) {
+    SmallVector<StringRef> weights, biases;
+    for (Linear part : group.parts) {
+      weights.push_back(part.weight.getVariable());
+      biases.push_back(part.bias.getVariable());
+    }
+    auto packAll = [&](ArrayRef<StringRef> names) {
+      std::string joined = joinNames(names);
+      for (StringRef prefix : {"adam.m.", "adam.v.", "grad."})
+        if (SmallVector<VariableOp> parts = lookup(prefix, names, symbols); parts.size() == names.size())
+          packVariables((prefix + joined).str(), parts, symbols);
+      return packVariables(joined, lookup("", names, symbols), symbols);
+    };
+    return {packAll(weights), packAll(biases)};
+  }
+
+  static SmallVector<VariableOp> lookup(StringRef prefix, ArrayRef<StringRef> names, SymbolTable &symbols) {
+    SmallVector<VariableOp> variables;
+    for (StringRef name : names)
+      if (auto variable = symbols.lookup<VariableOp>((prefix + name).str()))
+        variables.push_back(variable);
+    return variables;
+  }
+
+  static void replace(Group &group, VariableOp weights, VariableOp biases) {
+    // The first of them stands where the input is there; reading a variable needs nothing.
+    Operation *first = group.parts.front().product;
+    for (const Linear &part : group.parts)
+      if (part.product->isBeforeInBlock(first))
+        first = part.product;
+    OpBuilder builder(first);
+    Location loc = first->getLoc();
+    auto read = [&](VariableOp variable) {
+      return ReadOp::create(builder, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable)).getResult();
+    };
+    SmallVector<Type> types;
+    for (Linear part : group.parts)
+      types.push_back(part.product.getType());
+    Value input = group.parts.front().product.getLhs(), weight = read(weights), bias = read(biases);
+    auto project = ProjectOp::create(builder, loc, types, input, weight, bias);
+    for (auto [part, result] : llvm::zip(group.parts, project.getResults())) {
+      Operation *wide = part.sum.getRhs().getDefiningOp();
+      part.sum.replaceAllUsesWith(result);
+      for (Operation *op : {part.sum.getOperation(), wide, part.product.getOperation(), part.weight.getOperation(),
+                            part.bias.getOperation()})
+        op->erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createFuseProjectionsPass() { return std::make_unique<FuseProjectionsPass>(); }
+void heddle::registerFuseProjectionsPass() { PassRegistration<FuseProjectionsPass>(); }

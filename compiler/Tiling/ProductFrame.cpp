@@ -1,0 +1,82 @@
+#include "compiler/Tiling/ProductFrame.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
+                           const Matrix &result, int64_t loops)
+    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs),
+      depth(emitter.maximumRows(contracted)) {
+  int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
+  // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
+  // among themselves and load vectors too: lanes then stand along the rows of the result.
+  int64_t rows = emitter.maximumRows(result), columns = result.columns;
+  emitter.setSpread(transposeRhs ? KernelEmitter::Spread::Rows : KernelEmitter::Spread::Columns);
+  MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
+  if (transposeRhs) {
+    rows = lanes * part.dealt;
+    columns = llvm::alignTo(part.whole, vector);
+  } else {
+    rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
+    columns = lanes * part.dealt;
+  }
+  step = emitter.stepFor(depth, 4, loops);
+  if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
+    step = chunkOf(depth, vector, step);
+  step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+
+  // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
+  // that is larger.
+  int rowAxis = rows <= columns ? 0 : 1;
+  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
+  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
+  tile = {row, column, rows, columns, {}, {}};
+  if (result.isDynamic() || result.rows % rows != 0)
+    tile.rowLimit = emitter.rowsOf(result);
+  if (result.columns % columns != 0)
+    tile.columnLimit = emitter.index(result.columns);
+  end = emitter.rowsOf(contracted);
+  if (contracted.isDynamic() || depth % step != 0)
+    depthLimit = end;
+}
+
+SmallVector<Value> ProductFrame::zeros(bool withSums) const {
+  SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
+  if (withSums)
+    state.push_back(emitter.constant(1, tile.columns, 0));
+  return state;
+}
+
+SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) const {
+  auto &b = emitter.builder();
+  // Elements past the contracted dimension's end must be zero on both sides: nothing times NaN is NaN. Those past the
+  // result's rows or columns only reach elements that are never stored.
+  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+  auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
+  return emitter.loop(emitter.index(0), end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
+    Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
+                                  : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
+    Place rhsPlace =
+        transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+                     : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+    Value left = emitter.evaluate(lhs, lhsPlace, padding), right = emitter.evaluate(rhs, rhsPlace, padding);
+    SmallVector<Value> next{
+        tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
+    if (state.size() > 1)
+      next.push_back(arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, right, 0)));
+    return next;
+  });
+}
+
+void ProductFrame::storeSums(Value result, Value sums, Value shift) const {
+  auto &b = emitter.builder();
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tile.row, emitter.index(0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  auto shifted = [&](Value column) { return column && shift ? emitter.add(column, shift) : column; };
+  emitter.store(result, sums, {emitter.index(0), shifted(tile.column), 1, tile.columns, {}, shifted(tile.columnLimit)});
+}

@@ -1,0 +1,37 @@
+// What kernels around a matrix product share: the tile of the result that a workgroup makes, and the loop that makes it.
+#ifndef HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
+#define HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
+
+#include "compiler/Tiling/KernelEmitter.h"
+
+namespace mlir::heddle {
+
+class ProductFrame {
+public:
+  /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's spread and the first two
+  /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
+  ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
+               const Matrix &result, int64_t loops = 1);
+
+  /// The workgroup's tile of the result.
+  const Place &place() const { return tile; }
+
+  /// The state to begin with: the product, and the sums of the right side's rows if they are wanted.
+  SmallVector<Value> zeros(bool withSums) const;
+  /// `state` plus the product. Of the right side the matrix begins at row `shift`, if there is one.
+  SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {}) const;
+  /// Writes the sums of the right side's rows, from column `shift` of their matrix on: the workgroups of the first rows
+  /// do it.
+  void storeSums(Value result, Value sums, Value shift = {}) const;
+
+private:
+  KernelEmitter &emitter;
+  bool transposeLhs, transposeRhs;
+  int64_t depth, step;
+  Value end, depthLimit;
+  Place tile;
+};
+
+} // namespace mlir::heddle
+
+#endif

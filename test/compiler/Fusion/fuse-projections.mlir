@@ -1,0 +1,218 @@
+// RUN: heddle-opt %s --heddle-fuse-projections --split-input-file | FileCheck %s
+
+// Self-attention: queries, keys and values of one input. The parameters become views; what belongs to them is stored
+// likewise, in the order of the projections.
+// CHECK-DAG: heddle.variable @"a.query+key+value.weight" weight : tensor<24x8xf32>
+// CHECK-DAG: heddle.variable @a.query.weight weight : tensor<8x8xf32> in @"a.query+key+value.weight" from 0
+// CHECK-DAG: heddle.variable @a.key.weight weight : tensor<8x8xf32> in @"a.query+key+value.weight" from 8
+// CHECK-DAG: heddle.variable @a.value.weight weight : tensor<8x8xf32> in @"a.query+key+value.weight" from 16
+// CHECK-DAG: heddle.variable @"a.query+key+value.bias" weight : tensor<24xf32>
+// CHECK-DAG: heddle.variable @a.value.bias weight : tensor<8xf32> in @"a.query+key+value.bias" from 16
+// CHECK-DAG: heddle.variable @"adam.m.a.query+key+value.weight" optimizer_state : tensor<24x8xf32>
+// CHECK-DAG: heddle.variable @adam.m.a.key.weight optimizer_state : tensor<8x8xf32> in @"adam.m.a.query+key+value.weight" from 8
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!m = tensor<?x8xf32, #heddle.dims<"m">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+heddle.variable @adam.m.a.query.weight optimizer_state : tensor<8x8xf32>
+heddle.variable @adam.m.a.key.weight optimizer_state : tensor<8x8xf32>
+heddle.variable @adam.m.a.value.weight optimizer_state : tensor<8x8xf32>
+
+// CHECK-LABEL: func.func @self(
+// CHECK-NEXT:    %[[W:.*]] = heddle.read @"a.query+key+value.weight" : tensor<24x8xf32>
+// CHECK-NEXT:    %[[B:.*]] = heddle.read @"a.query+key+value.bias" : tensor<24xf32>
+// CHECK-NEXT:    %[[P:.*]]:3 = heddle.project %arg0, %[[W]], %[[B]]
+// CHECK-NEXT:    heddle.attention %[[P]]#0, %[[P]]#1, %[[P]]#2
+func.func @self(%x: !x, %s: !segments, %l: !segments) -> !x {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %x, %wk : !x, tensor<8x8xf32> -> !x
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !x
+  %k = arith.addf %pk, %rk : !x
+  %wv = heddle.read @a.value.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.value.bias : tensor<8xf32>
+  %pv = heddle.matmul %x, %wv : !x, tensor<8x8xf32> -> !x
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !x
+  %v = arith.addf %pv, %rv : !x
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y : !x
+}
+
+// Elsewhere a view is read like any other variable.
+// CHECK-LABEL: func.func @elsewhere(
+// CHECK-NEXT:    heddle.read @a.key.weight
+func.func @elsewhere(%x: !x) -> !x {
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %x, %wk : !x, tensor<8x8xf32> -> !x
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !x
+  %k = arith.addf %pk, %rk : !x
+  return %k : !x
+}
+
+// -----
+
+// Attention to something else: its keys and values have one input, the queries another.
+// CHECK-DAG: heddle.variable @a.query.weight weight : tensor<8x8xf32>{{$}}
+// CHECK-DAG: heddle.variable @"a.key+value.weight" weight : tensor<16x8xf32>
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!m = tensor<?x8xf32, #heddle.dims<"m">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @cross(
+// CHECK:         %[[Q:.*]] = arith.addf
+// CHECK:         %[[P:.*]]:2 = heddle.project %arg1,
+// CHECK:         heddle.attention %[[Q]], %[[P]]#0, %[[P]]#1
+func.func @cross(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> !x {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %memory, %wk : !m, tensor<8x8xf32> -> !m
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !m
+  %k = arith.addf %pk, %rk : !m
+  %wv = heddle.read @a.value.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.value.bias : tensor<8xf32>
+  %pv = heddle.matmul %memory, %wv : !m, tensor<8x8xf32> -> !m
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !m
+  %v = arith.addf %pv, %rv : !m
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !m, !m, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y : !x
+}
+
+// -----
+
+// Not fused: a product that somebody else uses, a weight of another attention, one weight twice; and the other
+// projections of an attention that then are fewer than two.
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!m = tensor<?x8xf32, #heddle.dims<"m">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @used_twice(
+// CHECK-NOT:     heddle.project
+func.func @used_twice(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> (!x, !m) {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %memory, %wk : !m, tensor<8x8xf32> -> !m
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !m
+  %k = arith.addf %pk, %rk : !m
+  %wv = heddle.read @a.value.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.value.bias : tensor<8xf32>
+  %pv = heddle.matmul %memory, %wv : !m, tensor<8x8xf32> -> !m
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !m
+  %v = arith.addf %pv, %rv : !m
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !m, !m, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y, %pk : !x, !m
+}
+
+// -----
+
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!m = tensor<?x8xf32, #heddle.dims<"m">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @shared(
+// CHECK-NOT:     heddle.project
+func.func @shared(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> !x {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %memory, %wk : !m, tensor<8x8xf32> -> !m
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !m
+  %k = arith.addf %pk, %rk : !m
+  %wv = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.key.bias : tensor<8xf32>
+  %pv = heddle.matmul %memory, %wv : !m, tensor<8x8xf32> -> !m
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !m
+  %v = arith.addf %pv, %rv : !m
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !m, !m, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y : !x
+}
+
+// -----
+
+// A weight that the loss depends on in another way too must be one variable for the optimizer.
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!m = tensor<?x8xf32, #heddle.dims<"m">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @trained(
+// CHECK-NOT:     heddle.project
+func.func @trained(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> tensor<1xf32> {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %memory, %wk : !m, tensor<8x8xf32> -> !m
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !m
+  %k = arith.addf %pk, %rk : !m
+  %wv = heddle.read @a.value.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.value.bias : tensor<8xf32>
+  %pv = heddle.matmul %memory, %wv : !m, tensor<8x8xf32> -> !m
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !m
+  %v = arith.addf %pv, %rv : !m
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !m, !m, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  %again = heddle.read @a.key.bias : tensor<8xf32>
+  %loss = heddle.sum columns %again : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
