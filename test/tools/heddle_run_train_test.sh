@@ -21,7 +21,8 @@ if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
 fi
 quietly "$bin/heddle-numbers" --out data --train 400 --valid 20 --test 30 --maximum 9999
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
-  --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set dropout=0.1 --set accumulate=true -o n.heddle
+  --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set dropout=0.1 --set accumulate=true \
+  --set logits_entry=true -o n.heddle
 train=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --valid-src data/valid.en
        --valid-tgt data/valid.de)
 # The steps of a log and their losses; the rest depends on the clock.

@@ -72,7 +72,8 @@ private:
                      "Tokens of a translation at most (default: the sentence's and 50)")
         ->check(CLI::PositiveNumber);
     command->add_flag("--no-cache", options.noCache,
-                      "Evaluate the whole translation at every step: slow, a check of the key-value cache");
+                      "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
+                      "needs a model compiled with --set logits_entry=true");
     command->add_option("--beam", options.beam, "Width of the beam")
         ->check([](const std::string &width) {
           return width == "1" ? std::string() : "this version translates greedily: only --beam=1";

@@ -112,7 +112,7 @@ Result<std::vector<int32_t>> Translator::stepWithoutCache(std::span<const Slot> 
     batch.add(sentences[slot.sentence], translations[slot.sentence]);
   CallInputs inputs;
   inputs.addBatch(batch);
-  HEDDLE_CHECK(engine.run("eval", inputs));
+  HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   std::span<const float> values = logits.values<float>();
   size_t pieces = size_t(model.vocabularySize);
