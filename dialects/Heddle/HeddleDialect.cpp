@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -17,7 +18,16 @@ using namespace mlir::heddle;
 #define GET_OP_CLASSES
 #include "dialects/Heddle/HeddleOps.cpp.inc"
 
+/// The constants of a mask stay inside it: a kernel is cut out with an op's regions, not with what surrounds the op.
+namespace {
+struct FoldIntoRegions : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *) const override { return true; }
+};
+} // namespace
+
 void HeddleDialect::initialize() {
+  addInterfaces<FoldIntoRegions>();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Heddle/HeddleOps.cpp.inc"

@@ -1,0 +1,126 @@
+"""`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 128, one head and several,
+and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts."""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+WIDTHS = [(8, 3), (24, 1), (64, 2), (128, 1)]  # of a head, and heads
+LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
+RADIUS = 9
+BOUND = 1e-5
+# Each mask as the body of a region of (%i, %j), and as a function of columns of queries and rows of keys.
+CAUSAL = "%late = arith.cmpi sle, %j, %i : i32"
+NEAR = f"""%radius = arith.constant {RADIUS} : i32
+    %far = arith.subi %i, %j : i32
+    %distance = math.absi %far : i32
+    %near = arith.cmpi sle, %distance, %radius : i32"""
+MASKS = {
+    "full": (None, lambda i, j: torch.ones(len(i), j.shape[1], dtype=torch.bool)),
+    "causal": (f"{CAUSAL}\n    heddle.yield %late : i1", lambda i, j: j <= i),
+    "window": (f"{NEAR}\n    heddle.yield %near : i1", lambda i, j: abs(i - j) <= RADIUS),
+    "causal_window": (f"{CAUSAL}\n    {NEAR}\n    %both = arith.andi %late, %near : i1\n    heddle.yield %both : i1",
+                      lambda i, j: (j <= i) & (abs(i - j) <= RADIUS)),
+}
+SIZES = """heddle.size @queries max 256
+heddle.size @keys max 256
+heddle.size @sequences max 8
+heddle.size @query_length max 70 longest "query_lengths"
+heddle.size @key_length max 70 longest "key_lengths"
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+"""
+
+
+def write_entry(name, mask, width, heads):
+    """The forward op and the three of its backward pass, as differentiation writes them."""
+    rows = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
+    q, k, per_head = rows("queries", width * heads), rows("keys", width * heads), rows("queries", heads)
+    port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
+    segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
+    result = lambda name, kind: f'{kind} {{heddle.name = "{name}"}}'
+    region = f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {mask}\n  }}" if mask else ""
+    rest = f"""queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {region}
+    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"}}"""
+    segments = ", ".join(["!segments"] * 4)
+    backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
+    operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
+    return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
+    {segment("query_starts", 257)}, {segment("query_lengths", 71)}, {segment("key_starts", 257)},
+    {segment("key_lengths", 71)})
+    -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
+  %y, %lse = heddle.attention %query, %key, %value {rest} : ({q}, {k}, {k}, {segments}) -> ({q}, {per_head})
+  %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
+  %dq = heddle.attention_grad_query {backward} : {operands} -> {q}
+  %dk, %dv = heddle.attention_grad_key_value {backward} : {operands} -> ({k}, {k})
+  return %y, %dq, %dk, %dv : {q}, {q}, {k}, {k}
+}}
+"""
+
+
+def attend(query, key, value, counts, heads):
+    """One sequence in PyTorch. A query for which no key counts gets zeros."""
+    split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)
+    scores = split(query) @ split(key).transpose(1, 2) / (query.shape[1] // heads) ** 0.5
+    some = counts.any(1)
+    weights = torch.softmax(scores[:, some].masked_fill(~counts[some], float("-inf")), -1)
+    result = torch.zeros_like(split(query))
+    result[:, some] = weights @ split(value)
+    return result.transpose(0, 1).reshape(query.shape)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    tools = parser.parse_args().bin
+    random = np.random.default_rng(5)
+    lengths = np.array(LENGTHS, np.int32)
+    starts = (np.cumsum(lengths, 0) - lengths).astype(np.int32)
+    inputs = {f"{side}_{what}": array[:, column].copy() for column, side in enumerate(("query", "key"))
+              for what, array in (("starts", starts), ("lengths", lengths))}
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/attention.mlir", "w") as file:
+            file.write(SIZES + "".join(write_entry(f"{name}_{width}x{heads}", mask, width, heads)
+                                       for width, heads in WIDTHS for name, (mask, _) in MASKS.items()))
+        subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle"],
+                       check=True, stdout=subprocess.DEVNULL)
+        for width, heads in WIDTHS:
+            for column, names in enumerate((("query", "gradient"), ("key", "value"))):
+                for name in names:
+                    inputs[name] = random.standard_normal((lengths[:, column].sum(), width * heads)).astype(np.float32)
+            inputs["query"] *= 2  # less even weights
+            for name, value in inputs.items():
+                np.save(f"{folder}/{name}.npy", value)
+            for mask, (_, counts) in MASKS.items():
+                outputs = ["result", "grad_query", "grad_key", "grad_value"]
+                subprocess.run([f"{tools}/heddle-run", "call", f"{folder}/attention.heddle", "--entry",
+                                f"{mask}_{width}x{heads}",
+                                *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
+                                *(f"--output={name}=@{folder}/out.{name}.npy" for name in outputs)],
+                               check=True, stdout=subprocess.DEVNULL)
+                query, key, value = (torch.tensor(inputs[name].astype(np.float64), requires_grad=True)
+                                     for name in ("query", "key", "value"))
+                parts = []
+                for (q, k), (nq, nk) in zip(starts, lengths):
+                    places = counts(torch.arange(nq)[:, None], torch.arange(nk)[None, :])
+                    parts.append(attend(query[q:q + nq], key[k:k + nk], value[k:k + nk], places, heads))
+                result = torch.cat(parts)
+                result.backward(torch.tensor(inputs["gradient"].astype(np.float64)))
+                errors = []
+                for name, expected in zip(outputs, (result.detach(), query.grad, key.grad, value.grad)):
+                    expected = expected.numpy()
+                    error = np.abs(np.load(f"{folder}/out.{name}.npy").astype(np.float64) - expected).max()
+                    errors.append(error / np.abs(expected).max())
+                bad = not max(errors) <= BOUND  # NaN is bad too
+                failed += bad
+                print(f"{'FAIL' if bad else 'ok  '} {mask:<13} {heads} x {width:<4}",
+                      "  ".join(f"{name} {error:.1e}" for name, error in zip(outputs, errors)))
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
