@@ -7,6 +7,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -26,6 +27,7 @@ struct Description {
   std::string norm = "post";
   std::string positions = "sinusoidal";
   std::string activation = "relu";
+  int64_t attentionWindow = 0;
   bool shareEmbeddings = true;
   double layerNormEpsilon = 1e-5;
 
@@ -47,6 +49,10 @@ struct Description {
   int64_t maxLength = 256;
 
   bool preNorm() const { return norm == "pre"; }
+  /// How far from a token self-attention sees, to either side; none where it sees the whole sequence.
+  std::optional<int64_t> attentionRadius() const {
+    return attentionWindow > 0 ? std::optional<int64_t>(attentionWindow / 2) : std::nullopt;
+  }
   bool learnedPositions() const { return positions == "learned"; }
 
   /// Where the key was given: its line in the file, or `--set`. A key at its default is placed at the file's start.

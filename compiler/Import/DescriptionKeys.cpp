@@ -17,6 +17,7 @@ const NumberRange kLayers{1, 256, "from 1 to 256"};
 // The smallest vocabulary holds the three special tokens and one other; token ids are 32-bit and signed.
 const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
 const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
+const NumberRange kWindow{0, 1 << 20, "from 0 to 1048576"};
 const NumberRange kSequences{1, 65536, "from 1 to 65536"};
 const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
 const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
@@ -49,6 +50,9 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
        "each stack."},
       {"positions", &D::positions, kOptional, kAny, kPositions, "Fixed or learned position encodings (3.5)."},
       {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
+      {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
+       "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded down, "
+       "away; 0 lets it see all."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
        "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
       {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {}, "Added to the variance before its root."},

@@ -209,8 +209,9 @@ void Entries::buildDecodeStep() {
   Value starts = graph.addIndices("query_starts", kSequences, d.maxSequences);
   Value lengths = graph.addIndices("query_lengths", kSequences, 2);
   Value rows = graph.addIndices("cache_rows", kSequences, d.maxTokens);
-  Sequences past = addSequences("cache", kSequences, kCacheLength);
+  Sequences cached = addSequences("cache", kSequences, kCacheLength);
   Sequences source = addSequences("source", kSequences, kSourceLength);
+  Sequences past = transformer.seenFromLast(cached);
 
   auto self = [&](StringRef layer, Value x) {
     Value keys = transformer.keys(layer + ".self", x), values = transformer.values(layer + ".self", x);

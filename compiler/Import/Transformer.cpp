@@ -14,7 +14,7 @@ Value Transformer::encode(const Tokens &source) {
   for (int64_t i = 0; i < d.encoderLayers; ++i) {
     std::string layer = ("encoder." + Twine(i)).str();
     x = residual(layer + ".norm1", x, [&](Value x) {
-      return multiHeadAttention(layer + ".self", x, source.sequences, /*causal=*/false, [&](Value x) {
+      return multiHeadAttention(layer + ".self", x, source.sequences, {false, d.attentionRadius()}, [&](Value x) {
         return Memory{keys(layer + ".self", x), values(layer + ".self", x), source.sequences};
       });
     });
@@ -30,23 +30,23 @@ Value Transformer::decode(const Tokens &target, Value encoded, const Sequences &
   auto cross = [&](StringRef layer, Value x) {
     return Memory{keys(layer + ".cross", encoded), values(layer + ".cross", encoded), source};
   };
-  return runDecoder(target, /*causal=*/true, self, cross);
+  return runDecoder(target, {/*causal=*/true, d.attentionRadius()}, self, cross);
 }
 
 Value Transformer::decodeStep(const Tokens &target, MemoryOf self, MemoryOf cross) {
-  // The memory holds nothing after the query's token, so there is nothing to hide.
-  return runDecoder(target, /*causal=*/false, self, cross);
+  // The memory holds what the query's token sees and nothing else, so there is nothing to hide.
+  return runDecoder(target, {}, self, cross);
 }
 
-Value Transformer::runDecoder(const Tokens &target, bool causal, MemoryOf self, MemoryOf cross) {
+Value Transformer::runDecoder(const Tokens &target, Sight sight, MemoryOf self, MemoryOf cross) {
   Value x = embed(target, "target_embedding");
   for (int64_t i = 0; i < d.decoderLayers; ++i) {
     std::string layer = decoderLayer(i);
     x = residual(layer + ".norm1", x, [&](Value x) {
-      return multiHeadAttention(layer + ".self", x, target.sequences, causal, [&](Value x) { return self(layer, x); });
+      return multiHeadAttention(layer + ".self", x, target.sequences, sight, [&](Value x) { return self(layer, x); });
     });
     x = residual(layer + ".norm2", x, [&](Value x) {
-      return multiHeadAttention(layer + ".cross", x, target.sequences, /*causal=*/false,
+      return multiHeadAttention(layer + ".cross", x, target.sequences, {},
                                 [&](Value x) { return cross(layer, x); });
     });
     x = residual(layer + ".norm3", x, [&](Value x) { return feedForward(layer + ".feed_forward", x); });
@@ -63,11 +63,11 @@ Value Transformer::residual(const Twine &norm, Value x, Sublayer sublayer) {
 
 //===-- Attention (3.2) -----------------------------------------------------------------------------------------===//
 
-Value Transformer::multiHeadAttention(const std::string &name, Value x, const Sequences &queries, bool causal,
+Value Transformer::multiHeadAttention(const std::string &name, Value x, const Sequences &queries, Sight sight,
                                       function_ref<Memory(Value)> memory) {
   Graph::At at(graph, "heads", name);
   Value query = linear(name + ".query", x, d.dModel);
-  Value context = scaledDotProductAttention(query, queries, memory(x), causal);
+  Value context = scaledDotProductAttention(query, queries, memory(x), sight);
   return linear(name + ".output", context, d.dModel);
 }
 
@@ -76,7 +76,7 @@ Value Transformer::values(const Twine &name, Value x) { return linear(name + ".v
 
 /// softmax(Q K^T / sqrt(d_k)) V of each head (3.2.1), one op for each symbol: making one op of it is `fuse-attention`'s
 /// work.
-Value Transformer::scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, bool causal) {
+Value Transformer::scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, Sight sight) {
   int64_t headWidth = d.dModel / d.heads;
   auto split = [&](Value x) -> Value {
     RankedTensorType type = typeOf(x);
@@ -89,26 +89,51 @@ Value Transformer::scaledDotProductAttention(Value query, const Sequences &queri
 
   Value scores = graph.create<BatchMatmulOp>(scoresType, q, k, /*transpose_rhs=*/true);
   scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
-  scores = mask(scores, queries, memory.sequences, causal);
+  scores = mask(scores, queries, memory.sequences, sight);
   Value weights = graph.create<SoftmaxOp>(scores);
   weights = dropout(weights, d.attentionDropout, "attention_dropout");
   Value context = graph.create<BatchMatmulOp>(q.getType(), weights, v, /*transpose_rhs=*/false);
   return graph.create<MergeHeadsOp>(query.getType(), context);
 }
 
-/// A query sees the keys of its own sentence, and in the decoder none after itself (3.2.3).
-Value Transformer::mask(Value scores, const Sequences &queries, const Sequences &keys, bool causal) {
+/// A query sees the keys of its own sentence, as far as `sight` goes. Each condition is linear in the two indices, from
+/// which kernels learn what tiles they need not visit.
+Value Transformer::mask(Value scores, const Sequences &queries, const Sequences &keys, Sight sight) {
   auto op = graph.create<MaskOp>(scores.getType(), scores, queries.starts, queries.lengths, keys.starts, keys.lengths,
                                  queries.longest, keys.longest);
-  if (!causal)
+  if (!sight.causal && !sight.radius)
     return op;
   OpBuilder::InsertionGuard guard(graph.builder);
   Location where = op.getLoc();
   Block *block = graph.builder.createBlock(&op.getMask(), {}, {graph.i32(), graph.i32()}, {where, where});
   Value query = block->getArgument(0), key = block->getArgument(1);
-  Value counts = graph.create<arith::CmpIOp>(arith::CmpIPredicate::sle, key, query);
+  Value counts;
+  auto require = [&](Value low, Value high) {
+    Value holds = graph.create<arith::CmpIOp>(arith::CmpIPredicate::sle, low, high);
+    counts = counts ? graph.create<arith::AndIOp>(counts, holds) : holds;
+  };
+  if (sight.causal)
+    require(key, query);
+  if (sight.radius) {
+    Graph::At at(graph, "attention_window");
+    Value radius = graph.create<arith::ConstantOp>(graph.builder.getI32IntegerAttr(*sight.radius));
+    require(graph.create<arith::SubIOp>(query, key), radius);
+    if (!sight.causal)
+      require(graph.create<arith::SubIOp>(key, query), radius);
+  }
   graph.create<YieldOp>(ValueRange{counts});
   return op;
+}
+
+Sequences Transformer::seenFromLast(const Sequences &sequences) {
+  std::optional<int64_t> radius = d.attentionRadius();
+  if (!radius)
+    return sequences;
+  Graph::At at(graph, "attention_window", "window");
+  Value most = graph.fill(typeOf(sequences.lengths), *radius + 1);
+  Value lengths = graph.create<arith::MinSIOp>(sequences.lengths, most);
+  Value hidden = graph.create<arith::SubIOp>(sequences.lengths, lengths);
+  return {graph.create<arith::AddIOp>(sequences.starts, hidden), lengths, sequences.longest};
 }
 
 //===-- Other layers --------------------------------------------------------------------------------------------===//

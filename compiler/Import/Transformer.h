@@ -25,6 +25,12 @@ struct Memory {
   Sequences sequences;
 };
 
+/// Which keys of its sequence a query sees: none after itself (3.2.3), none further than `radius` from it (4).
+struct Sight {
+  bool causal = false;
+  std::optional<int64_t> radius;
+};
+
 class Transformer {
 public:
   Transformer(Graph &graph, const Description &description) : graph(graph), d(description) {}
@@ -53,19 +59,22 @@ public:
   Value keys(const Twine &name, Value x);
   Value values(const Twine &name, Value x);
 
+  /// What self-attention sees from each sequence's last token: all of the sequence, or its end.
+  Sequences seenFromLast(const Sequences &sequences);
+
   static std::string decoderLayer(int64_t index) { return ("decoder." + Twine(index)).str(); }
 
 private:
   using Sublayer = function_ref<Value(Value)>;
 
   Value embed(const Tokens &tokens, StringRef table);
-  Value runDecoder(const Tokens &target, bool causal, MemoryOf self, MemoryOf cross);
+  Value runDecoder(const Tokens &target, Sight sight, MemoryOf self, MemoryOf cross);
   Value project(Value x);
   Value residual(const Twine &norm, Value x, Sublayer sublayer);
-  Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, bool causal,
+  Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, Sight sight,
                            function_ref<Memory(Value)> memory);
-  Value scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, bool causal);
-  Value mask(Value scores, const Sequences &queries, const Sequences &keys, bool causal);
+  Value scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, Sight sight);
+  Value mask(Value scores, const Sequences &queries, const Sequences &keys, Sight sight);
   Value feedForward(const std::string &name, Value x);
   Value linear(const Twine &name, Value x, int64_t outputs);
   Value layerNorm(const Twine &name, Value x);

@@ -24,6 +24,7 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "label_smoothing": 0.1},
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
+    "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
 LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
 
@@ -78,6 +79,36 @@ def draw_batch(random, vocabulary):
     return batch
 
 
+def decode_with_cache(model, batch, steps):
+    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between."""
+    i32 = lambda values: np.asarray(list(values), np.int32)
+    packed = reference.pack(batch, loss_scale=False)
+    source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
+    state = reference.load_safetensors(f"{model.folder}/start.safetensors")
+
+    def call(entry, inputs, outputs=()):
+        """A call leaves behind the variables that its entry has; the others go on as they are."""
+        reference.save_safetensors(f"{model.folder}/state.safetensors", state)
+        results = model.call(entry, inputs, outputs, variables="state.safetensors", save="after.safetensors")
+        state.update(reference.load_safetensors(f"{model.folder}/after.safetensors"))
+        return results
+
+    call("encode", source)
+    logits = [[] for _ in batch]
+    for step in range(steps):
+        going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]
+        first = [s * steps for s in going]
+        inputs = {"token": i32(batch[s][1][step] for s in going), "position": i32(step for _ in going),
+                  "query_starts": i32(range(len(going))), "query_lengths": i32(1 for _ in going),
+                  "cache_rows": i32(row + step for row in first), "cache_starts": i32(first),
+                  "cache_lengths": i32(step + 1 for _ in going),
+                  "source_starts": source["source_starts"][going], "source_lengths": source["source_lengths"][going]}
+        (rows,) = call("decode_step", inputs, ["logits"])
+        for s, row in zip(going, rows):
+            logits[s].append(row)
+    return np.concatenate([np.stack(rows) for rows in logits])
+
+
 class Report:
     def __init__(self):
         self.failed = 0
@@ -94,7 +125,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
     arguments = parser.parse_args()
-    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "label_smoothing": 0.0, "clip_norm": 0.0,
+    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "label_smoothing": 0.0, "clip_norm": 0.0,
                  "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9,
                  **CASES[arguments.case]}
     random = np.random.default_rng(7)
@@ -120,6 +151,10 @@ def main():
         report.check("logits", relative(logits, expected.detach()), 1e-4)
         report.check("loss of each token", relative(
             losses, torch.nn.functional.cross_entropy(expected, labels, reduction="none").detach()), 1e-4)
+
+        steps = 12
+        report.check("logits with a cache", relative(decode_with_cache(model, batch, steps), np.concatenate(
+            [rows[:steps].detach() for rows in expected.split([len(target) for _, target, _ in batch])])), 1e-4)
 
         (loss,) = model.call("accumulate_step", reference.pack(batch), ["loss"], variables="start.safetensors",
                              save="gradients.safetensors")

@@ -64,6 +64,10 @@ class Transformer:
         scores = query @ key.transpose(1, 2) / math.sqrt(query.shape[-1])
         if causal:
             scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), float("-inf"))
+        window = self.config.get("attention_window", 0)
+        if window and name.endswith(".self"):
+            distance = (torch.arange(len(x))[:, None] - torch.arange(len(memory))).abs()
+            scores = scores.masked_fill(distance > window / 2, float("-inf"))
         result = torch.softmax(scores, -1) @ value
         return self.linear(result.transpose(0, 1).reshape(len(x), -1), name + ".output")
 
