@@ -51,8 +51,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"positions", &D::positions, kOptional, kAny, kPositions, "Fixed or learned position encodings (3.5)."},
       {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
       {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
-       "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded down, "
-       "away; 0 lets it see all."},
+       "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded "
+       "down, away; 0 lets it see all."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
        "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
       {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {}, "Added to the variance before its root."},

@@ -26,19 +26,22 @@ MASKS = {
     "causal_window": (f"{CAUSAL}\n    {NEAR}\n    %both = arith.andi %late, %near : i1\n    heddle.yield %both : i1",
                       lambda i, j: (j <= i) & (abs(i - j) <= RADIUS)),
 }
-SIZES = """heddle.size @queries max 256
-heddle.size @keys max 256
-heddle.size @sequences max 8
-heddle.size @query_length max 70 longest "query_lengths"
-heddle.size @key_length max 70 longest "key_lengths"
+
+
+def write_sizes(rows, sequences, longest):
+    return f"""heddle.size @queries max {rows}
+heddle.size @keys max {rows}
+heddle.size @sequences max {sequences}
+heddle.size @query_length max {longest} longest "query_lengths"
+heddle.size @key_length max {longest} longest "key_lengths"
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 """
 
 
-def write_entry(name, mask, width, heads):
+def write_entry(name, mask, width, heads, rows, longest):
     """The forward op and the three of its backward pass, as differentiation writes them."""
-    rows = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
-    q, k, per_head = rows("queries", width * heads), rows("keys", width * heads), rows("queries", heads)
+    matrix = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
+    q, k, per_head = matrix("queries", width * heads), matrix("keys", width * heads), matrix("queries", heads)
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
     segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
     result = lambda name, kind: f'{kind} {{heddle.name = "{name}"}}'
@@ -49,8 +52,8 @@ def write_entry(name, mask, width, heads):
     backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
     operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
     return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
-    {segment("query_starts", 257)}, {segment("query_lengths", 71)}, {segment("key_starts", 257)},
-    {segment("key_lengths", 71)})
+    {segment("query_starts", rows + 1)}, {segment("query_lengths", longest + 1)},
+    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)})
     -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
   %y, %lse = heddle.attention %query, %key, %value {rest} : ({q}, {k}, {k}, {segments}) -> ({q}, {per_head})
   %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
@@ -84,8 +87,10 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/attention.mlir", "w") as file:
-            file.write(SIZES + "".join(write_entry(f"{name}_{width}x{heads}", mask, width, heads)
-                                       for width, heads in WIDTHS for name, (mask, _) in MASKS.items()))
+            limits = (int(lengths.sum(0).max()), int(lengths.max()))
+            file.write(write_sizes(limits[0], len(lengths), limits[1]))
+            file.writelines(write_entry(f"{name}_{width}x{heads}", mask, width, heads, *limits)
+                            for width, heads in WIDTHS for name, (mask, _) in MASKS.items())
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle"],
                        check=True, stdout=subprocess.DEVNULL)
         for width, heads in WIDTHS:

@@ -125,9 +125,9 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
     arguments = parser.parse_args()
-    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "label_smoothing": 0.0, "clip_norm": 0.0,
-                 "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9,
-                 **CASES[arguments.case]}
+    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0,
+                 "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9,
+                 "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case]}
     random = np.random.default_rng(7)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 """The Transformer of "Attention Is All You Need" in PyTorch, one sequence at a time: no padding, no masks but the causal
-one, nothing fused. It reads Heddle's weights by name and is what the compiled model is compared with."""
+one and the window's, nothing fused. It reads Heddle's weights by name and is what the compiled model is compared with."""
 
 import json
 import math

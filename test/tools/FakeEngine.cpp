@@ -59,8 +59,9 @@ Status FakeEngine::run(std::string_view entry, std::span<const Input> given) {
   outputs.clear();
   if (entry == "train_step" || entry == "accumulate_step") {
     HEDDLE_CHECK(train());
-  } else if (entry == "eval") {
+  } else if (entry == "eval" || entry == "logits") {
     evaluate();
+    outputs.erase(entry == "eval" ? "logits" : "token_loss");
   } else if (entry == "encode") {
     encode();
   } else if (entry == "decode_step") {

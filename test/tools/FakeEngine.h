@@ -30,7 +30,7 @@ public:
   Status load(const std::filesystem::path &path, const VariableKinds &kinds) override;
 
   std::set<std::string, std::less<>> entries = {"init", "train_step", "accumulate_step", "apply_step",
-                                                "eval", "encode",     "decode_step"};
+                                                "eval", "logits",     "encode",          "decode_step"};
   std::vector<std::string> calls;
   std::vector<float> lossScales;
   std::string text;

@@ -146,3 +146,38 @@ func.func @unknown(%x: !x, %s: !segments, %l: !segments) -> !x {
     : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !heads)
   return %y : !x
 }
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 2048 longest "lengths"
+
+// The window of a description's decoder: at most 64 keys before the tile's first query and the tile's own 32 are visited,
+// however long the sequence is.
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
+// CHECK: arith.cmpi ult, %[[FIRST]], %[[LENGTH:.*]] : index
+// CHECK-DAG: %[[PAST:.*]] = arith.addi %[[FIRST]], %c32
+// CHECK-DAG: %[[END:.*]] = arith.minsi %[[LENGTH]], %[[PAST]]
+// CHECK-DAG: %[[LOW:.*]] = arith.addi %[[FIRST]], %c-64
+// CHECK-DAG: %[[BEGIN:.*]] = arith.maxsi %[[LOW]], %c0
+// CHECK-DAG: %[[OVER:.*]] = arith.remui %[[BEGIN]], %c8
+// CHECK-DAG: %[[START:.*]] = arith.subi %[[BEGIN]], %[[OVER]]
+// CHECK: scf.for %{{.*}} = %[[START]] to %[[END]] step %c8
+func.func @causal_window(%x: !x, %s: !segments, %l: !segments) -> !x {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) mask {
+  ^bb0(%i: i32, %j: i32):
+    %late = arith.cmpi sle, %j, %i : i32
+    %radius = arith.constant 64 : i32
+    %d = arith.subi %i, %j : i32
+    %near = arith.cmpi sle, %d, %radius : i32
+    %c = arith.andi %late, %near : i1
+    heddle.yield %c : i1
+  } {heads = 4 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !heads)
+  return %y : !x
+}

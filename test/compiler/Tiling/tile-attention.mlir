@@ -248,3 +248,33 @@ func.func @causal_gradients(%x: !x, %lse: !heads, %s: !segments, %l: !segments) 
     : (!x, !x, !x, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> (!x, !x)
   return %q, %k, %v : !x, !x, !x
 }
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!wide = tensor<?x256xf32, #heddle.dims<"tokens">>
+!head = tensor<?x1xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+// All of a step is code: the wider the head, the fewer keys a step has, then the fewer rows a lane owns.
+// CHECK-LABEL: func.func @widths(
+// CHECK: tile.launch @attention_Tx64({{.*}} grid [#tile.grid<"length", 32, 1>,
+// CHECK: tile.launch @attention_Tx256({{.*}} grid [#tile.grid<"length", 16, 1>,
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: tile.dot {{.*}} {transpose_rhs} : tensor<32x64xf32>, tensor<8x64xf32> -> tensor<32x8xf32>
+// CHECK-LABEL: tile.func @attention_Tx256(
+// CHECK: scf.for {{.*}} step %c4
+// CHECK: tile.dot {{.*}} {transpose_rhs} : tensor<16x256xf32>, tensor<4x256xf32> -> tensor<16x4xf32>
+func.func @widths(%x: !x, %wide: !wide, %s: !segments, %l: !segments) -> (!x, !wide) {
+  %0, %lse0 = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l)
+    {heads = 1 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !head)
+  %1, %lse1 = heddle.attention %wide, %wide, %wide queries(%s, %l) keys(%s, %l)
+    {heads = 1 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!wide, !wide, !wide, !segments, !segments, !segments, !segments) -> (!wide, !head)
+  return %0, %1 : !x, !wide
+}

@@ -58,3 +58,20 @@ tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread
   memref.store %z, %a[%c0, %lane] : memref<1x8xf32>
   tile.return
 }
+
+// The power of two is an instruction of the device's.
+// CHECK-LABEL: spirv.module @powers
+// CHECK: %[[ONE:.*]] = spirv.GL.Exp2 %{{.*}} : f32
+// CHECK: spirv.GL.Exp2 %{{.*}} : vector<4xf32>
+tile.func @powers(%a: memref<1x8xf32>, %b: memref<?x4xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%c0, %lane] : memref<1x8xf32>
+  %y = math.exp2 %x : f32
+  memref.store %y, %a[%c0, %lane] : memref<1x8xf32>
+  %v = vector.load %b[%lane, %c0] : memref<?x4xf32>, vector<4xf32>
+  %w = math.exp2 %v : vector<4xf32>
+  vector.store %w, %b[%lane, %c0] : memref<?x4xf32>, vector<4xf32>
+  tile.return
+}
