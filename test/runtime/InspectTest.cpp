@@ -52,6 +52,10 @@ TEST_F(InspectTest, printsJson) {
   ASSERT_TRUE(json.is_object()) << run.output;
   EXPECT_EQ(json["entries"][0]["name"], "add");
   EXPECT_EQ(json["entries"][0]["inputs"][0]["shape"][0], "n");
+  EXPECT_EQ(json["entries"][1]["costs"][0]["launches"], 2);
+  EXPECT_EQ(json["entries"][1]["costs"][0]["bytes"], "12*n");
+  EXPECT_EQ(json["entries"][4]["costs"][0]["flops"], "1*m*longest");
+  EXPECT_EQ(json["entries"][4]["costs"][0]["bytes"], "12*pairs(1, lengths)");
   EXPECT_EQ(json["variables"][0]["shape"][0], 1000);
   EXPECT_EQ(json["targets"][1]["name"], "vulkan:portable");
   EXPECT_EQ(json["targets"][0]["kernels"][0]["launches"], 5);
@@ -62,6 +66,7 @@ TEST_F(InspectTest, printsAndWritesKernels) {
   Outcome run = inspect("a.heddle --kernel=add");
   EXPECT_EQ(run.exitCode, 0);
   EXPECT_NE(run.output.find("chain, launch 1: grid ceil(n/8)*1 1 1, after a barrier"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("    FLOPs 1*n\n    of them the model's 0\n    bytes 12*n\n"), std::string::npos) << run.output;
   EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);
   std::vector<uint32_t> code = test::testKernel("add");
   EXPECT_EQ(test::slurp(folder / "add.spv"),

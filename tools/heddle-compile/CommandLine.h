@@ -17,6 +17,7 @@ struct CommandLine {
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
+  std::string report; // where to write what each entry costs; empty: nowhere
   FusionOptions fusion;
   std::string tuningFile; // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value

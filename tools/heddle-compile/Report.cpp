@@ -1,8 +1,12 @@
 #include "tools/heddle-compile/Report.h"
 
+#include "compiler/Cost/Cost.h"
+#include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -14,6 +18,54 @@ static std::string formatBytes(int64_t bytes) {
   if (bytes < mebi)
     return llvm::formatv("{0:F1} KiB", double(bytes) / kibi);
   return llvm::formatv("{0:F1} MiB", double(bytes) / mebi);
+}
+
+namespace {
+
+/// What one call of an entry does, with every run-time size at its maximum.
+struct EntryTotals {
+  int64_t launches = 0, barriers = 0, kernels = 0;
+  int64_t flops = 0, modelFlops = 0, bytes = 0;
+
+  EntryTotals(plan::EntryOp entry, const llvm::StringMap<int64_t> &maxima) {
+    llvm::StringSet<> names;
+    for (auto launch : entry.getOps<plan::LaunchOp>()) {
+      ++launches;
+      barriers += launch.getBarrier();
+      kernels += names.insert(launch.getKernel()).second;
+      if (auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName)) {
+        flops += evaluateAtMaximum(cost.getFlops(), maxima);
+        modelFlops += evaluateAtMaximum(cost.getModel(), maxima);
+        bytes += evaluateAtMaximum(cost.getBytes(), maxima);
+      }
+    }
+  }
+};
+
+} // namespace
+
+void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled) {
+  llvm::json::OStream json(stream, 2);
+  json.arrayBegin();
+  for (auto [profile, module] : llvm::zip(line.targets, compiled.modules)) {
+    SizeMaxima maxima = getSizeMaxima(*module);
+    for (auto entry : module->getOps<plan::EntryOp>()) {
+      EntryTotals totals(entry, maxima);
+      json.object([&] {
+        json.attribute("target", profile->name);
+        json.attribute("entry", entry.getSymName());
+        json.attribute("launches", totals.launches);
+        json.attribute("barriers", totals.barriers);
+        json.attribute("kernels", totals.kernels);
+        json.attribute("flops", totals.flops);
+        json.attribute("model_flops", totals.modelFlops);
+        json.attribute("bytes", totals.bytes);
+        json.attribute("arena_bytes", static_cast<int64_t>(entry.getArenaBytes()));
+      });
+    }
+  }
+  json.arrayEnd();
+  stream << "\n";
 }
 
 void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled, double seconds) {
@@ -50,5 +102,12 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
     stream << profile->name << ": device memory " << formatBytes(weights + state + caches + arena) << " = weights "
            << formatBytes(weights) << " + optimizer state " << formatBytes(state) << " + caches " << formatBytes(caches)
            << " + activations " << formatBytes(kept) << " + workspace " << formatBytes(arena - kept) << "\n";
+    SizeMaxima maxima = getSizeMaxima(*module);
+    for (auto entry : module->getOps<plan::EntryOp>()) {
+      EntryTotals totals(entry, maxima);
+      stream << "  " << entry.getSymName() << ": " << totals.launches << " launches of " << totals.kernels
+             << " kernels, " << llvm::formatv("{0:F2} GFLOP, ", double(totals.flops) * 1e-9)
+             << formatBytes(totals.bytes) << " read and written\n";
+    }
   }
 }

@@ -37,6 +37,9 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
     });
   if (failed(writeOutput(context, line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
     return failure();
+  if (!line.report.empty() &&
+      failed(writeOutput(context, line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
+    return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (line.output != "-")
     printReport(llvm::outs(), line, *compiled, seconds.count());

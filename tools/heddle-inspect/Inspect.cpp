@@ -35,6 +35,32 @@ std::string typeText(const schema::Module &module, const schema::TensorType &typ
   return text + "]";
 }
 
+// "2097152*source_tokens + 2048*pairs(target_lengths, source_lengths, above 0)"
+std::string formulaText(const schema::Module &module, const flatbuffers::Vector<const schema::CostTerm *> *terms) {
+  std::string text;
+  if (terms)
+    for (const schema::CostTerm *term : *terms) {
+      text += str(text.empty() ? "" : " + ", term->coefficient());
+      for (int32_t size : {term->first_size(), term->second_size(), term->third_size()})
+        if (size >= 0)
+          text += str("*", view(module.sizes()->Get(size)->name()));
+      if (term->pairs() < 0)
+        continue;
+      const schema::PairCount &pairs = *module.pairs()->Get(term->pairs());
+      text += str("*pairs(", pairs.queries() ? view(pairs.queries()) : "1", ", ", view(pairs.keys()));
+      if (pairs.below() >= 0)
+        text += str(", below ", pairs.below());
+      if (pairs.above() >= 0)
+        text += str(", above ", pairs.above());
+      text += ")";
+    }
+  return text.empty() ? "0" : text;
+}
+
+const schema::Cost *costOf(const schema::Module &module, const schema::Launch &launch) {
+  return launch.cost() < 0 ? nullptr : module.costs()->Get(static_cast<flatbuffers::uoffset_t>(launch.cost()));
+}
+
 std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module) {
   std::map<uint32_t, size_t> launches;
   for (const schema::Entry *entry : *module.entries())
@@ -131,11 +157,28 @@ Json toJson(const Artifact &artifact) {
                                {"kernels", std::move(kernels)}});
   }
   root["entries"] = Json::array();
-  for (const schema::Entry *entry : *module.entries())
+  for (const schema::Entry *entry : *module.entries()) {
+    // Launches of one kernel and one cost together.
+    std::map<std::pair<uint32_t, int32_t>, size_t> counts;
+    for (const schema::Launch *launch : *entry->launches())
+      ++counts[{launch->kernel(), launch->cost()}];
+    Json costs = Json::array();
+    for (const auto &[key, count] : counts) {
+      Json item = {{"kernel", view(module.targets()->Get(0)->kernels()->Get(key.first)->name())}, {"launches", count}};
+      if (key.second >= 0) {
+        const schema::Cost &cost = *module.costs()->Get(static_cast<flatbuffers::uoffset_t>(key.second));
+        item.update({{"flops", formulaText(module, cost.flops())},
+                     {"model_flops", formulaText(module, cost.model_flops())},
+                     {"bytes", formulaText(module, cost.bytes())}});
+      }
+      costs.push_back(std::move(item));
+    }
     root["entries"].push_back({{"name", view(entry->name())},
                                {"inputs", portsJson(module, *entry->inputs())},
                                {"outputs", portsJson(module, *entry->outputs())},
-                               {"launches", entry->launches()->size()}});
+                               {"launches", entry->launches()->size()},
+                               {"costs", std::move(costs)}});
+  }
   root["variables"] = Json::array();
   for (const schema::Variable *variable : knownVariables(module))
     root["variables"].push_back({{"name", view(variable->name())},
@@ -257,6 +300,10 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
               std::printf(" ceil(%s/%u)*%u", module.sizes()->Get(grid->size())->name()->c_str(), grid->tile(),
                           grid->repeat());
           std::printf("%s\n", launch.barrier() ? ", after a barrier" : "");
+          if (const schema::Cost *cost = costOf(module, launch))
+            std::printf("    FLOPs %s\n    of them the model's %s\n    bytes %s\n",
+                        formulaText(module, cost->flops()).c_str(), formulaText(module, cost->model_flops()).c_str(),
+                        formulaText(module, cost->bytes()).c_str());
           for (const schema::Binding *binding : *launch.bindings()) {
             if (binding->space() == schema::Space::Size)
               std::printf("    size %s\n", module.sizes()->Get(binding->index())->name()->c_str());

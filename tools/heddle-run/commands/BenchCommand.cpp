@@ -2,6 +2,7 @@
 
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/bench/BenchReport.h"
+#include "tools/heddle-run/bench/FillVariables.h"
 #include "tools/heddle-run/bench/Measure.h"
 #include "tools/heddle-run/call/RandomInputs.h"
 #include "tools/heddle-run/report/Trace.h"
@@ -22,28 +23,6 @@ std::vector<std::string> chooseEntries(const BenchCommand &command, const Sessio
       if (entry.name != "init")
         entries.push_back(entry.name);
   return entries;
-}
-
-// Weights as training finds them: drawn by `init`. Variables that a model's `init` leaves at zero because something
-// else fills them (the caches), and all of a model without `init`, get random numbers: work on zeros may be quicker.
-Status fillVariables(Session &session, std::span<const std::string> entries) {
-  std::vector<std::string_view> names(entries.begin(), entries.end());
-  bool hasInit = session.findEntry("init") != nullptr;
-  if (hasInit)
-    names.push_back("init");
-  HEDDLE_CHECK(session.prepare(names));
-  if (hasInit)
-    HEDDLE_CHECK(session.init(kSeed));
-  for (const VariableInfo &variable : session.variables()) {
-    if (variable.type != ElementType::F32 || (hasInit && variable.kind != VariableKind::Cache))
-      continue;
-    PortInfo port{variable.name, variable.type, {}, 0};
-    for (int64_t extent : variable.shape)
-      port.dims.push_back({"", extent});
-    HEDDLE_ASSIGN(auto values, randomInputs({"", {port}, {}}));
-    HEDDLE_CHECK(session.writeVariable(variable.name, values.front().tensor));
-  }
-  return Success();
 }
 
 Result<std::optional<CeilingMeasurement>> openCeilings(const BenchCommand &command, const Session &session) {
@@ -71,7 +50,7 @@ Status runBench(const BenchCommand &command) {
   if (!command.common.profile.empty() && entries.size() != 1)
     return makeError(ErrorKind::InvalidArgument, "--profile writes the launches of one entry, and ", entries.size(),
                      " are to be measured; name one with --entry.");
-  HEDDLE_CHECK(fillVariables(session, entries));
+  HEDDLE_CHECK(fillVariables(session, entries, kSeed));
 
   HEDDLE_ASSIGN(std::optional<CeilingMeasurement> ceilings, openCeilings(command, session));
   Ceilings best;
