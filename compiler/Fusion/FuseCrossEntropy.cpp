@@ -8,8 +8,9 @@
 //   dx = dlogits W                              dx[c] = dlogits W
 //   dW = dlogits^T x                            dW += dlogits^T x[c]
 //
-// Nothing is computed twice. A chunk has about as many rows as x has columns: then its logits take as much memory as W,
-// and reading W again for each chunk costs no more than reading the chunk itself.
+// Nothing is computed twice. What chunks cost is that W is read and dW is read and written once for each of them. A chunk
+// has about twice as many rows as x has columns: its logits then take twice the memory of W, and are most of the traffic.
+// It never has more than half of the rows.
 #include "compiler/Fusion/FuseCrossEntropy.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -214,9 +215,13 @@ public:
       if (!head.find())
         continue;
       auto size = symbols.lookup<SizeOp>(head.getSize());
+      if (!size || size.getOfAttr())
+        continue;
       // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
-      int64_t rows = chunkRows > 0 ? int64_t(chunkRows) : llvm::alignTo(head.getInputWidth(), 32);
-      if (!size || size.getOfAttr() || static_cast<int64_t>(size.getMaximum()) <= rows)
+      int64_t maximum = size.getMaximum();
+      int64_t rows = std::min<int64_t>(2 * head.getInputWidth(), llvm::divideCeil(maximum, 2));
+      rows = chunkRows > 0 ? int64_t(chunkRows) : llvm::alignTo(rows, 32);
+      if (rows >= maximum)
         continue;
       head.split(declareChunks(size, rows, symbols), rows);
     }
@@ -241,7 +246,7 @@ private:
   }
 
   Option<int64_t> chunkRows{*this, "rows", llvm::cl::init(0),
-                            llvm::cl::desc("Tokens of a chunk; 0: as many as the transformation's input has columns")};
+                            llvm::cl::desc("Tokens of a chunk; 0: twice as many as the transformation's input has columns")};
 };
 
 } // namespace

@@ -39,6 +39,7 @@ class FuseKernelsPass : public PassWrapper<FuseKernelsPass, OperationPass<func::
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseKernelsPass)
   FuseKernelsPass() = default;
+  explicit FuseKernelsPass(bool fuse) { this->fuse = fuse; }
   FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
   StringRef getArgument() const override { return "heddle-fuse-kernels"; }
   StringRef getDescription() const override { return "Cut each entry into kernels: anchors with prologue and epilogue"; }
@@ -56,8 +57,10 @@ public:
     materialized.clear();
     hoist();
     materialize();
-    absorbPrologues();
-    absorbCompanions();
+    if (fuse) {
+      absorbPrologues();
+      absorbCompanions();
+    }
     for (Operation &op : getOperation().getBody().front())
       if (failed(assign(&op)))
         return signalPassFailure();
@@ -233,7 +236,7 @@ private:
     if (!isElementwise(op))
       return op->emitError() << "'" << op->getName() << "' is not part of any kernel: unfused attention cannot be "
                              << "compiled, and other ops must be elementwise or anchor a kernel";
-    for (Value operand : op->getOperands())
+    for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
       if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
         group->ops.push_back(op);
         groupOf[op] = group;
@@ -382,6 +385,9 @@ private:
         op.erase();
   }
 
+  Option<bool> fuse{*this, "fuse", llvm::cl::init(true),
+                    llvm::cl::desc("Let ops join kernels; otherwise each is a kernel of its own")};
+
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
   DenseSet<Operation *> materialized;
@@ -389,6 +395,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createFuseKernelsPass() { return std::make_unique<FuseKernelsPass>(); }
+std::unique_ptr<Pass> heddle::createFuseKernelsPass(bool fuse) { return std::make_unique<FuseKernelsPass>(fuse); }
 
 void heddle::registerFuseKernelsPass() { PassRegistration<FuseKernelsPass>(); }

@@ -7,7 +7,7 @@
 namespace mlir::heddle {
 
 /// `heddle-fuse-kernels`: wraps all tensor work of each entry in heddle.kernel ops.
-std::unique_ptr<Pass> createFuseKernelsPass();
+std::unique_ptr<Pass> createFuseKernelsPass(bool fuse = true);
 void registerFuseKernelsPass();
 
 } // namespace mlir::heddle

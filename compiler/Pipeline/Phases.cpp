@@ -4,6 +4,7 @@
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
+#include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
@@ -35,7 +36,9 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.crossEntropy)
     passes.addPass(createFuseCrossEntropyPass());
-  passes.addNestedPass<func::FuncOp>(createFuseKernelsPass());
+  if (options.fusion.updates)
+    passes.addPass(createFuseUpdatesPass());
+  passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
   passes.addPass(createCountCostsPass());
 }
 
@@ -70,6 +73,8 @@ static constexpr FusionFlag kFusionFlags[] = {
     {"fuse-projections", &FusionOptions::projections,
      "One product for the projections of an attention's input (default true)"},
     {"fuse-cross-entropy", &FusionOptions::crossEntropy, "Compute logits and their loss a chunk of tokens at a time (default true)"},
+    {"fuse-updates", &FusionOptions::updates, "Update all biases and gains at once (default true)"},
+    {"fuse-kernels", &FusionOptions::kernels, "Give kernels prologues, epilogues and companions (default true)"},
 };
 
 ArrayRef<FusionFlag> mlir::heddle::getFusionFlags() { return kFusionFlags; }

@@ -23,6 +23,8 @@ struct FusionOptions {
   bool attention = true;
   bool projections = true;
   bool crossEntropy = true;
+  bool updates = true;
+  bool kernels = true;
 };
 
 /// One of them as a flag of the command line, named after its pass.

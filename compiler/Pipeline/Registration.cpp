@@ -6,6 +6,7 @@
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
+#include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
@@ -37,6 +38,7 @@ void mlir::heddle::registerAllPasses() {
   registerFuseAttentionPass();
   registerFuseCrossEntropyPass();
   registerFuseProjectionsPass();
+  registerFuseUpdatesPass();
   registerDifferentiatePass();
   registerFuseKernelsPass();
   registerCountCostsPass();

@@ -16,7 +16,7 @@ import torch
 
 import reference
 
-COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 128,
+COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 64,
           "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True, "logits_entry": True}
 CASES = {
     "base": {"d_model": 64, "heads": 4, "d_ff": 256, "vocab_size": 120},

@@ -1,0 +1,200 @@
+// A weight that is a matrix is updated by the kernel that makes its gradient. The vectors, biases and gains, come out of
+// kernels of other shapes, are many and small, and each update would be a launch of its own:
+//
+//   b1' = adam b1, g1, m1, v1              b' = adam b, concat(g1, g2, ...), m, v
+//   b2' = adam b2, g2, m2, v2       =>
+//   ...                                    b1, b2, ... are views of b, and their moments of m and v
+//
+// What the kernels make is written where it then stands in the concatenation: nothing is copied.
+#include "compiler/Fusion/FuseUpdates.h"
+
+#include "compiler/Fusion/PackVariables.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// The update of a vector whose parts are variables and whose results go back to them.
+struct Update {
+  AdamOp adam;
+  std::array<ReadOp, 3> reads;   // weight, first moment, second moment
+  std::array<WriteOp, 3> writes; // the same
+
+  static std::optional<Update> match(AdamOp adam) {
+    Update update{adam, {}, {}};
+    if (cast<RankedTensorType>(adam.getWeight().getType()).getRank() != 1)
+      return std::nullopt;
+    Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment()};
+    for (int i = 0; i < 3; ++i) {
+      update.reads[i] = before[i].getDefiningOp<ReadOp>();
+      Value after = adam->getResult(i);
+      update.writes[i] = after.hasOneUse() ? dyn_cast<WriteOp>(*after.getUsers().begin()) : WriteOp();
+      if (!update.reads[i] || !update.writes[i] || update.reads[i].getVariable() != update.writes[i].getVariable())
+        return std::nullopt;
+    }
+    return update;
+  }
+  std::array<StringAttr, 3> names() const {
+    std::array<StringAttr, 3> names;
+    for (int i = 0; i < 3; ++i)
+      names[i] = ReadOp(reads[i]).getVariableAttr().getAttr();
+    return names;
+  }
+  /// The variable that the gradient was summed up in, or null: then a kernel makes it.
+  ReadOp summed() const { return AdamOp(adam).getGradient().getDefiningOp<ReadOp>(); }
+};
+
+class FuseUpdatesPass : public PassWrapper<FuseUpdatesPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseUpdatesPass)
+
+  StringRef getArgument() const override { return "heddle-fuse-updates"; }
+  StringRef getDescription() const override { return "Store all biases and gains together, and update them at once"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<SmallVector<Update>> steps; // of each entry
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (SmallVector<Update> step = updatesOf(function); step.size() > 1)
+        steps.push_back(std::move(step));
+    // All steps update the same weights, or they are left as they are.
+    if (steps.empty() || !llvm::all_of(steps, [&](ArrayRef<Update> step) { return isLike(step, steps.front()); }) ||
+        !mayPack(steps, symbols))
+      return;
+    Packed packed = pack(steps, symbols);
+    for (ArrayRef<Update> step : steps)
+      replace(step, packed);
+  }
+
+private:
+  struct Packed {
+    std::array<VariableOp, 3> variables;
+    VariableOp summed; // or null
+  };
+
+  /// In the order in which they are stored: vectors that can be read four elements at a time first, so that all of
+  /// them are aligned.
+  static SmallVector<Update> updatesOf(func::FuncOp function) {
+    SmallVector<Update> updates;
+    function.walk([&](AdamOp adam) {
+      if (std::optional<Update> update = Update::match(adam))
+        updates.push_back(*update);
+    });
+    if (updates.empty())
+      return updates;
+    AdamOp first = updates.front().adam;
+    llvm::erase_if(updates, [&](Update &update) { return !isAlike(update.adam, first); });
+    llvm::stable_sort(updates, [](const Update &a, const Update &b) { return isAligned(a) && !isAligned(b); });
+    return updates;
+  }
+
+  static bool isAligned(const Update &update) {
+    return cast<RankedTensorType>(AdamOp(update.adam).getWeight().getType()).getDimSize(0) % 4 == 0;
+  }
+
+  /// The same rates and corrections. Gradients are distinct and made by ops, or all summed up before.
+  static bool isAlike(AdamOp a, AdamOp b) {
+    return a->getAttrs() == b->getAttrs() && a.getRate() == b.getRate() &&
+           a.getFirstCorrection() == b.getFirstCorrection() && a.getSecondCorrection() == b.getSecondCorrection() &&
+           a.getGradientScale() == b.getGradientScale();
+  }
+
+  static bool isLike(ArrayRef<Update> a, ArrayRef<Update> b) {
+    return llvm::equal(a, b, [](const Update &x, const Update &y) { return x.names() == y.names(); });
+  }
+
+  static bool mayPack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
+    DenseSet<StringAttr> variables;
+    auto isNew = [&](StringAttr name) { return variables.insert(name).second && symbols.lookup<VariableOp>(name); };
+    for (const Update &update : steps.front())
+      if (!llvm::all_of(update.names(), isNew))
+        return false;
+    // Sums are packed like the weights; each of them must then be there, and only once.
+    for (ArrayRef<Update> step : steps) {
+      DenseSet<Value> gradients;
+      variables.clear();
+      bool areSummed = bool(step.front().summed());
+      for (const Update &update : step) {
+        Value gradient = AdamOp(update.adam).getGradient();
+        if (bool(update.summed()) != areSummed || !gradients.insert(gradient).second ||
+            (areSummed ? !isNew(update.summed().getVariableAttr().getAttr()) : !isMade(gradient)))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether a kernel can write a gradient to any place: it is no part of another tensor, and no variable keeps it.
+  static bool isMade(Value gradient) {
+    Operation *op = gradient.getDefiningOp();
+    return op && !isa<ReadOp, SliceOp, ConcatOp>(op) && llvm::none_of(gradient.getUsers(), [](Operation *user) {
+      return isa<WriteOp, ConcatOp, func::ReturnOp>(user);
+    });
+  }
+
+  static Packed pack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
+    ArrayRef<Update> step = steps.front();
+    auto packAll = [&](StringRef name, function_ref<StringAttr(const Update &)> nameOf, ArrayRef<Update> step) {
+      SmallVector<VariableOp> parts;
+      for (const Update &update : step)
+        parts.push_back(symbols.lookup<VariableOp>(nameOf(update)));
+      return packVariables(name, parts, symbols);
+    };
+    Packed packed;
+    StringRef names[] = {"vectors", "adam.m.vectors", "adam.v.vectors"};
+    for (int i = 0; i < 3; ++i)
+      packed.variables[i] = packAll(names[i], [i](const Update &update) { return update.names()[i]; }, step);
+    for (ArrayRef<Update> step : steps)
+      if (step.front().summed() && !packed.summed)
+        packed.summed = packAll(
+            "grad.vectors", [](const Update &update) { return update.summed().getVariableAttr().getAttr(); }, step);
+    return packed;
+  }
+
+  static void replace(ArrayRef<Update> step, Packed &packed) {
+    // The last of them stands where every gradient is there.
+    AdamOp last = step.front().adam;
+    for (const Update &update : step)
+      if (last->isBeforeInBlock(update.adam))
+        last = update.adam;
+    OpBuilder builder(last), writes(last->getBlock()->getTerminator());
+    Location loc = last.getLoc();
+    auto read = [&](VariableOp variable) -> Value {
+      return ReadOp::create(builder, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
+    };
+    RankedTensorType type = packed.variables[0].getTensorType();
+    Value gradient;
+    if (step.front().summed()) {
+      gradient = read(packed.summed);
+    } else {
+      SmallVector<Value> parts;
+      for (const Update &update : step)
+        parts.push_back(AdamOp(update.adam).getGradient());
+      gradient = ConcatOp::create(builder, loc, type, parts);
+    }
+    Value weight = read(packed.variables[0]), first = read(packed.variables[1]), second = read(packed.variables[2]);
+    auto adam = AdamOp::create(builder, loc, type, type, type, weight, gradient, first, second, last.getRate(),
+                               last.getFirstCorrection(), last.getSecondCorrection(), last.getGradientScale(),
+                               last.getBeta1Attr(), last.getBeta2Attr(), last.getEpsilonAttr());
+    for (int i = 0; i < 3; ++i)
+      WriteOp::create(writes, loc, FlatSymbolRefAttr::get(packed.variables[i]), adam->getResult(i));
+    for (Update update : step) {
+      for (WriteOp write : update.writes)
+        write.erase();
+      update.adam.erase();
+      for (ReadOp read : update.reads)
+        if (read->use_empty())
+          read.erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createFuseUpdatesPass() { return std::make_unique<FuseUpdatesPass>(); }
+void heddle::registerFuseUpdatesPass() { PassRegistration<FuseUpdatesPass>(); }
