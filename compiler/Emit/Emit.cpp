@@ -118,9 +118,18 @@ LogicalResult Writer::writeSizes() {
 
 LogicalResult Writer::writeVariables() {
   VariablePlaces places = getVariablePlaces(module);
-  for (auto [index, variable] : llvm::enumerate(module.getOps<VariableOp>()))
+  // A view that others are views of is but a name within the compiler: bindings refer to where all of it is stored.
+  DenseSet<StringAttr> storages;
+  for (auto variable : module.getOps<VariableOp>())
+    if (variable.getStorageAttr())
+      storages.insert(variable.getStorageAttr().getAttr());
+  auto isWritten = [&](VariableOp variable) {
+    return !variable.getStorageAttr() || !storages.contains(variable.getSymNameAttr());
+  };
+  auto written = llvm::make_filter_range(module.getOps<VariableOp>(), isWritten);
+  for (auto [index, variable] : llvm::enumerate(written))
     variableIndices[variable.getSymName()] = index;
-  for (auto variable : module.getOps<VariableOp>()) {
+  for (VariableOp variable : written) {
     const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
     int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
     auto type = writeType(variable, variable.getTensorType());

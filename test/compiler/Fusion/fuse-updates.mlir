@@ -1,0 +1,159 @@
+// RUN: heddle-opt %s --heddle-fuse-updates --split-input-file | FileCheck %s
+
+// Vectors are stored and updated together; those that can be read four elements at a time come first. The gradients are
+// made where they stand in the whole. A matrix is not touched.
+// CHECK-DAG: heddle.variable @vectors weight : tensor<15xf32>
+// CHECK-DAG: heddle.variable @a weight : tensor<3xf32> in @vectors from 12
+// CHECK-DAG: heddle.variable @b weight : tensor<4xf32> in @vectors from 0
+// CHECK-DAG: heddle.variable @c weight : tensor<8xf32> in @vectors from 4
+// CHECK-DAG: heddle.variable @adam.m.vectors optimizer_state : tensor<15xf32>
+// CHECK-DAG: heddle.variable @adam.m.c optimizer_state : tensor<8xf32> in @adam.m.vectors from 4
+// CHECK-DAG: heddle.variable @adam.v.vectors optimizer_state : tensor<15xf32>
+// CHECK-DAG: heddle.variable @w weight : tensor<2x3xf32>{{$}}
+heddle.variable @a weight : tensor<3xf32>
+heddle.variable @adam.m.a optimizer_state : tensor<3xf32>
+heddle.variable @adam.v.a optimizer_state : tensor<3xf32>
+heddle.variable @b weight : tensor<4xf32>
+heddle.variable @adam.m.b optimizer_state : tensor<4xf32>
+heddle.variable @adam.v.b optimizer_state : tensor<4xf32>
+heddle.variable @c weight : tensor<8xf32>
+heddle.variable @adam.m.c optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.c optimizer_state : tensor<8xf32>
+heddle.variable @w weight : tensor<2x3xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<2x3xf32>
+heddle.variable @adam.v.w optimizer_state : tensor<2x3xf32>
+
+// CHECK-LABEL: func.func @step
+// CHECK:         %[[GA:.*]] = math.exp %arg0
+// CHECK:         heddle.adam %{{.*}}, %{{.*}} : tensor<2x3xf32>
+// CHECK:         %[[GB:.*]] = math.exp %arg1
+// CHECK:         %[[GC:.*]] = math.exp %arg2
+// CHECK-NEXT:    %[[G:.*]] = heddle.concat %[[GB]], %[[GC]], %[[GA]] : tensor<4xf32>, tensor<8xf32>, tensor<3xf32> to tensor<15xf32>
+// CHECK-NEXT:    %[[W:.*]] = heddle.read @vectors
+// CHECK-NEXT:    %[[M:.*]] = heddle.read @adam.m.vectors
+// CHECK-NEXT:    %[[V:.*]] = heddle.read @adam.v.vectors
+// CHECK-NEXT:    %[[W2:.*]], %[[M2:.*]], %[[V2:.*]] = heddle.adam %[[W]], %[[G]], %[[M]], %[[V]] rate %arg4 corrections %arg4, %arg4 scale %arg4
+// CHECK-NOT:     heddle.write @a,
+// CHECK-NOT:     heddle.write @adam.m.b,
+// CHECK:         heddle.write @vectors, %[[W2]]
+// CHECK-NEXT:    heddle.write @adam.m.vectors, %[[M2]]
+// CHECK-NEXT:    heddle.write @adam.v.vectors, %[[V2]]
+func.func @step(%x: tensor<3xf32>, %y: tensor<4xf32>, %z: tensor<8xf32>, %t: tensor<2x3xf32>, %r: tensor<1xf32>) {
+  %ga = math.exp %x : tensor<3xf32>
+  %a = heddle.read @a : tensor<3xf32>
+  %ma = heddle.read @adam.m.a : tensor<3xf32>
+  %va = heddle.read @adam.v.a : tensor<3xf32>
+  %a2, %ma2, %va2 = heddle.adam %a, %ga, %ma, %va rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<3xf32>
+  %w = heddle.read @w : tensor<2x3xf32>
+  %mw = heddle.read @adam.m.w : tensor<2x3xf32>
+  %vw = heddle.read @adam.v.w : tensor<2x3xf32>
+  %w2, %mw2, %vw2 = heddle.adam %w, %t, %mw, %vw rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<2x3xf32>
+  %gb = math.exp %y : tensor<4xf32>
+  %b = heddle.read @b : tensor<4xf32>
+  %mb = heddle.read @adam.m.b : tensor<4xf32>
+  %vb = heddle.read @adam.v.b : tensor<4xf32>
+  %b2, %mb2, %vb2 = heddle.adam %b, %gb, %mb, %vb rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  %gc = math.exp %z : tensor<8xf32>
+  %c = heddle.read @c : tensor<8xf32>
+  %mc = heddle.read @adam.m.c : tensor<8xf32>
+  %vc = heddle.read @adam.v.c : tensor<8xf32>
+  %c2, %mc2, %vc2 = heddle.adam %c, %gc, %mc, %vc rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  heddle.write @a, %a2 : tensor<3xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<3xf32>
+  heddle.write @adam.v.a, %va2 : tensor<3xf32>
+  heddle.write @w, %w2 : tensor<2x3xf32>
+  heddle.write @adam.m.w, %mw2 : tensor<2x3xf32>
+  heddle.write @adam.v.w, %vw2 : tensor<2x3xf32>
+  heddle.write @b, %b2 : tensor<4xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<4xf32>
+  heddle.write @adam.v.b, %vb2 : tensor<4xf32>
+  heddle.write @c, %c2 : tensor<8xf32>
+  heddle.write @adam.m.c, %mc2 : tensor<8xf32>
+  heddle.write @adam.v.c, %vc2 : tensor<8xf32>
+  return
+}
+
+// -----
+
+// Gradients that were summed up before are stored together as well; the entry that only sums them reads its part.
+// CHECK-DAG: heddle.variable @grad.a gradient : tensor<4xf32> in @grad.vectors from 0
+// CHECK-DAG: heddle.variable @grad.b gradient : tensor<8xf32> in @grad.vectors from 4
+heddle.variable @a weight : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
+heddle.variable @grad.a gradient : tensor<4xf32>
+heddle.variable @b weight : tensor<8xf32>
+heddle.variable @adam.m.b optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state : tensor<8xf32>
+heddle.variable @grad.b gradient : tensor<8xf32>
+
+// CHECK-LABEL: func.func @apply
+// CHECK:         %[[G:.*]] = heddle.read @grad.vectors : tensor<12xf32>
+// CHECK:         heddle.adam %{{.*}}, %[[G]],
+func.func @apply(%r: tensor<1xf32>) {
+  %a = heddle.read @a : tensor<4xf32>
+  %ga = heddle.read @grad.a : tensor<4xf32>
+  %ma = heddle.read @adam.m.a : tensor<4xf32>
+  %va = heddle.read @adam.v.a : tensor<4xf32>
+  %a2, %ma2, %va2 = heddle.adam %a, %ga, %ma, %va rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  %b = heddle.read @b : tensor<8xf32>
+  %gb = heddle.read @grad.b : tensor<8xf32>
+  %mb = heddle.read @adam.m.b : tensor<8xf32>
+  %vb = heddle.read @adam.v.b : tensor<8xf32>
+  %b2, %mb2, %vb2 = heddle.adam %b, %gb, %mb, %vb rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  heddle.write @a, %a2 : tensor<4xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<4xf32>
+  heddle.write @adam.v.a, %va2 : tensor<4xf32>
+  heddle.write @b, %b2 : tensor<8xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<8xf32>
+  heddle.write @adam.v.b, %vb2 : tensor<8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @accumulate
+// CHECK:         heddle.read @grad.a : tensor<4xf32>
+func.func @accumulate(%x: tensor<4xf32>) {
+  %g = heddle.read @grad.a : tensor<4xf32>
+  %s = arith.addf %g, %x : tensor<4xf32>
+  heddle.write @grad.a, %s : tensor<4xf32>
+  return
+}
+
+// -----
+
+// One gradient for two weights cannot stand in two places; and a single vector needs no packing.
+heddle.variable @a weight : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
+heddle.variable @b weight : tensor<4xf32>
+heddle.variable @adam.m.b optimizer_state : tensor<4xf32>
+heddle.variable @adam.v.b optimizer_state : tensor<4xf32>
+// CHECK-NOT: @vectors
+// CHECK-LABEL: func.func @same
+// CHECK-COUNT-2: heddle.adam
+func.func @same(%x: tensor<4xf32>, %r: tensor<1xf32>) {
+  %g = math.exp %x : tensor<4xf32>
+  %a = heddle.read @a : tensor<4xf32>
+  %ma = heddle.read @adam.m.a : tensor<4xf32>
+  %va = heddle.read @adam.v.a : tensor<4xf32>
+  %a2, %ma2, %va2 = heddle.adam %a, %g, %ma, %va rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  %b = heddle.read @b : tensor<4xf32>
+  %mb = heddle.read @adam.m.b : tensor<4xf32>
+  %vb = heddle.read @adam.v.b : tensor<4xf32>
+  %b2, %mb2, %vb2 = heddle.adam %b, %g, %mb, %vb rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  heddle.write @a, %a2 : tensor<4xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<4xf32>
+  heddle.write @adam.v.a, %va2 : tensor<4xf32>
+  heddle.write @b, %b2 : tensor<4xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<4xf32>
+  heddle.write @adam.v.b, %vb2 : tensor<4xf32>
+  return
+}

@@ -1,0 +1,84 @@
+"""Each fusion pass changes how a model is computed and not what: with a pass off, the losses, the summed gradients and
+three optimizer steps are those of the compile with all passes on, under dropout and at odd sizes.
+
+    fusion_equivalence.py --bin build/bin --model models/numbers.toml"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import parity
+import reference
+
+FLAGS = ["fuse-projections", "fuse-cross-entropy", "fuse-updates", "fuse-kernels"]
+OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decoder_layers": 1, "d_model": 36, "heads": 3,
+           "d_ff": 50, "vocab_size": 71, "label_smoothing": 0.1, "max_tokens": 64, "max_sequences": 8, "max_length": 64,
+           "warmup": 10, "learning_rate": 0.003, "accumulate": True, "share_embeddings": False}
+
+
+def run(arguments, off, folder, batches, start):
+    """Everything that the compile without the passes `off` computes, by name."""
+    model = parity.Model.__new__(parity.Model)
+    model.run_tool, model.folder = [f"{arguments.bin}/heddle-run", "call"], folder
+    model.artifact = f"{folder}/model.heddle"
+    sets = [word for key, value in OPTIONS.items() for word in ("--set", f"{key}={parity.toml(value)}")]
+    parity.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", model.artifact, *sets,
+                *[f"--{flag}=false" for flag in off]])
+    found = {}
+    if start is None:
+        model.call("init", save="start.safetensors", extra=["--seed", "3"])
+        start = reference.load_safetensors(f"{folder}/start.safetensors")
+    reference.save_safetensors(f"{folder}/start.safetensors", start)
+    inputs = [reference.pack(batch) for batch in batches]
+    (found["token losses"],) = model.call("eval", reference.pack(batches[0], loss_scale=False), ["token_loss"],
+                                          variables="start.safetensors")
+    (found["accumulated loss"],) = model.call("accumulate_step", inputs[0], ["loss"], variables="start.safetensors",
+                                              save="summed.safetensors")
+    summed = reference.load_safetensors(f"{folder}/summed.safetensors")
+    found.update({name: value for name, value in summed.items() if name.startswith("grad.")})
+    variables = "start.safetensors"
+    for step, batch in enumerate(inputs):
+        (found[f"loss of step {step}"],) = model.call("train_step", batch, ["loss"], variables=variables,
+                                                      save="now.safetensors")
+        variables = "now.safetensors"
+    trained = reference.load_safetensors(f"{folder}/now.safetensors")
+    found.update({f"trained {name}": value for name, value in trained.items() if reference.is_weight(name)})
+    return found, start
+
+
+def is_rounding(name):
+    """A key's bias shifts all of a query's scores alike: its gradient is zero but for rounding, of which Adam makes
+    steps of full length."""
+    return name.endswith(".key.bias")
+
+
+def relative(found, expected, name):
+    return np.linalg.norm(found[name] - expected[name]) / np.linalg.norm(expected[name])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    arguments = parser.parse_args()
+    random = np.random.default_rng(11)
+    batches = [parity.draw_batch(random, OPTIONS["vocab_size"]) for _ in range(3)]
+    report = parity.Report()
+    with tempfile.TemporaryDirectory() as folder:
+        expected, start = run(arguments, [], folder, batches, None)
+        for off in [*[[flag] for flag in FLAGS], FLAGS]:
+            found, _ = run(arguments, off, folder, batches, start)
+            if found.keys() != expected.keys():
+                sys.exit(f"without {off}: other results: {found.keys() ^ expected.keys()}")
+            errors = {name: relative(found, expected, name) for name in expected if not is_rounding(name)}
+            worst = max(errors, key=errors.get)
+            what = "any" if off == FLAGS else off[0]
+            report.check(f"{len(errors)} results without {what}: worst {worst}", errors[worst], 1e-4)
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
