@@ -44,6 +44,11 @@ void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
 
 schema::EntryT &entry(schema::ModuleT &module, size_t index = 0) { return *module.entries[index]; }
 schema::LaunchT &launch(schema::ModuleT &module) { return *entry(module).launches[0]; }
+// A kernel whose code nobody can read, so that only the bindings are looked at.
+schema::KernelT &unreadable(schema::ModuleT &module) {
+  module.targets[0]->name = "other:target";
+  return *module.targets[0]->kernels[0];
+}
 std::vector<uint32_t> &code(schema::ModuleT &module) { return module.targets[0]->kernels[0]->code; }
 
 const Rule rules[] = {
@@ -148,6 +153,20 @@ const Rule rules[] = {
     {"C2_no_input", [](auto &m) { m.pairs[0]->keys = "sentences"; }, "counts pairs by 'sentences'"},
     {"C2_floats", [](auto &m) { entry(m).launches[0]->cost = 0, m.costs[0]->flops[0] = schema::CostTerm(1, 0, -1, -1, 0),
                                 m.pairs[0]->keys = "a"; }, "counts pairs by 'a'"},
+    {"L3_no_such_binding", [](auto &m) { unreadable(m).texels = {9}; }, "no binding 9"},
+    {"L3_size", [](auto &m) { unreadable(m).texels = {3}; }, "cannot read as texels"},
+    {"L3_unaligned",
+     [](auto &m) {
+       unreadable(m).texels = {0};
+       launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 4, 16);
+     },
+     "lies at 4 with 16 bytes, which its kernel cannot read as texels"},
+    {"L3_uneven",
+     [](auto &m) {
+       unreadable(m).texels = {0};
+       launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 0, 20);
+     },
+     "lies at 0 with 20 bytes, which its kernel cannot read as texels"},
     {"K1_no_target", [](auto &m) { m.targets.clear(); }, "no target"},
     {"K1_kernel_count", [](auto &m) { m.targets[1]->kernels.clear(); }, "has 0 kernels"},
     {"K1_kernel_name", [](auto &m) { m.targets[1]->kernels[0]->name = "sub"; }, "stands where"},
@@ -160,6 +179,7 @@ const Rule rules[] = {
     {"K2_truncated", [](auto &m) { code(m).resize(code(m).size() - 3); }, "is damaged"},
     {"K2_open_function", [](auto &m) { code(m).pop_back(); }, "ends within a function"},
     {"K2_zero_words", [](auto &m) { code(m).push_back(0); }, "has 0 words"},
+    {"K2_texels", [](auto &m) { m.targets[0]->kernels[0]->texels = {0}; }, "not those that the artifact lists"},
     {"K2_lanes", [](auto &m) { m.targets[0]->kernels[0]->lanes = 16; }, "16 lanes"},
     {"K2_addressing",
      [](auto &m) {
