@@ -8,6 +8,8 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr int64_t kSumsAtOnce = 8;
+
 struct LowerDot : LanePattern<tile::DotOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
@@ -35,15 +37,16 @@ struct LowerDot : LanePattern<tile::DotOp> {
         }
         continue;
       }
-      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products.
+      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products: as
+      // many at a time as a processor's registers hold.
       SmallVector<Value> elements;
       for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
         elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));
-      for (int64_t k = 0; k < depth; ++k) {
-        Value scalar = left(k);
-        for (auto [j, element] : llvm::enumerate(elements))
-          element = math::FmaOp::create(b, scalar, rhs.element(b, j, k), element);
-      }
+      auto count = static_cast<int64_t>(elements.size());
+      for (int64_t first = 0; first < count; first += kSumsAtOnce)
+        for (int64_t k = 0; k < depth; ++k)
+          for (int64_t j = first; j < std::min(first + kSumsAtOnce, count); ++j)
+            elements[j] = math::FmaOp::create(b, left(k), rhs.element(b, j, k), elements[j]);
       for (int64_t run = 0; run < shape.runs; ++run)
         row[run] = b.assemble(type, ArrayRef(elements).slice(run * shape.vector, shape.vector));
     }
