@@ -1,7 +1,7 @@
 // Times single ops on the shapes of the paper's two models, each as a fraction of what the device can do at most, which
 // is measured beside every one of them. The models are those of bench/models, compiled by the build.
 //
-//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [Google Benchmark's flags]
+//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none] [Google Benchmark's flags]
 //
 // Times are the device's, of the launches alone; the median of the calls counts.
 #include "tools/heddle-run/bench/Ceilings.h"
@@ -22,6 +22,7 @@ namespace {
 struct Options {
   std::string device = "vulkan";
   std::string models = HEDDLE_BENCH_MODELS;
+  std::string ceilings; // an artifact; empty: the one that was built for the target; "none": none
   int64_t repeat = 7;
 };
 
@@ -35,10 +36,14 @@ bool counts(std::string_view entry, std::string_view kernel) {
 
 Status run(benchmark::State &state, const std::shared_ptr<const Artifact> &artifact, const std::string &entry) {
   HEDDLE_ASSIGN(std::unique_ptr<Session> session, Session::open(artifact, {.device = options.device}));
-  if (!ceilings)
-    if (auto path = findCeilings(session->target())) {
+  if (!ceilings && options.ceilings != "none") {
+    std::optional<std::filesystem::path> path = options.ceilings;
+    if (options.ceilings.empty())
+      path = findCeilings(session->target());
+    if (path) {
       HEDDLE_ASSIGN(ceilings, CeilingMeasurement::open(*path, session->device().id));
     }
+  }
   HEDDLE_CHECK(fillVariables(*session, {&entry, 1}));
   HEDDLE_ASSIGN(std::vector<NamedTensor> tensors, randomInputs(*session->findEntry(entry)));
   std::vector<Input> inputs;
@@ -124,6 +129,8 @@ void parseOptions(int &argc, char **argv) {
       options.device = *device;
     else if (auto models = value("--models="))
       options.models = *models;
+    else if (auto ceilings = value("--ceilings="))
+      options.ceilings = *ceilings;
     else if (auto repeat = value("--repeat="))
       options.repeat = std::max(1L, std::atol(repeat->c_str()));
     else

@@ -1,8 +1,9 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
 # Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, FileCheck, not,
-# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, the folder of model descriptions.
-# Features: `spirv-val`, `numpy` and `torch`, when they are installed.
+# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models and %bench,
+# those folders of the repository.
+# Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built.
 
 import os
 import shutil
@@ -31,9 +32,13 @@ def tool(directory, name):
 
 for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-inspect"):
     tool(config.heddle_tools_dir, name)
+if os.path.exists(os.path.join(config.heddle_tools_dir, "heddle-bench-kernels")):
+    tool(config.heddle_tools_dir, "heddle-bench-kernels")
+    config.available_features.add("benchmark")
 for name in ("FileCheck", "not", "split-file"):
     tool(config.llvm_tools_dir, name)
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%bench", os.path.join(config.heddle_source_dir, "bench")))
 config.substitutions.append(("%models", os.path.join(config.heddle_source_dir, "models")))
 
 if shutil.which("spirv-val"):

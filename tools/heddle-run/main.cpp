@@ -177,7 +177,8 @@ private:
         ->check(CLI::PositiveNumber);
     command->add_option("--ceilings", bench.ceilings,
                         "What measures the device's ceilings (default: the artifact built for the target), or none");
-    command->add_flag("--json", bench.json, "Print one JSON object");
+    command->add_flag("--json", bench.json, "Print one JSON object instead of tables");
+    command->add_option("--save", bench.save, "Write the JSON object to a file, too");
   }
 
   CLI::App app;

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "runtime/core/File.h"
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/bench/BenchReport.h"
 #include "tools/heddle-run/bench/FillVariables.h"
@@ -79,6 +80,12 @@ Status runBench(const BenchCommand &command) {
   HEDDLE_CHECK(measureCeilings()); // again: other work on the machine comes and goes
   if (ceilings)
     report.setCeilings(best);
+  if (!command.save.empty()) {
+    std::string text = report.json().dump(1) + "\n";
+    HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(command.save));
+    HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
+    HEDDLE_CHECK(file.commit());
+  }
   std::fputs((command.json ? report.json().dump() + "\n" : report.text()).c_str(), stdout);
   return Success();
 }

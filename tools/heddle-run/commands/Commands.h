@@ -63,6 +63,7 @@ struct BenchCommand {
   int64_t sequences = 0; // 0: as many as fill the tokens with sentences
   std::string ceilings;  // an artifact; empty: the one that was built for the target; "none": none
   bool json = false;
+  std::string save; // a file for the JSON, beside what is printed
 };
 
 Status runDevices();

@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""PyTorch on the same processor: tokens a second and the tensors' peak memory of a training step.
+
+  bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--memory]
+
+The model is that of the description (models/*.toml), written as one would write it in PyTorch: padded batches, products
+of whole matrices, torch.optim.Adam. By default the sequences are of equal length, so that no work is lost to padding:
+the kindest batch for PyTorch. Prints one JSON object. Counted are the tokens of both sides, as heddle-run does.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def read_toml(path):
+    """The descriptions need no more of TOML than this: a key, a value, a comment. Absent keys are what heddle-compile
+    takes them for."""
+    values = {"layer_norm_epsilon": 1e-5, "dropout": 0.1, "attention_dropout": 0, "label_smoothing": 0.1,
+              "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9, "norm": "post", "positions": "sinusoidal",
+              "activation": "relu", "share_embeddings": True}
+    with open(path) as file:
+        for line in file:
+            key, _, value = line.split("#")[0].partition("=")
+            if value.strip():
+                values[key.strip()] = json.loads(value.strip())
+    for key, value in {"norm": "post", "positions": "sinusoidal", "activation": "relu", "share_embeddings": True,
+                       "attention_dropout": 0}.items():
+        if values[key] != value:
+            raise SystemExit(f"{path}: {key} = {values[key]!r} is not measured here, only {value!r}")
+    return values
+
+
+class Attention(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        width = d["d_model"]
+        self.heads = d["heads"]
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x, memory, mask):
+        split = lambda t: t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
+        query, key, value = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
+        result = torch.softmax(scores.masked_fill(mask, float("-inf")), -1) @ value
+        return self.output(result.transpose(1, 2).reshape(x.shape))
+
+
+class Layer(nn.Module):
+    def __init__(self, d, cross):
+        super().__init__()
+        width = d["d_model"]
+        self.self_attention = Attention(d)
+        self.cross_attention = Attention(d) if cross else None
+        self.inner, self.outer = nn.Linear(width, d["d_ff"]), nn.Linear(d["d_ff"], width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width, eps=d["layer_norm_epsilon"]) for _ in range(3 if cross else 2))
+        self.dropout = nn.Dropout(d["dropout"])
+
+    def forward(self, x, self_mask, memory=None, memory_mask=None):
+        x = self.norms[0](x + self.dropout(self.self_attention(x, x, self_mask)))
+        if self.cross_attention:
+            x = self.norms[1](x + self.dropout(self.cross_attention(x, memory, memory_mask)))
+        return self.norms[-1](x + self.dropout(self.outer(torch.relu(self.inner(x)))))
+
+
+class Transformer(nn.Module):
+    """The paper's model: post-norm, sinusoidal positions, one matrix for both embeddings and the logits."""
+
+    def __init__(self, d):
+        super().__init__()
+        width, length = d["d_model"], d["max_length"]
+        self.width = width
+        self.embedding = nn.Parameter(torch.randn(d["vocab_size"], width) / math.sqrt(width))
+        place, column = torch.arange(length)[:, None], torch.arange(width)
+        angle = place / 10000 ** ((column // 2 * 2) / width)
+        self.register_buffer("positions", torch.where(column % 2 == 0, angle.sin(), angle.cos()))
+        self.encoder = nn.ModuleList(Layer(d, False) for _ in range(d["encoder_layers"]))
+        self.decoder = nn.ModuleList(Layer(d, True) for _ in range(d["decoder_layers"]))
+        self.dropout = nn.Dropout(d["dropout"])
+
+    def embed(self, ids):
+        return self.dropout(F.embedding(ids, self.embedding) * math.sqrt(self.width) + self.positions[: ids.shape[1]])
+
+    def forward(self, source, source_padding, target):
+        source_mask = source_padding[:, None, None, :]
+        x = self.embed(source)
+        for layer in self.encoder:
+            x = layer(x, source_mask)
+        future = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
+        y = self.embed(target)
+        for layer in self.decoder:
+            y = layer(y, future, x, source_mask)
+        return y @ self.embedding.t()
+
+
+def draw_batch(d, sequences, tokens, even, generator):
+    """Ids, which of them are padding, and how many are not, of each side; labels of padding are -100."""
+    def lengths():
+        mean = tokens // sequences
+        if even:
+            return torch.full((sequences,), mean)
+        return torch.randint(max(1, mean // 2), min(d["max_length"], mean + mean // 2) + 1, (sequences,),
+                             generator=generator)
+
+    def side(length):
+        padding = torch.arange(int(length.max())) >= length[:, None]
+        return torch.randint(d["vocab_size"], padding.shape, generator=generator), padding
+
+    source_length, target_length = lengths(), lengths()
+    source, source_padding = side(source_length)
+    target, target_padding = side(target_length)
+    labels = torch.randint(d["vocab_size"], target.shape, generator=generator).masked_fill(target_padding, -100)
+    return source, source_padding, target, labels, int(source_length.sum() + target_length.sum())
+
+
+class Training:
+    def __init__(self, d, sequences, tokens, even):
+        self.d = d
+        self.model = Transformer(d)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(d["adam_beta1"], d["adam_beta2"]),
+                                          eps=d["adam_epsilon"])
+        *self.batch, self.tokens = draw_batch(d, sequences, tokens, even, torch.Generator().manual_seed(1))
+
+    def step(self):
+        source, padding, target, labels = self.batch
+        logits = self.model(source, padding, target)
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.d["label_smoothing"])
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def state_bytes(self):
+        """Weights and moments: what lives between steps; gradients are freed at the next step's backward."""
+        tensors = list(self.model.parameters()) + list(self.model.buffers())
+        for state in self.optimizer.state.values():
+            tensors += [value for value in state.values() if torch.is_tensor(value)]
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+    def peak_bytes(self):
+        """The most bytes that tensors held during a step: what there was before it, and the sum of all allocations and
+        frees since then, as PyTorch's profiler records them."""
+        self.step()  # the moments are made by the first step
+        self.optimizer.zero_grad(set_to_none=True)
+        before = self.state_bytes() + sum(t.numel() * t.element_size() for t in self.batch)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            self.step()
+        held = peak = 0
+        changes = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+        for event in sorted(changes, key=lambda event: event.start_us()):
+            held += event.nbytes()
+            peak = max(peak, held)
+        return before, before + peak
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=7, help="timed steps, of which the median counts")
+    parser.add_argument("--sequences", type=int, help="default: as many as make them 25 tokens long")
+    parser.add_argument("--tokens", type=int, help="of each side (default: the description's max_tokens)")
+    parser.add_argument("--random-lengths", action="store_true", help="pad sequences of different lengths")
+    parser.add_argument("--memory", action="store_true", help="measure the peak memory instead of the time")
+    arguments = parser.parse_args()
+    d = read_toml(arguments.model)
+    tokens = arguments.tokens or d["max_tokens"]
+    sequences = arguments.sequences or min(d["max_sequences"], max(-(-tokens // d["max_length"]), tokens // 25, 1))
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    training = Training(d, sequences, tokens, not arguments.random_lengths)
+    record = {"model": arguments.model, "torch": torch.__version__, "threads": arguments.threads,
+              "sequences": sequences, "tokens": training.tokens,
+              "parameters": sum(p.numel() for p in training.model.parameters())}
+    if arguments.memory:
+        state, peak = training.peak_bytes()
+        record.update(state_bytes=state, peak_bytes=peak)
+    else:
+        for _ in range(2):
+            training.step()
+        seconds = []
+        for _ in range(arguments.steps):
+            start = time.perf_counter()
+            training.step()
+            seconds.append(time.perf_counter() - start)
+        median = statistics.median(seconds)
+        record.update(median_seconds=median, minimum_seconds=min(seconds), maximum_seconds=max(seconds),
+                      tokens_per_second=training.tokens / median)
+    print(json.dumps(record))
+
+
+if __name__ == "__main__":
+    main()
