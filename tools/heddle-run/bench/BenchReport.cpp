@@ -9,6 +9,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kWorthSaying = 0.03; // of the processors' time: less is always going on
+
 [[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
   va_list arguments;
   va_start(arguments, pattern);
@@ -90,6 +92,8 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
   row(all, 1);
   text += format("  launches were timed in %llu calls that took %.3f ms each, timing included\n",
                  static_cast<unsigned long long>(entry.profiledCalls), entry.profiledSeconds * 1e3);
+  if (entry.otherWork && *entry.otherWork > kWorthSaying)
+    text += format("  other work had %.0f%% of the processors during the calls\n", *entry.otherWork * 100);
   if (entry.work.known) {
     double rate = entry.work.modelFlops / entry.median();
     text += format("  model FLOPs %.3f G in %.3f ms: %.2f GFLOP/s", entry.work.modelFlops * 1e-9, entry.median() * 1e3,
@@ -116,6 +120,8 @@ Json BenchReport::json(const EntryMeasurement &entry) const {
                  {"profiled_seconds", entry.profiledSeconds},
                  {"profiled_calls", entry.profiledCalls},
                  {"kernel_seconds", entry.kernelSeconds()}};
+  if (entry.otherWork)
+    record["other_work"] = *entry.otherWork;
   if (entry.work.known) {
     double rate = entry.work.modelFlops / entry.median();
     record.update(rates(entry.work, entry.median(), ceilings));

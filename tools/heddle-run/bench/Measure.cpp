@@ -1,5 +1,7 @@
 #include "tools/heddle-run/bench/Measure.h"
 
+#include "tools/heddle-run/bench/OtherWork.h"
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -52,10 +54,13 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   };
   for (uint64_t i = 0; i < options.warmup; ++i)
     HEDDLE_CHECK(call());
+  OtherWork otherWork;
   for (uint64_t i = 0; i < options.repeat; ++i) {
     HEDDLE_ASSIGN(double seconds, secondsOf(call));
     result.seconds.push_back(seconds);
   }
+  if (session.device().type == hal::DeviceType::Cpu)
+    result.otherWork = otherWork.fraction();
   std::ranges::sort(result.seconds);
 
   std::vector<std::vector<double>> launchSeconds;
