@@ -6,6 +6,10 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// Steps along the contracted dimension: one vector, so that a loop's body stays small. Where the target limits iterations,
+/// a step may be a multiple of it.
+static constexpr int64_t kStep = 4;
+
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs),
@@ -23,7 +27,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
     columns = lanes * part.dealt;
   }
-  step = emitter.stepFor(depth, 4, loops);
+  step = emitter.stepFor(depth, kStep, loops);
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
   step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);

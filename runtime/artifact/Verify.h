@@ -21,7 +21,7 @@
 //   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has
 //       no more of them
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
-//       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations
+//       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations,
 //       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
 #pragma once
