@@ -1,7 +1,8 @@
 // Times single ops on the shapes of the paper's two models, each as a fraction of what the device can do at most, which
 // is measured beside every one of them. The models are those of bench/models, compiled by the build.
 //
-//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none] [Google Benchmark's flags]
+//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none] [Google Benchmark's
+//   flags]
 //
 // Times are the device's, of the launches alone; the median of the calls counts.
 #include "tools/heddle-run/bench/Ceilings.h"

@@ -69,8 +69,7 @@ Gradients rule(math::TanhOp op, const Formula &f, Value g) {
   return {f.mul(g, f.sub(one, square))};
 }
 
-template <typename OpTy>
-struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
+template <typename OpTy> struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
   FailureOr<SmallVector<Value>> buildGradient(Operation *op, OpBuilder &builder, ValueRange gradients) const {
     Formula formula{builder, op->getLoc(), op->getResult(0).getType()};
     if (!isa<RankedTensorType>(formula.type))
@@ -79,8 +78,7 @@ struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
   }
 };
 
-template <typename... Ops>
-void attach(MLIRContext *context) {
+template <typename... Ops> void attach(MLIRContext *context) {
   (Ops::template attachInterface<Model<Ops>>(*context), ...);
 }
 

@@ -13,8 +13,7 @@ struct OptimizerOptions {
   FloatAttr beta1, beta2, epsilon;
   double clipNorm;
 
-  template <typename OpTy>
-  static OptimizerOptions of(OpTy op) {
+  template <typename OpTy> static OptimizerOptions of(OpTy op) {
     return {op.getPeak().convertToDouble(),
             static_cast<int64_t>(op.getWarmup()),
             op.getBeta1Attr(),

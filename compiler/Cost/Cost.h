@@ -45,8 +45,8 @@ private:
 /// The value of a formula when every size is at its maximum.
 int64_t evaluateAtMaximum(ArrayRef<TermAttr> terms, const llvm::StringMap<int64_t> &maxima);
 
-/// Which keys a query sees, from the query's own place on: -1 is no bound. An absent region, and one whose arithmetic is
-/// not understood, has no bounds.
+/// Which keys a query sees, from the query's own place on: -1 is no bound. An absent region, and one whose arithmetic
+/// is not understood, has no bounds.
 struct Band {
   int64_t below = -1, above = -1;
 };

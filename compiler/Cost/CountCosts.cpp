@@ -97,7 +97,8 @@ Amount CostCounter::pairs(Value queryLengths, Value keyLengths, Type query, Type
     Amount amount = 1;
     if (!size.empty())
       amount = Amount::extent(RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(context, 32),
-                                                    DimsAttr::get(context, {StringAttr::get(context, size)})), 0);
+                                                    DimsAttr::get(context, {StringAttr::get(context, size)})),
+                              0);
     return amount;
   };
   Amount sequences = Amount::extent(keyLengths.getType(), 0);

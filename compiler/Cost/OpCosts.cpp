@@ -26,11 +26,10 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, MatmulOp> {
 };
 
 /// As many products as there are projections.
-template <typename Op>
-struct ProjectCost : CostOpInterface::ExternalModel<ProjectCost<Op>, Op> {
+template <typename Op> struct ProjectCost : CostOpInterface::ExternalModel<ProjectCost<Op>, Op> {
   Amount countFlops(Operation *op, CostCounter &) const {
     auto rows = cast<RankedTensorType>(std::is_same_v<Op, ProjectGradWeightsOp> ? op->getOperand(0).getType()
-                                                                                 : op->getResult(0).getType());
+                                                                                : op->getResult(0).getType());
     auto weights = cast<RankedTensorType>(std::is_same_v<Op, ProjectOp>            ? op->getOperand(1).getType()
                                           : std::is_same_v<Op, ProjectGradInputOp> ? op->getOperand(0).getType()
                                                                                    : op->getResult(0).getType());
@@ -48,8 +47,7 @@ struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp
 };
 
 /// Of the destination only the rows at the indices are touched; they are read where something is added to them.
-template <typename ScatterOp>
-struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, ScatterOp> {
+template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, ScatterOp> {
   static constexpr bool adds = std::is_same_v<ScatterOp, ScatterAddOp>;
   Amount countFlops(Operation *op, CostCounter &) const {
     return adds ? Amount::elements(cast<ScatterOp>(op).getRows().getType()) : Amount();
@@ -65,8 +63,8 @@ struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, Scat
   }
 };
 
-/// Attention counts its products over the pairs that it visits, as is the custom: the softmax's few operations a pair do
-/// not count. `products` of them have the width of a head, two operations each; `modelProducts` are the model's.
+/// Attention counts its products over the pairs that it visits, as is the custom: the softmax's few operations a pair
+/// do not count. `products` of them have the width of a head, two operations each; `modelProducts` are the model's.
 template <typename AttentionLike, int64_t products, int64_t modelProducts>
 struct AttentionCost
     : CostOpInterface::ExternalModel<AttentionCost<AttentionLike, products, modelProducts>, AttentionLike> {

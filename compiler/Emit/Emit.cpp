@@ -32,7 +32,7 @@ private:
   FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch);
   FailureOr<int32_t> writeCost(plan::LaunchOp launch);
   FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
-                                                                             ArrayRef<TermAttr> terms);
+                                                                              ArrayRef<TermAttr> terms);
   int32_t writePairs(PairsAttr pairs);
   Offset<schema::Target> writeTarget(StringRef name, ArrayRef<KernelCode> codes, uint64_t arenaBytes);
   Offset<flatbuffers::String> writeString(StringRef text) { return builder.CreateString(text.data(), text.size()); }
@@ -189,8 +189,8 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch) {
   FailureOr<int32_t> cost = writeCost(launch);
   if (failed(cost))
     return failure();
-  return schema::CreateLaunchDirect(builder, kernels.indexOf(launch.getKernel()), &grid, &bindings,
-                                    launch.getBarrier(), *cost);
+  return schema::CreateLaunchDirect(builder, kernels.indexOf(launch.getKernel()), &grid, &bindings, launch.getBarrier(),
+                                    *cost);
 }
 
 /// The cost's place in its table, or -1 for a launch without one.
@@ -210,7 +210,7 @@ FailureOr<int32_t> Writer::writeCost(plan::LaunchOp launch) {
 }
 
 FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> Writer::writeTerms(plan::LaunchOp launch,
-                                                                                   ArrayRef<TermAttr> terms) {
+                                                                                    ArrayRef<TermAttr> terms) {
   std::vector<schema::CostTerm> written;
   for (TermAttr term : terms) {
     int32_t indices[3] = {-1, -1, -1};
@@ -304,10 +304,9 @@ LogicalResult Writer::write(ArrayRef<PlannedTarget> planned, Artifact &artifact)
   auto targetTable = builder.CreateVector(targets);
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
-  schema::FinishModuleBuffer(builder,
-                             schema::CreateModule(builder, schema::kSchemaVersion, producer, description, sizeTable,
-                                                  variableTable, entryTable, targetTable, /*seal=*/1, costTable,
-                                                  pairTable));
+  schema::FinishModuleBuffer(builder, schema::CreateModule(builder, schema::kSchemaVersion, producer, description,
+                                                           sizeTable, variableTable, entryTable, targetTable,
+                                                           /*seal=*/1, costTable, pairTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());
   artifact.entries = entries.size();
   artifact.kernels = kernels.targets.front().size();

@@ -19,8 +19,7 @@ using namespace mlir::heddle;
 namespace {
 
 /// `value`'s op, if it is an OpTy that this value alone leaves by.
-template <typename OpTy>
-OpTy producedFor(Value value) {
+template <typename OpTy> OpTy producedFor(Value value) {
   return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
 }
 

@@ -1,6 +1,6 @@
-// The logits of a large vocabulary are the largest tensor of a model, and the cross entropy (5.4 of "Attention Is All You
-// Need") needs a row of them at a time. This pass takes the product that makes them, the cross entropy, its gradient and
-// whatever else reads them, and repeats all of it for one chunk of tokens after another:
+// The logits of a large vocabulary are the largest tensor of a model, and the cross entropy (5.4 of "Attention Is All
+// You Need") needs a row of them at a time. This pass takes the product that makes them, the cross entropy, its
+// gradient and whatever else reads them, and repeats all of it for one chunk of tokens after another:
 //
 //   logits = x W^T                            for each chunk c of the tokens:
 //   loss = cross_entropy(logits, targets)       logits = x[c] W^T                   one buffer, used by every chunk
@@ -8,9 +8,9 @@
 //   dx = dlogits W                              dx[c] = dlogits W
 //   dW = dlogits^T x                            dW += dlogits^T x[c]
 //
-// Nothing is computed twice. What chunks cost is that W is read and dW is read and written once for each of them. A chunk
-// has about twice as many rows as x has columns: its logits then take twice the memory of W, and are most of the traffic.
-// It never has more than half of the rows.
+// Nothing is computed twice. What chunks cost is that W is read and dW is read and written once for each of them. A
+// chunk has about twice as many rows as x has columns: its logits then take twice the memory of W, and are most of the
+// traffic. It never has more than half of the rows.
 #include "compiler/Fusion/FuseCrossEntropy.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -132,9 +132,8 @@ bool Head::hoistOperands() {
 bool Head::hoist(Operation *op) {
   if (op->isBeforeInBlock(first))
     return true;
-  bool isRead = isa<ReadOp>(op) && llvm::none_of(entropy->getBlock()->getOps<WriteOp>(), [&](WriteOp write) {
-    return write->isBeforeInBlock(op);
-  });
+  bool isRead = isa<ReadOp>(op) && llvm::none_of(entropy->getBlock()->getOps<WriteOp>(),
+                                                 [&](WriteOp write) { return write->isBeforeInBlock(op); });
   if (ops.contains(op) || (!isMemoryEffectFree(op) && !isRead))
     return false;
   for (Value operand : op->getOperands())
@@ -245,8 +244,9 @@ private:
     return chunks;
   }
 
-  Option<int64_t> chunkRows{*this, "rows", llvm::cl::init(0),
-                            llvm::cl::desc("Tokens of a chunk; 0: twice as many as the transformation's input has columns")};
+  Option<int64_t> chunkRows{
+      *this, "rows", llvm::cl::init(0),
+      llvm::cl::desc("Tokens of a chunk; 0: twice as many as the transformation's input has columns")};
 };
 
 } // namespace

@@ -3,7 +3,8 @@
 //  - the anchor that alone consumes it, as a prologue, where the anchor allows it,
 //  - or else a kernel of elementwise ops over the same matrix.
 // An anchor that reads what another one reads too may compute that one's result on the way, as its companion.
-// Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel that uses them.
+// Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel
+// that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
 #include "compiler/Tiling/KernelEmitter.h"
@@ -31,7 +32,7 @@ bool isCopied(Operation *op) {
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
   KernelOpInterface anchor;
-  SmallVector<int64_t> shape;   // of the elementwise ops in it
+  SmallVector<int64_t> shape; // of the elementwise ops in it
   Attribute encoding;
 };
 
@@ -42,7 +43,9 @@ public:
   explicit FuseKernelsPass(bool fuse) { this->fuse = fuse; }
   FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
   StringRef getArgument() const override { return "heddle-fuse-kernels"; }
-  StringRef getDescription() const override { return "Cut each entry into kernels: anchors with prologue and epilogue"; }
+  StringRef getDescription() const override {
+    return "Cut each entry into kernels: anchors with prologue and epilogue";
+  }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
   void runOnOperation() override {
@@ -83,8 +86,8 @@ private:
         written.insert(write.getVariableAttr().getAttr());
       auto read = dyn_cast<ReadOp>(op);
       bool isNumber = isElementwise(&op) && llvm::all_of(op.getResultTypes(), [](Type type) {
-        return cast<ShapedType>(type).getShape() == ArrayRef<int64_t>{1};
-      });
+                        return cast<ShapedType>(type).getShape() == ArrayRef<int64_t>{1};
+                      });
       if (read ? written.contains(read.getVariableAttr().getAttr()) : !isNumber)
         continue;
       if (!llvm::all_of(op.getOperands(), [&](Value operand) {
@@ -327,8 +330,8 @@ private:
 
     Operation *place = placeOf(group);
     OpBuilder builder(place);
-    auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(), nameOf(group),
-                                   inputs.getArrayRef());
+    auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(),
+                                   nameOf(group), inputs.getArrayRef());
     Block *block = builder.createBlock(&kernel.getBody());
     IRMapping mapping;
     for (Value input : inputs)

@@ -99,7 +99,8 @@ private:
         continue;
       auto same = llvm::find_if(groups, [&](const Group &group) {
         MatmulOp first = group.parts.front().product;
-        return first.getLhs() == linear->product.getLhs() && first.getRhs().getType() == linear->product.getRhs().getType();
+        return first.getLhs() == linear->product.getLhs() &&
+               first.getRhs().getType() == linear->product.getRhs().getType();
       });
       if (same == groups.end())
         same = &groups.emplace_back();
@@ -130,13 +131,18 @@ private:
         known.insert_range(ArrayRef<Operation *>{part.weight, part.bias});
     }
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      bool hasRoot = function.walk([](Operation *op) {
-        return isa<MinimizeOp, AccumulateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      }).wasInterrupted();
-      bool readsElsewhere = function.walk([&](ReadOp read) {
-        bool elsewhere = names.contains(read.getVariableAttr().getAttr()) && !known.contains(read);
-        return elsewhere ? WalkResult::interrupt() : WalkResult::advance();
-      }).wasInterrupted();
+      bool hasRoot = function
+                         .walk([](Operation *op) {
+                           return isa<MinimizeOp, AccumulateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+                         })
+                         .wasInterrupted();
+      bool readsElsewhere = function
+                                .walk([&](ReadOp read) {
+                                  bool elsewhere =
+                                      names.contains(read.getVariableAttr().getAttr()) && !known.contains(read);
+                                  return elsewhere ? WalkResult::interrupt() : WalkResult::advance();
+                                })
+                                .wasInterrupted();
       if (hasRoot && readsElsewhere)
         return false;
     }

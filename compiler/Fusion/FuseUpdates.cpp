@@ -1,5 +1,5 @@
-// A weight that is a matrix is updated by the kernel that makes its gradient. The vectors, biases and gains, come out of
-// kernels of other shapes, are many and small, and each update would be a launch of its own:
+// A weight that is a matrix is updated by the kernel that makes its gradient. The vectors, biases and gains, come out
+// of kernels of other shapes, are many and small, and each update would be a launch of its own:
 //
 //   b1' = adam b1, g1, m1, v1              b' = adam b, concat(g1, g2, ...), m, v
 //   b2' = adam b2, g2, m2, v2       =>
@@ -133,8 +133,8 @@ private:
   static bool isMade(Value gradient) {
     Operation *op = gradient.getDefiningOp();
     return op && !isa<ReadOp, SliceOp, ConcatOp>(op) && llvm::none_of(gradient.getUsers(), [](Operation *user) {
-      return isa<WriteOp, ConcatOp, func::ReturnOp>(user);
-    });
+             return isa<WriteOp, ConcatOp, func::ReturnOp>(user);
+           });
   }
 
   static Packed pack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
@@ -148,7 +148,8 @@ private:
     Packed packed;
     StringRef names[] = {"vectors", "adam.m.vectors", "adam.v.vectors"};
     for (int i = 0; i < 3; ++i)
-      packed.variables[i] = packAll(names[i], [i](const Update &update) { return update.names()[i]; }, step);
+      packed.variables[i] = packAll(
+          names[i], [i](const Update &update) { return update.names()[i]; }, step);
     for (ArrayRef<Update> step : steps)
       if (step.front().summed() && !packed.summed)
         packed.summed = packAll(

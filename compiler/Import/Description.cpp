@@ -20,8 +20,7 @@ namespace {
 
 using Member = DescriptionKey::Member;
 
-template <typename T>
-constexpr bool holds(const Member &member) {
+template <typename T> constexpr bool holds(const Member &member) {
   return std::holds_alternative<T Description::*>(member);
 }
 

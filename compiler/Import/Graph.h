@@ -86,8 +86,7 @@ public:
 
   //===-- Ops ---------------------------------------------------------------------------------------------------===//
 
-  template <typename OpTy, typename... Args>
-  OpTy create(Args &&...args) {
+  template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
     return OpTy::create(builder, Location(where), std::forward<Args>(args)...);
   }
   Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }

@@ -46,8 +46,7 @@ Value Transformer::runDecoder(const Tokens &target, Sight sight, MemoryOf self, 
       return multiHeadAttention(layer + ".self", x, target.sequences, sight, [&](Value x) { return self(layer, x); });
     });
     x = residual(layer + ".norm2", x, [&](Value x) {
-      return multiHeadAttention(layer + ".cross", x, target.sequences, {},
-                                [&](Value x) { return cross(layer, x); });
+      return multiHeadAttention(layer + ".cross", x, target.sequences, {}, [&](Value x) { return cross(layer, x); });
     });
     x = residual(layer + ".norm3", x, [&](Value x) { return feedForward(layer + ".feed_forward", x); });
   }

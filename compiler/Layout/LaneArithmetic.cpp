@@ -26,8 +26,9 @@ struct LowerElementwise : ConversionPattern {
       SmallVector<Value> inputs;
       for (auto [operand, values] : llvm::zip(op->getOperands(), operands))
         inputs.push_back(isa<RankedTensorType>(operand.getType()) ? values[k] : values.front());
-      Operation *clone = Operation::create(op->getLoc(), op->getName(), types, inputs, op->getDiscardableAttrDictionary(),
-                                           op->getPropertiesStorage(), /*successors=*/{}, /*numRegions=*/0);
+      Operation *clone =
+          Operation::create(op->getLoc(), op->getName(), types, inputs, op->getDiscardableAttrDictionary(),
+                            op->getPropertiesStorage(), /*successors=*/{}, /*numRegions=*/0);
       rewriter.insert(clone);
       for (auto [result, value] : llvm::zip(results, clone->getResults()))
         result.push_back(value);

@@ -141,7 +141,8 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     Value j = b.createOrFold<arith::MulIOp>(run, b.index(shape.vector));
     if (op.getTransposed())
       std::swap(i, j);
-    Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i), column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
+    Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i),
+          column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
     // What is there is a tile of one register.
     auto part = RankedTensorType::get({1, shape.vector}, tile.getElementType(), tile.getEncoding());
     if (op.getTransposed())
@@ -226,8 +227,8 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     Value owner = b.index(0);
     for (const Dealing &dealing : {rows, columns})
       if (Value coordinate = lanes.coordinate(dealing))
-        owner = b.createOrFold<arith::AddIOp>(
-            owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(dealing.stride)));
+        owner =
+            b.createOrFold<arith::AddIOp>(owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(dealing.stride)));
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
   }
 
@@ -267,6 +268,7 @@ struct LowerStore : LanePattern<tile::StoreOp> {
 
 } // namespace
 
-void heddle::populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns) {
+void heddle::populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                        RewritePatternSet &patterns) {
   patterns.add<LowerLoad, LowerGather, LowerStore>(converter, patterns.getContext(), lanes);
 }

@@ -23,8 +23,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
     int64_t depth = lhsType.getDimSize(op.getTransposeLhs() ? 0 : 1);
     bool transposeLhs = op.getTransposeLhs(), transposeRhs = op.getTransposeRhs();
 
-    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are needed
-    // for no other row.
+    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are
+    // needed for no other row.
     SmallVector<Value> sums(adaptor.getAccumulator());
     for (int64_t i = 0; i < shape.rows; ++i) {
       auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
@@ -37,8 +37,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
         }
         continue;
       }
-      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products: as
-      // many at a time as a processor's registers hold.
+      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products:
+      // as many at a time as a processor's registers hold.
       SmallVector<Value> elements;
       for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
         elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));

@@ -91,8 +91,7 @@ private:
   int64_t rowStep, runStep;
 };
 
-template <typename Op>
-struct LanePattern : OpConversionPattern<Op> {
+template <typename Op> struct LanePattern : OpConversionPattern<Op> {
   LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
       : OpConversionPattern<Op>(converter, context), lanes(lanes) {}
   const Lanes &lanes;

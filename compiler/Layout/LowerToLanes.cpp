@@ -33,12 +33,13 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
-    converter.addConversion([](RankedTensorType tile, SmallVectorImpl<Type> &registers) -> std::optional<LogicalResult> {
-      if (!tile::getLayout(tile))
-        return failure();
-      registers.append(tile::getLaneShape(tile).count(), getRegisterType(tile));
-      return success();
-    });
+    converter.addConversion(
+        [](RankedTensorType tile, SmallVectorImpl<Type> &registers) -> std::optional<LogicalResult> {
+          if (!tile::getLayout(tile))
+            return failure();
+          registers.append(tile::getLaneShape(tile).count(), getRegisterType(tile));
+          return success();
+        });
 
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());

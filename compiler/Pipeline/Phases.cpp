@@ -72,7 +72,8 @@ static constexpr FusionFlag kFusionFlags[] = {
     {"fuse-attention", &FusionOptions::attention, "Recognise and fuse attention (default true)"},
     {"fuse-projections", &FusionOptions::projections,
      "One product for the projections of an attention's input (default true)"},
-    {"fuse-cross-entropy", &FusionOptions::crossEntropy, "Compute logits and their loss a chunk of tokens at a time (default true)"},
+    {"fuse-cross-entropy", &FusionOptions::crossEntropy,
+     "Compute logits and their loss a chunk of tokens at a time (default true)"},
     {"fuse-updates", &FusionOptions::updates, "Update all biases and gains at once (default true)"},
     {"fuse-kernels", &FusionOptions::kernels, "Give kernels prologues, epilogues and companions (default true)"},
 };

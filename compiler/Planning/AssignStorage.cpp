@@ -105,8 +105,9 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
     variables[id] = variable;
     unsigned launch = graph.values[id].launch;
     std::optional<Id> before = graph.getReuse(launch, graph.values[id].result);
-    if (!before || graph.values[*before].kind != EntryValue::Result || variables[*before] || graph.values[*before].within ||
-        !mayTakeOver(*before, launch, graph.values[id].result) || !mayOverwrite(variable, *before))
+    if (!before || graph.values[*before].kind != EntryValue::Result || variables[*before] ||
+        graph.values[*before].within || !mayTakeOver(*before, launch, graph.values[id].result) ||
+        !mayOverwrite(variable, *before))
       return success();
     id = *before;
   }

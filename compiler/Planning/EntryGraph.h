@@ -49,7 +49,7 @@ struct EntryValue {
   std::optional<unsigned> within;
   int64_t offset = 0;
   SmallVector<unsigned> parts; // of a Whole
-  int64_t launch = -1; // that makes a Result, and which of its results it is
+  int64_t launch = -1;         // that makes a Result, and which of its results it is
   unsigned result = 0;
   SmallVector<Use> uses;
   bool isOutput = false;
@@ -120,7 +120,7 @@ private:
 
   const VariablePlaces *variables = nullptr;
   mutable std::vector<SmallVector<Id>> members; // by root: what lies in it; filled when asked for
-  DenseMap<StringAttr, Id> oldValues; // by storage
+  DenseMap<StringAttr, Id> oldValues;           // by storage
 };
 
 } // namespace mlir::heddle

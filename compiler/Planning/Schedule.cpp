@@ -16,7 +16,7 @@ static bool isSmallFunctionOfVariables(const EntryGraph &graph, unsigned launch)
   auto isUsed = [&](EntryGraph::Id id) { return !graph.values[id].uses.empty() || graph.values[id].isOutput; };
   return graph.getResultBytes(launch) <= kSmallBytes && !graph.isInPlace(launch) &&
          llvm::any_of(graph.results[launch], isUsed) && llvm::all_of(graph.inputs[launch], [&](EntryGraph::Id id) {
-            bool fromVariables = true;
+           bool fromVariables = true;
            graph.forEachProducer(id, [&](unsigned) { fromVariables = false; });
            return fromVariables;
          });

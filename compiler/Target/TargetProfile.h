@@ -22,16 +22,16 @@ struct TargetProfile {
   /// Whether four neighbouring f32 are read through texel buffers rather than from their address.
   bool texelLoads;
 
-  /// What the tiles of a matrix product are chosen by (Tiling/MatrixTile.h). A lane has room for `accumulators` f32 of the
-  /// result; loading a vector takes the time of `loadCost` multiply-adds of one f32 in each lane, and handing a vector from
-  /// one lane to all others that of `shareCost`; the device runs about `parallelGroups` workgroups at once.
+  /// What the tiles of a matrix product are chosen by (Tiling/MatrixTile.h). A lane has room for `accumulators` f32 of
+  /// the result; loading a vector takes the time of `loadCost` multiply-adds of one f32 in each lane, and handing a
+  /// vector from one lane to all others that of `shareCost`; the device runs about `parallelGroups` workgroups at once.
   int64_t accumulators;
   double loadCost;
   double shareCost;
   int64_t parallelGroups;
 
-  /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at most:
-  /// fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
+  /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at
+  /// most: fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;

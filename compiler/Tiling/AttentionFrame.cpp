@@ -25,8 +25,8 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
   // Where sequences are short, a lane need not own as many rows as it could.
   int64_t rowsOfLane = 1;
   if (!longest.empty())
-    rowsOfLane = std::min<int64_t>(profile.attentionRows,
-                                   llvm::divideCeil(emitter.maximumOf(longest), emitter.getLanes()));
+    rowsOfLane =
+        std::min<int64_t>(profile.attentionRows, llvm::divideCeil(emitter.maximumOf(longest), emitter.getLanes()));
   step = profile.attentionKeys;
   auto work = [&] { return rowsOfLane * step * width * products; };
   while (work() > profile.attentionWork && step % (2 * emitter.getVector()) == 0)
@@ -58,8 +58,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
   first = emitter.mul(block, rows);
-  ownedPlace = {emitter.add(ownedStart, first), emitter.mul(head, width),           rows, width,
-                emitter.add(ownedStart, ownedLength), {}};
+  ownedPlace = {
+      emitter.add(ownedStart, first), emitter.mul(head, width), rows, width, emitter.add(ownedStart, ownedLength), {}};
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, ownedLength);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
@@ -68,7 +68,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
   body();
 }
 
-/// How many rows of the other side the loop passes at most. Two conditions that leave a band along the diagonal bound it.
+/// How many rows of the other side the loop passes at most. Two conditions that leave a band along the diagonal bound
+/// it.
 int64_t AttentionFrame::maximumVisited() {
   StringRef longest = ownsQueries ? attention.keySize : attention.querySize;
   int64_t maximum = 1;
@@ -84,16 +85,17 @@ int64_t AttentionFrame::maximumVisited() {
 }
 
 std::pair<Value, Value> AttentionFrame::visitedRange() {
-  // A condition holds for some owned row just where it holds for the row that makes its sum largest: the last or the first.
+  // A condition holds for some owned row just where it holds for the row that makes its sum largest: the last or the
+  // first.
   Value begin = emitter.index(0), end = visitedLength;
   for (const Bound &bound : bounds) {
     int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (rows - 1) : 0);
     if (bound.visited == 1)
-      begin = b.createOrFold<arith::MaxSIOp>(
-          begin, emitter.add(emitter.mul(first, -bound.owned), emitter.index(-constant)));
+      begin = b.createOrFold<arith::MaxSIOp>(begin,
+                                             emitter.add(emitter.mul(first, -bound.owned), emitter.index(-constant)));
     else
-      end = b.createOrFold<arith::MinSIOp>(
-          end, emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
+      end = b.createOrFold<arith::MinSIOp>(end,
+                                           emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
   }
   // Whole steps from 0 on: random numbers are drawn for four columns together.
   Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(step));
@@ -109,10 +111,12 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   return emitter.loop(begin, end, step, maximumVisited(), state, [&](Value at, ValueRange state) {
     Value index = indices(at, 1), visitedIndex = broadcast(index);
     Step now{Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
-             ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex, {}};
+             ownsQueries ? ownedIndex : visitedIndex,
+             ownsQueries ? visitedIndex : ownedIndex,
+             {}};
     Value length = arith::IndexCastOp::create(b, b.getI32Type(), visitedLength);
-    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index,
-                                         tile::SplatOp::create(b, index.getType(), length));
+    Value inside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length));
     now.counts = broadcast(inside);
     if (!attention.mask->empty())
       now.counts = arith::AndIOp::create(b, now.counts, inlineRegion(*attention.mask, {now.query, now.key}));
@@ -184,7 +188,8 @@ Value AttentionFrame::inlineRegion(Region &region, ArrayRef<Value> arguments) {
 Value AttentionFrame::dropoutFactor(const Step &at) {
   if (attention.dropout == 0)
     return {};
-  // It depends on the query's row in the batch, the key's index and the head, whichever way round a kernel looks at them.
+  // It depends on the query's row in the batch, the key's index and the head, whichever way round a kernel looks at
+  // them.
   Type shape = at.query.getType();
   Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
   Value queryRows = arith::AddIOp::create(b, at.query, offset);

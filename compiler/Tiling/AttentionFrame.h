@@ -15,17 +15,21 @@ struct Attention {
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
   Region *mask;
 
-  template <typename AttentionLike>
-  static Attention of(AttentionLike op) {
-    return {op.getQuery(),       op.getKey(),
-            op.getQueryStarts(), op.getQueryLengths(),
-            op.getKeyStarts(),   op.getKeyLengths(),
-            op.getSeed(),        op.getStep(),
+  template <typename AttentionLike> static Attention of(AttentionLike op) {
+    return {op.getQuery(),
+            op.getKey(),
+            op.getQueryStarts(),
+            op.getQueryLengths(),
+            op.getKeyStarts(),
+            op.getKeyLengths(),
+            op.getSeed(),
+            op.getStep(),
             static_cast<int64_t>(op.getHeads()),
             static_cast<int64_t>(op.getStream()),
             op.getScale().convertToDouble(),
             op.getDropout().convertToDouble(),
-            op.getQuerySize(),   op.getKeySize(),
+            op.getQuerySize(),
+            op.getKeySize(),
             &op.getMask()};
   }
 };
@@ -58,8 +62,8 @@ public:
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
 
-  /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do not
-  /// count, or rows that are not stored.
+  /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
+  /// not count, or rows that are not stored.
   Value load(Value value, const Place &place);
   /// The owned rows of the side that the scores are made of, scaled: their products are scores in units of log(2).
   Value loadOwned(Value value);
@@ -82,8 +86,8 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, rows, step); }
 
 private:
-  /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts. `visited`
-  /// is 1 or -1.
+  /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts.
+  /// `visited` is 1 or -1.
   struct Bound {
     int64_t owned, visited, constant;
   };

@@ -1,7 +1,7 @@
 // Attention with an online softmax over tiles of keys (FlashAttention's recurrence), forward and backward. A lane owns
-// rows of the scores whole, queries in the forward pass and in the query's gradient, keys in the other: products, softmax
-// and sums stay within a lane, and the T x T scores are never in memory. Scores are kept in units of log(2), so that the
-// exponential is a power of two.
+// rows of the scores whole, queries in the forward pass and in the query's gradient, keys in the other: products,
+// softmax and sums stay within a lane, and the T x T scores are never in memory. Scores are kept in units of log(2), so
+// that the exponential is a power of two.
 #include "compiler/Tiling/AttentionFrame.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -83,14 +83,15 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
       Value query = frame.loadOwned(grad.getQuery()), gradient = frame.load(grad.getGradient(), frame.owned());
       Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), frame.owned()), std::numbers::log2e);
       Value delta = frame.loadPerQuery(grad.getDelta(), frame.owned());
-      Value total = frame.visit(
-          emitter.constant(frame.getRows(), frame.getWidth(), 0),
-          [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value keys = frame.load(grad.getKey(), at.visited), values = frame.load(grad.getValue(), at.visited);
-            Value scores = frame.products(query, keys), products = frame.products(gradient, values);
-            StepGradient step(frame, at, scores, products, logSumExp, delta);
-            return {frame.accumulate(step.scores, keys, state[0])};
-          })[0];
+      Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
+                                [&](const Step &at, ValueRange state) -> SmallVector<Value> {
+                                  Value keys = frame.load(grad.getKey(), at.visited),
+                                        values = frame.load(grad.getValue(), at.visited);
+                                  Value scores = frame.products(query, keys),
+                                        products = frame.products(gradient, values);
+                                  StepGradient step(frame, at, scores, products, logSumExp, delta);
+                                  return {frame.accumulate(step.scores, keys, state[0])};
+                                })[0];
       emitter.store(grad.getResult(), frame.mul(total, grad.getScale().convertToDouble()), frame.owned());
     });
     return success();
@@ -108,12 +109,14 @@ struct AttentionGradKeyValueKernel
       Value zeros = emitter.constant(frame.getRows(), frame.getWidth(), 0);
       SmallVector<Value> totals =
           frame.visit({zeros, zeros}, [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value queries = frame.load(grad.getQuery(), at.visited), gradient = frame.load(grad.getGradient(), at.visited);
+            Value queries = frame.load(grad.getQuery(), at.visited),
+                  gradient = frame.load(grad.getGradient(), at.visited);
             Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
             Value scores = frame.products(keys, queries), products = frame.products(values, gradient);
             StepGradient step(frame, at, scores, products, logSumExp, delta);
-            return {frame.accumulate(step.scores, queries, state[0]), frame.accumulate(step.dropped, gradient, state[1])};
+            return {frame.accumulate(step.scores, queries, state[0]),
+                    frame.accumulate(step.dropped, gradient, state[1])};
           });
       emitter.store(grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble()), frame.owned());
       emitter.store(grad.getValueGradient(), totals[1], frame.owned());

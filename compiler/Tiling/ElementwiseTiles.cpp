@@ -57,8 +57,8 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
 
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto embedding = cast<EmbeddingOp>(op);
-    Value rows = emitter.evaluate(embedding.getIndices(),
-                                  placeOfVector(emitter, typeOf(embedding.getIndices()), place));
+    Value rows =
+        emitter.evaluate(embedding.getIndices(), placeOfVector(emitter, typeOf(embedding.getIndices()), place));
     return {tile::GatherOp::create(emitter.builder(), emitter.tileType(place.rows, place.columns),
                                    emitter.memoryOf(embedding.getTable()), rows, place.column, place.columnLimit)};
   }
@@ -82,15 +82,15 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
     Value pair = arith::ShRUIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
     Value pairFloat = arith::UIToFPOp::create(b, emitter.tileType(1, place.columns), pair);
     double logStep = -2.0 * std::log(10000.0) / static_cast<double>(width);
-    Value frequency = math::ExpOp::create(
-        b, arith::MulFOp::create(b, pairFloat, emitter.constant(1, place.columns, logStep)));
-    Value angle = arith::MulFOp::create(
-        b, arith::UIToFPOp::create(b, emitter.tileType(place.rows, place.columns), positions),
-        emitter.broadcast(frequency, place.rows, place.columns));
+    Value frequency =
+        math::ExpOp::create(b, arith::MulFOp::create(b, pairFloat, emitter.constant(1, place.columns, logStep)));
+    Value angle =
+        arith::MulFOp::create(b, arith::UIToFPOp::create(b, emitter.tileType(place.rows, place.columns), positions),
+                              emitter.broadcast(frequency, place.rows, place.columns));
     Value parity = arith::AndIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
     Value even = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, parity, emitter.constantInt(1, place.columns, 0));
-    return {arith::SelectOp::create(b, emitter.broadcast(even, place.rows, place.columns), math::SinOp::create(b, angle),
-                                    math::CosOp::create(b, angle))};
+    return {arith::SelectOp::create(b, emitter.broadcast(even, place.rows, place.columns),
+                                    math::SinOp::create(b, angle), math::CosOp::create(b, angle))};
   }
 };
 
@@ -103,8 +103,8 @@ struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
     double rate = dropout.getRate().convertToDouble();
     Value input = emitter.evaluate(dropout.getInput(), place);
     Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), emitter.number(dropout.getStream()), place);
-    Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random,
-                                       emitter.constant(place.rows, place.columns, rate));
+    Value keep =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random, emitter.constant(place.rows, place.columns, rate));
     Value scaled = arith::MulFOp::create(b, input, emitter.constant(place.rows, place.columns, 1 / (1 - rate)));
     return {arith::SelectOp::create(b, keep, scaled, emitter.constant(place.rows, place.columns, 0))};
   }
@@ -122,7 +122,8 @@ struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp>
     Value first = uniform(emitter, random.getSeed(), {}, stream, place);
     if (random.getDistribution() == Distribution::Uniform)
       return {arith::SubFOp::create(b, arith::MulFOp::create(b, first, splat(2 * scale)), splat(scale))};
-    // Box and Muller: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is finite.
+    // Box and Muller: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is
+    // finite.
     Value other = arith::XOrIOp::create(b, stream, arith::ConstantIntOp::create(b, b.getI32Type(), -1));
     Value second = uniform(emitter, random.getSeed(), {}, other, place);
     Value radius = math::SqrtOp::create(
@@ -149,9 +150,8 @@ struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
     Value second = blend(at(adam.getSecondMoment()), mul(gradient, gradient), adam.getBeta2());
     Value mean = mul(first, repeated(emitter, adam.getFirstCorrection(), place));
     Value deviation = math::SqrtOp::create(b, mul(second, repeated(emitter, adam.getSecondCorrection(), place)));
-    Value step = arith::DivFOp::create(
-        b, mul(mean, repeated(emitter, adam.getRate(), place)),
-        arith::AddFOp::create(b, deviation, splat(adam.getEpsilon().convertToDouble())));
+    Value step = arith::DivFOp::create(b, mul(mean, repeated(emitter, adam.getRate(), place)),
+                                       arith::AddFOp::create(b, deviation, splat(adam.getEpsilon().convertToDouble())));
     return {arith::SubFOp::create(b, at(adam.getWeight()), step), first, second};
   }
 };
@@ -164,10 +164,11 @@ struct CrossEntropyGradTile : TileOpInterface::ExternalModel<CrossEntropyGradTil
     double smoothing = grad.getSmoothing().convertToDouble();
     double floor = smoothing / static_cast<double>(typeOf(grad.getLogits()).getDimSize(1));
     Value logits = emitter.evaluate(grad.getLogits(), place);
-    Value probability = math::ExpOp::create(
-        b, arith::SubFOp::create(b, logits, repeated(emitter, grad.getLogSumExp(), place)));
+    Value probability =
+        math::ExpOp::create(b, arith::SubFOp::create(b, logits, repeated(emitter, grad.getLogSumExp(), place)));
     Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
-    Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columns, repeated(emitter, grad.getTargets(), place));
+    Value hit =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columns, repeated(emitter, grad.getTargets(), place));
     Value target = arith::SelectOp::create(b, hit, splat(1 - smoothing + floor), splat(floor));
     return {arith::MulFOp::create(b, arith::SubFOp::create(b, probability, target),
                                   repeated(emitter, grad.getGradient(), place))};

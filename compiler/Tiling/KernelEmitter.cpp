@@ -181,7 +181,9 @@ int64_t KernelEmitter::maximumOf(StringRef size) const {
   return found->second;
 }
 
-Value KernelEmitter::rowsOf(const Matrix &matrix) { return matrix.isDynamic() ? size(matrix.size) : index(matrix.rows); }
+Value KernelEmitter::rowsOf(const Matrix &matrix) {
+  return matrix.isDynamic() ? size(matrix.size) : index(matrix.rows);
+}
 
 int64_t KernelEmitter::maximumRows(const Matrix &matrix) const {
   return matrix.isDynamic() ? maximumOf(matrix.size) : matrix.rows;
@@ -217,7 +219,8 @@ Value KernelEmitter::reduce(tile::Combine combine, Value tile, int64_t dim) {
 }
 
 Value KernelEmitter::indices(const Place &place, int64_t dim) {
-  RankedTensorType type = dim == 0 ? tileType(place.rows, 1, b.getI32Type()) : tileType(1, place.columns, b.getI32Type());
+  RankedTensorType type =
+      dim == 0 ? tileType(place.rows, 1, b.getI32Type()) : tileType(1, place.columns, b.getI32Type());
   return tile::IndexOp::create(b, type, dim == 0 ? place.row : place.column, dim);
 }
 

@@ -47,8 +47,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
 //===-- Several products at once --------------------------------------------------------------------------------===//
 
 /// Runs `body` for the one of `count` parts whose number is `number`.
-LogicalResult forPart(KernelEmitter &emitter, Value number, int64_t count,
-                      function_ref<LogicalResult(int64_t)> body) {
+LogicalResult forPart(KernelEmitter &emitter, Value number, int64_t count, function_ref<LogicalResult(int64_t)> body) {
   auto &b = emitter.builder();
   for (int64_t part = 0; part < count; ++part) {
     Value isThis = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, emitter.index(part));
@@ -74,7 +73,11 @@ struct ProjectKernel : KernelOpInterface::ExternalModel<ProjectKernel, ProjectOp
     SmallVector<Value> totals = frame.accumulate(project.getInput(), project.getWeights(), frame.zeros(false),
                                                  emitter.mul(part, input.columns));
     Value first = emitter.mul(part, result.columns);
-    Place biases{emitter.index(0), emitter.add(place.column, first), 1, place.columns, {},
+    Place biases{emitter.index(0),
+                 emitter.add(place.column, first),
+                 1,
+                 place.columns,
+                 {},
                  place.columnLimit ? emitter.add(place.columnLimit, first) : Value()};
     Value bias = emitter.broadcast(emitter.evaluate(project.getBiases(), biases), place.rows, place.columns);
     Value tile = arith::AddFOp::create(b, totals[0], bias);

@@ -10,7 +10,8 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 std::string Product::describe() const {
-  return llvm::formatv("{0}{1} {2}x{3}x{4} by {5}", transposeLhs ? "t" : "n", transposeRhs ? "t" : "n", m, n, k, vector);
+  return llvm::formatv("{0}{1} {2}x{3}x{4} by {5}", transposeLhs ? "t" : "n", transposeRhs ? "t" : "n", m, n, k,
+                       vector);
 }
 
 namespace {

@@ -10,8 +10,8 @@
 
 namespace mlir::heddle {
 
-/// A product of m x k by k x n at the maxima of its sizes. `vector` is how many neighbouring elements its matrices allow to
-/// move at once.
+/// A product of m x k by k x n at the maxima of its sizes. `vector` is how many neighbouring elements its matrices
+/// allow to move at once.
 struct Product {
   int64_t m, n, k;
   int64_t vector;
@@ -21,8 +21,8 @@ struct Product {
   std::string describe() const;
 };
 
-/// The part of a tile of the result that one lane computes. The lanes share out the columns of the tile, or its rows where
-/// the right side is transposed; the other dimension lies whole in each of them.
+/// The part of a tile of the result that one lane computes. The lanes share out the columns of the tile, or its rows
+/// where the right side is transposed; the other dimension lies whole in each of them.
 struct MatrixTile {
   int64_t whole; // elements of the dimension that every lane has
   int64_t dealt; // elements of the other that a lane has

@@ -6,14 +6,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Steps along the contracted dimension: one vector, so that a loop's body stays small. Where the target limits iterations,
-/// a step may be a multiple of it.
+/// Steps along the contracted dimension: one vector, so that a loop's body stays small. Where the target limits
+/// iterations, a step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops)
-    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs),
-      depth(emitter.maximumRows(contracted)) {
+    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), depth(emitter.maximumRows(contracted)) {
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
@@ -63,9 +62,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   return emitter.loop(emitter.index(0), end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
     Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                   : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
-    Place rhsPlace =
-        transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
-                     : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+    Place rhsPlace = transposeRhs
+                         ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+                         : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
     Value left = emitter.evaluate(lhs, lhsPlace, padding), right = emitter.evaluate(rhs, rhsPlace, padding);
     SmallVector<Value> next{
         tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};

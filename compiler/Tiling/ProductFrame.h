@@ -1,4 +1,5 @@
-// What kernels around a matrix product share: the tile of the result that a workgroup makes, and the loop that makes it.
+// What kernels around a matrix product share: the tile of the result that a workgroup makes, and the loop that makes
+// it.
 #ifndef HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 #define HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 

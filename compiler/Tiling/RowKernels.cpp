@@ -1,8 +1,9 @@
-// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows: nothing crosses lanes.
+// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows: nothing crosses
+// lanes.
 #include "compiler/Tiling/KernelEmitter.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -17,8 +18,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Columns that a row kernel takes at a time.
 constexpr int64_t kChunk = 64;
 
-/// The frame of a kernel in which a lane owns rows: which rows, and how to walk over their columns in chunks that divide
-/// the width, so that no column needs a check.
+/// The frame of a kernel in which a lane owns rows: which rows, and how to walk over their columns in chunks that
+/// divide the width, so that no column needs a check.
 struct RowFrame {
   KernelEmitter &emitter;
   Matrix matrix;
@@ -80,24 +81,24 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     Value end = emitter.rowsOf(input);
     Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
     SmallVector<Value> zeros(sums.size(), emitter.constant(1, columns, 0));
-    SmallVector<Value> totals = emitter.loop(emitter.index(0), end, step, maximum, zeros,
-                                             [&](Value row, ValueRange state) -> SmallVector<Value> {
-      Place place{row, column, step, columns, rowLimit, columnLimit};
-      SmallVector<Value> next;
-      for (auto [sum, total] : llvm::zip(sums, state)) {
-        Value tile = emitter.evaluate(sum.getInput(), place);
-        if (rowLimit) { // a prologue need not map zero to zero
-          Value inside = arith::CmpIOp::create(
-              b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
-              tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
-                                    arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
-          tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
-                                         emitter.constant(step, columns, 0));
-        }
-        next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
-      }
-      return next;
-    });
+    SmallVector<Value> totals = emitter.loop(
+        emitter.index(0), end, step, maximum, zeros, [&](Value row, ValueRange state) -> SmallVector<Value> {
+          Place place{row, column, step, columns, rowLimit, columnLimit};
+          SmallVector<Value> next;
+          for (auto [sum, total] : llvm::zip(sums, state)) {
+            Value tile = emitter.evaluate(sum.getInput(), place);
+            if (rowLimit) { // a prologue need not map zero to zero
+              Value inside =
+                  arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
+                                        tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
+                                                              arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
+              tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
+                                             emitter.constant(step, columns, 0));
+            }
+            next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
+          }
+          return next;
+        });
     for (auto [sum, total] : llvm::zip(sums, totals))
       emitter.store(sum.getResult(), total, {emitter.index(0), column, 1, columns, {}, columnLimit});
     return success();
@@ -170,12 +171,12 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
       Value normal = mul(arith::SubFOp::create(b, input, frame.wide(mean)), frame.wide(rstd));
       return {mul(emitter.evaluate(grad.getGradient(), place), gamma), normal};
     };
-    SmallVector<Value> sums = frame.walk({frame.zero(), frame.zero()},
-                                         [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-      auto [gradient, normal] = parts(place);
-      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, gradient, 1)),
-              arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, mul(gradient, normal), 1))};
-    });
+    SmallVector<Value> sums =
+        frame.walk({frame.zero(), frame.zero()}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          auto [gradient, normal] = parts(place);
+          return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, gradient, 1)),
+                  arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, mul(gradient, normal), 1))};
+        });
     Value scale = emitter.constant(frame.rows, 1, 1.0 / static_cast<double>(frame.matrix.columns));
     Value meanGradient = mul(sums[0], scale), meanProduct = mul(sums[1], scale);
     LogicalResult finished = success();
@@ -202,21 +203,22 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
     Value lowest = emitter.constant(frame.rows, 1, -1e30);
-    SmallVector<Value> totals = frame.walk({lowest, frame.zero(), frame.zero(), frame.zero()},
-                                           [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-      Value x = emitter.evaluate(entropy.getLogits(), place);
-      Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
-      Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
-      Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, x, frame.wide(largest)));
-      Value exponentials =
-          math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
-      Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
-      Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, frame.wide(emitter.indices(place, 1)),
-                                        frame.wide(target));
-      Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, frame.chunk, 0));
-      Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
-      return {largest, exponentials, sum, score};
-    });
+    SmallVector<Value> totals =
+        frame.walk({lowest, frame.zero(), frame.zero(), frame.zero()},
+                   [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+                     Value x = emitter.evaluate(entropy.getLogits(), place);
+                     Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
+                     Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
+                     Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, x, frame.wide(largest)));
+                     Value exponentials =
+                         math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
+                     Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
+                     Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                                       frame.wide(emitter.indices(place, 1)), frame.wide(target));
+                     Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, frame.chunk, 0));
+                     Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
+                     return {largest, exponentials, sum, score};
+                   });
     Value logSumExp = arith::AddFOp::create(b, totals[0], math::LogOp::create(b, totals[1]));
     Value spread = arith::MulFOp::create(
         b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
@@ -298,16 +300,16 @@ struct ScatterKernel : KernelOpInterface::ExternalModel<ScatterKernel<ScatterOp>
     int64_t columns = emitter.getLanes() * emitter.getVector(), maximum = emitter.maximumRows(rows);
     Value column = emitter.mul(emitter.setGrid(0, rows.columns, {}, columns), columns);
     Value columnLimit = rows.columns % columns != 0 ? emitter.index(rows.columns) : Value();
-    emitter.loop(emitter.index(0), emitter.rowsOf(rows), 1, maximum, {},
-                 [&](Value row, ValueRange) -> SmallVector<Value> {
-      Value target = emitter.loadIndex(scatter.getIndices(), row);
-      Place to{target, column, 1, columns, {}, columnLimit};
-      Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), {row, column, 1, columns, {}, columnLimit});
-      if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
-        tile = arith::AddFOp::create(b, emitter.load(emitter.memoryOfResult(scatter.getResult()), to), tile);
-      emitter.store(scatter.getResult(), tile, to);
-      return {};
-    });
+    emitter.loop(
+        emitter.index(0), emitter.rowsOf(rows), 1, maximum, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+          Value target = emitter.loadIndex(scatter.getIndices(), row);
+          Place to{target, column, 1, columns, {}, columnLimit};
+          Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), {row, column, 1, columns, {}, columnLimit});
+          if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
+            tile = arith::AddFOp::create(b, emitter.load(emitter.memoryOfResult(scatter.getResult()), to), tile);
+          emitter.store(scatter.getResult(), tile, to);
+          return {};
+        });
     return success();
   }
   /// Rows without an index keep what they hold, so the result lives in the destination's memory.

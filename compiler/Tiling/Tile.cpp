@@ -34,7 +34,9 @@ class TilePass : public PassWrapper<TilePass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilePass)
   TilePass() = default;
-  TilePass(const TargetProfile &profile, TileChoices *choices) : profile(&profile), choices(choices) { target = profile.name.str(); }
+  TilePass(const TargetProfile &profile, TileChoices *choices) : profile(&profile), choices(choices) {
+    target = profile.name.str();
+  }
   TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile), choices(other.choices) {}
 
   StringRef getArgument() const override { return "heddle-tile"; }
@@ -172,9 +174,12 @@ private:
         auto writes = llvm::make_filter_range(result.getUsers(), llvm::IsaPred<WriteOp>);
         for (auto [j, input] : llvm::enumerate(kernel.getInputs())) {
           auto read = input.getDefiningOp<ReadOp>();
-          bool wanted = variables ? read && llvm::any_of(writes, [&](Operation *write) {
-            return cast<WriteOp>(write).getVariable() == read.getVariable();
-          }) : !read && writes.empty();
+          bool wanted = variables
+                            ? read && llvm::any_of(writes,
+                                                   [&](Operation *write) {
+                                                     return cast<WriteOp>(write).getVariable() == read.getVariable();
+                                                   })
+                            : !read && writes.empty();
           if (reuse[i] < 0 && !taken[j] && wanted && input.getType() == result.getType() &&
               isReadInPlace(body.getArgument(j))) {
             reuse[i] = j;

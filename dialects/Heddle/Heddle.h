@@ -17,8 +17,7 @@
 
 namespace mlir::heddle {
 /// See `Heddle_Elementwise` in HeddleInterfaces.td.
-template <typename ConcreteType>
-class Elementwise : public OpTrait::TraitBase<ConcreteType, Elementwise> {};
+template <typename ConcreteType> class Elementwise : public OpTrait::TraitBase<ConcreteType, Elementwise> {};
 } // namespace mlir::heddle
 
 #include "dialects/Heddle/HeddleDialect.h.inc"

@@ -77,4 +77,3 @@ bool heddle::isColumn(RankedTensorType type) { return type.getRank() == 1 && typ
 bool heddle::isElementwise(Operation *op) {
   return op->hasTrait<Elementwise>() || OpTrait::hasElementwiseMappableTraits(op);
 }
-

@@ -76,19 +76,19 @@ LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
   return success();
 }
 
-template <typename AttentionLike>
-LogicalResult verifyAttention(AttentionLike op) {
+template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op) {
   RankedTensorType query = typeOf(op.getQuery()), key = typeOf(op.getKey()), value = typeOf(op.getValue());
   int64_t heads = op.getHeads();
-  if (failed(expectStaticColumns(op, query)) || failed(expectSameDim(op, "width", {query, 1}, {{key, 1}, {value, 1}})) ||
+  if (failed(expectStaticColumns(op, query)) ||
+      failed(expectSameDim(op, "width", {query, 1}, {{key, 1}, {value, 1}})) ||
       failed(expectSameDim(op, "number of keys", {key, 0}, {{value, 0}})))
     return failure();
   if (heads < 1 || query.getDimSize(1) % heads != 0)
     return op.emitOpError() << "expects 'heads' to divide the width " << query.getDimSize(1) << ", got " << heads;
   DimOf sequences{typeOf(op.getQueryStarts()), 0};
-  if (failed(expectSameDim(op, "number of sequences", sequences,
-                           {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0},
-                            {typeOf(op.getKeyLengths()), 0}})))
+  if (failed(expectSameDim(
+          op, "number of sequences", sequences,
+          {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}})))
     return failure();
   if (failed(expectRate(op, "dropout", op.getDropout())))
     return failure();
@@ -106,8 +106,7 @@ LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorType perH
                            << " columns, got " << perHead;
 }
 
-template <typename GradOp>
-LogicalResult verifyAttentionGrad(GradOp op) {
+template <typename GradOp> LogicalResult verifyAttentionGrad(GradOp op) {
   if (failed(verifyAttention(op)))
     return failure();
   RankedTensorType query = typeOf(op.getQuery());
@@ -119,8 +118,7 @@ LogicalResult verifyAttentionGrad(GradOp op) {
   return expectPerHead(op, "delta", typeOf(op.getDelta()), query, op.getHeads());
 }
 
-template <typename ScatterOp>
-LogicalResult verifyScatter(ScatterOp op) {
+template <typename ScatterOp> LogicalResult verifyScatter(ScatterOp op) {
   RankedTensorType destination = typeOf(op.getDestination()), rows = typeOf(op.getRows());
   if (failed(expectSameDim(op, "width", {destination, 1}, {{rows, 1}})))
     return failure();
@@ -133,7 +131,8 @@ LogicalResult verifyScatter(ScatterOp op) {
 
 LogicalResult SizeOp::verify() {
   if (static_cast<int64_t>(getMaximum()) < (getFixed() ? 0 : 1))
-    return emitOpError() << "expects a maximum of at least " << (getFixed() ? 0 : 1) << ", got " << static_cast<int64_t>(getMaximum());
+    return emitOpError() << "expects a maximum of at least " << (getFixed() ? 0 : 1) << ", got "
+                         << static_cast<int64_t>(getMaximum());
   return success();
 }
 
@@ -199,8 +198,8 @@ LogicalResult SliceOp::verify() {
   int64_t from = static_cast<int64_t>(getFrom());
   if (failed(expectSameRows(*this, input, result)))
     return failure();
-  if (from < 0 || (!input.isDynamicDim(0) && !result.isDynamicDim(0) &&
-                   from + result.getDimSize(0) > input.getDimSize(0)))
+  if (from < 0 ||
+      (!input.isDynamicDim(0) && !result.isDynamicDim(0) && from + result.getDimSize(0) > input.getDimSize(0)))
     return emitOpError() << "expects rows that " << input << " has, got " << result << " from row " << from << " on";
   return success();
 }

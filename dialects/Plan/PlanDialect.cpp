@@ -32,7 +32,8 @@ LogicalResult LaunchOp::verify() {
     return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
   int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
   for (BindingAttr binding : getBindings().getAsRange<BindingAttr>())
-    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || binding.getOffset() + binding.getBytes() > arena))
+    if (binding.getSpace() == Space::Arena &&
+        (binding.getOffset() < 0 || binding.getOffset() + binding.getBytes() > arena))
       return emitOpError() << "binds bytes " << binding.getOffset() << " to "
                            << binding.getOffset() + binding.getBytes() << " of an arena of " << arena;
   return success();

@@ -97,13 +97,15 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   if (variable.storage() == -1)
     return Success();
   if (variable.storage() < 0 || variable.storage() >= static_cast<int64_t>(module.variables()->size()))
-    return broken(str(what, " lies in variable ", variable.storage(), ", and there are ", module.variables()->size(), "."));
+    return broken(
+        str(what, " lies in variable ", variable.storage(), ", and there are ", module.variables()->size(), "."));
   const schema::Variable &storage = *module.variables()->Get(variable.storage());
   uint64_t offset = variable.storage_offset();
   if (storage.storage() != -1)
     return broken(what + " lies in a view.");
   if (offset % 4 || offset > storage.bytes() || variable.bytes() > storage.bytes() - offset)
-    return broken(str(what, " lies at ", offset, " with ", variable.bytes(), " bytes, where ", storage.bytes(), " are."));
+    return broken(
+        str(what, " lies at ", offset, " with ", variable.bytes(), " bytes, where ", storage.bytes(), " are."));
   return Success();
 }
 

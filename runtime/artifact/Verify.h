@@ -15,7 +15,8 @@
 //       count exceeds 2^32 - 1 at the maxima
 //   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
-//   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not negative;
+//   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
+//   negative;
 //       the most that pairs count to is not negative
 //   C2  a launch's cost exists, the entry's inputs bind its sizes, and the pairs' lengths are i32 vectors among them
 //   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has

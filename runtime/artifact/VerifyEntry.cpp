@@ -164,7 +164,8 @@ private:
         const schema::PairCount &pairs = *module.pairs()->Get(term->pairs());
         for (const flatbuffers::String *lengths : {pairs.queries(), pairs.keys()})
           if (lengths && !isVector(lengths->string_view()))
-            return broken(str(what, " counts pairs by '", lengths->c_str(), "', which is no i32 vector among the inputs."));
+            return broken(
+                str(what, " counts pairs by '", lengths->c_str(), "', which is no i32 vector among the inputs."));
       }
     }
     return Success();

@@ -85,8 +85,8 @@ struct Argument {
 struct Launch {
   const Executable *kernel = nullptr;
   std::span<const Argument> arguments;
-  uint32_t count = 0;                  // index into the workgroup counts that come with each submission
-  bool barrier = false;                // wait for all earlier launches
+  uint32_t count = 0;   // index into the workgroup counts that come with each submission
+  bool barrier = false; // wait for all earlier launches
 };
 
 // A write that happens on the queue, before a program; the data is copied before submit() returns.

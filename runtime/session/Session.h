@@ -154,8 +154,8 @@ public:
   // whole takes longer than run() does. In the launches' order.
   Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
 
-  // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key that
-  // the sequences' lengths and the mask leave. Runs nothing.
+  // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key
+  // that the sequences' lengths and the mask leave. Runs nothing.
   Result<std::vector<LaunchCost>> costs(std::string_view entry, std::span<const Input> inputs);
 
   // An output of the last run; waits for it. Outputs of earlier runs are gone: entries share their memory.
@@ -179,7 +179,6 @@ public:
   Status load(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState);
 
   MemoryReport memory() const;
-
 
 private:
   struct State;

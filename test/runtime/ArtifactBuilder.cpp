@@ -49,8 +49,7 @@ public:
     std::vector<uint32_t> code = options.code.empty() ? testKernel("add") : options.code;
     std::vector<flatbuffers::Offset<Target>> targets;
     for (const std::string &name : options.targets) {
-      std::vector kernels{
-          CreateKernelDirect(fb, "add", options.lanes, &code, targets.empty() ? options.subgroup : 0)};
+      std::vector kernels{CreateKernelDirect(fb, "add", options.lanes, &code, targets.empty() ? options.subgroup : 0)};
       targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes()));
     }
     auto description = fb.CreateString(R"({"architecture": "adder"})");

@@ -66,7 +66,8 @@ TEST_F(InspectTest, printsAndWritesKernels) {
   Outcome run = inspect("a.heddle --kernel=add");
   EXPECT_EQ(run.exitCode, 0);
   EXPECT_NE(run.output.find("chain, launch 1: grid ceil(n/8)*1 1 1, after a barrier"), std::string::npos) << run.output;
-  EXPECT_NE(run.output.find("    FLOPs 1*n\n    of them the model's 0\n    bytes 12*n\n"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("    FLOPs 1*n\n    of them the model's 0\n    bytes 12*n\n"), std::string::npos)
+      << run.output;
   EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);
   std::vector<uint32_t> code = test::testKernel("add");
   EXPECT_EQ(test::slurp(folder / "add.spv"),

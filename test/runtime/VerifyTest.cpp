@@ -151,8 +151,11 @@ const Rule rules[] = {
     {"C2_no_costs", [](auto &m) { m.costs.clear(); }, "names cost 0, and there are 0"},
     {"C2_unbound", [](auto &m) { launch(m).cost = 1; }, "no input of the entry binds"},
     {"C2_no_input", [](auto &m) { m.pairs[0]->keys = "sentences"; }, "counts pairs by 'sentences'"},
-    {"C2_floats", [](auto &m) { entry(m).launches[0]->cost = 0, m.costs[0]->flops[0] = schema::CostTerm(1, 0, -1, -1, 0),
-                                m.pairs[0]->keys = "a"; }, "counts pairs by 'a'"},
+    {"C2_floats",
+     [](auto &m) {
+       entry(m).launches[0]->cost = 0, m.costs[0]->flops[0] = schema::CostTerm(1, 0, -1, -1, 0), m.pairs[0]->keys = "a";
+     },
+     "counts pairs by 'a'"},
     {"L3_no_such_binding", [](auto &m) { unreadable(m).texels = {9}; }, "no binding 9"},
     {"L3_size", [](auto &m) { unreadable(m).texels = {3}; }, "cannot read as texels"},
     {"L3_unaligned",

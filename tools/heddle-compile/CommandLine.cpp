@@ -30,7 +30,8 @@ struct Flags {
                                    cl::value_desc("phase"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
                                   cl::value_desc("dir"), cl::cat(category)};
-  cl::opt<std::string> report{"report", cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
+  cl::opt<std::string> report{"report",
+                              cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
   cl::opt<std::string> precision{"precision", cl::desc("Arithmetic of the kernels (default f32, the only one so far)"),
                                  cl::value_desc("f32"), cl::init("f32"), cl::cat(category)};

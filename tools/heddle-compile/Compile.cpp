@@ -3,9 +3,9 @@
 #include "compiler/Import/Import.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "tools/heddle-compile/Tune.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "tools/heddle-compile/Tune.h"
 
 using namespace mlir;
 using namespace mlir::heddle;

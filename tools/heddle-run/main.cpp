@@ -159,8 +159,8 @@ private:
   }
 
   void addBench() {
-    CLI::App *command =
-        add("bench", "Time entries, kernel by kernel, on random inputs that fill them", [this] { return runBench(bench); });
+    CLI::App *command = add("bench", "Time entries, kernel by kernel, on random inputs that fill them",
+                            [this] { return runBench(bench); });
     addArtifact(command, bench.common);
     addProfile(command, bench.common);
     command->add_option("--entry", bench.entries, "An entry's name; may be repeated (default: all but init)")

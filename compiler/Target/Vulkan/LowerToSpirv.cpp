@@ -20,11 +20,11 @@ using namespace mlir::heddle;
 namespace {
 
 /// What a kernel may use. A device that Heddle runs on has all of it; see runtime/hal/vulkan/Features.cpp.
-constexpr spirv::Capability kBaseCapabilities[] = {
-    spirv::Capability::Shader, spirv::Capability::Int64, spirv::Capability::PhysicalStorageBufferAddresses,
-    spirv::Capability::VulkanMemoryModel};
-constexpr spirv::Capability kExchangeCapabilities[] = {
-    spirv::Capability::GroupNonUniform, spirv::Capability::GroupNonUniformShuffle};
+constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader, spirv::Capability::Int64,
+                                                   spirv::Capability::PhysicalStorageBufferAddresses,
+                                                   spirv::Capability::VulkanMemoryModel};
+constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
+                                                       spirv::Capability::GroupNonUniformShuffle};
 
 spirv::VerCapExtAttr getTriple(MLIRContext *context, bool exchangesLanes, bool readsTexels) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
@@ -198,8 +198,9 @@ struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>>
       signalPassFailure();
   }
 
-  Option<bool> texelLoads{*this, "texel-loads", llvm::cl::init(false),
-                          llvm::cl::desc("Read vectors of matrices that a kernel does not write through texel buffers")};
+  Option<bool> texelLoads{
+      *this, "texel-loads", llvm::cl::init(false),
+      llvm::cl::desc("Read vectors of matrices that a kernel does not write through texel buffers")};
 };
 
 } // namespace

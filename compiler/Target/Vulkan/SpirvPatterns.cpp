@@ -52,8 +52,8 @@ SplitIndex split(Value index, ConversionPatternRewriter &rewriter) {
   return {rewriter.getRemappedValue(index), 0};
 }
 
-/// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie before
-/// the matrix.
+/// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie
+/// before the matrix.
 SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
   int64_t width = matrix.getDimSize(1);
   SplitIndex row = split(indices[0], rewriter), column = split(indices[1], rewriter);
@@ -79,8 +79,8 @@ Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType ma
   return address;
 }
 
-/// The texel that holds an element and the three after it. Vectors start at multiples of four, and so does what is left of
-/// their index without a constant that is one.
+/// The texel that holds an element and the three after it. Vectors start at multiples of four, and so does what is left
+/// of their index without a constant that is one.
 Value texelOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
   Type i32 = rewriter.getI32Type();
   SplitIndex element = linearize(rewriter, loc, matrix, indices);
@@ -88,9 +88,9 @@ Value texelOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
     return integer(rewriter, loc, i32, element.offset / 4);
   bool whole = element.offset % 4 == 0;
   if (!whole)
-    element.value =
-        spirv::IAddOp::create(rewriter, loc, element.value, integer(rewriter, loc, i32, element.offset));
-  Value texel = spirv::ShiftRightArithmeticOp::create(rewriter, loc, i32, element.value, integer(rewriter, loc, i32, 2));
+    element.value = spirv::IAddOp::create(rewriter, loc, element.value, integer(rewriter, loc, i32, element.offset));
+  Value texel =
+      spirv::ShiftRightArithmeticOp::create(rewriter, loc, i32, element.value, integer(rewriter, loc, i32, 2));
   if (whole && element.offset)
     texel = spirv::IAddOp::create(rewriter, loc, texel, integer(rewriter, loc, i32, element.offset / 4));
   return texel;
@@ -110,8 +110,7 @@ struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
   }
 };
 
-template <typename Op>
-struct LowerLoad : OpConversionPattern<Op> {
+template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -122,8 +121,7 @@ struct LowerLoad : OpConversionPattern<Op> {
   }
 };
 
-template <typename Op>
-struct LowerStore : OpConversionPattern<Op> {
+template <typename Op> struct LowerStore : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -137,8 +135,7 @@ struct LowerStore : OpConversionPattern<Op> {
   }
 };
 
-template <typename Op>
-struct LowerId : OpConversionPattern<Op> {
+template <typename Op> struct LowerId : OpConversionPattern<Op> {
   LowerId(const TypeConverter &converter, MLIRContext *context, spirv::BuiltIn builtin)
       : OpConversionPattern<Op>(converter, context), builtin(builtin) {}
 
@@ -162,8 +159,8 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     Location loc = op.getLoc();
     spirv::Scope scope = spirv::Scope::Subgroup;
     Value value = adaptor.getValue(), result;
-    // A broadcast would say more for a constant lane, but lavapipe looks for the first active lane in a loop then: 17 ns
-    // instead of the 0.4 ns of a shuffle, which is one permutation of a vector register.
+    // A broadcast would say more for a constant lane, but lavapipe looks for the first active lane in a loop then: 17
+    // ns instead of the 0.4 ns of a shuffle, which is one permutation of a vector register.
     if (op.getMode() == gpu::ShuffleMode::XOR)
       result = spirv::GroupNonUniformShuffleXorOp::create(rewriter, loc, scope, value, adaptor.getOffset());
     else if (op.getMode() == gpu::ShuffleMode::IDX)

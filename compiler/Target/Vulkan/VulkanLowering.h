@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `texelLoads` is
-/// heddle-lower-to-spirv's option. In heddle-opt this is `--heddle-vulkan-lowering`.
+/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `texelLoads`
+/// is heddle-lower-to-spirv's option. In heddle-opt this is `--heddle-vulkan-lowering`.
 void buildVulkanLowering(OpPassManager &passes, bool texelLoads = false);
 void registerVulkanLowering();
 

@@ -18,8 +18,7 @@ Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
   if (!texels.empty() && !layout.descriptors) {
     std::vector<VkDescriptorSetLayoutBinding> bindings;
     for (uint32_t argument : texels)
-      bindings.push_back(
-          {argument, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+      bindings.push_back({argument, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
     VkDescriptorSetLayoutCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
     info.bindingCount = static_cast<uint32_t>(bindings.size());
     info.pBindings = bindings.data();

@@ -26,8 +26,8 @@ struct KernelMeasurement {
 struct EntryMeasurement {
   std::string name;
   std::map<std::string, std::vector<int64_t>> inputs; // their shapes
-  LaunchCost work;             // of a call
-  std::vector<double> seconds; // of each call, sorted; launches overlap as they may
+  LaunchCost work;                                    // of a call
+  std::vector<double> seconds;                        // of each call, sorted; launches overlap as they may
   // Profiled calls: launches timed on the device, one after the other.
   std::vector<KernelMeasurement> kernels; // the slowest first
   uint64_t profiledCalls = 0;

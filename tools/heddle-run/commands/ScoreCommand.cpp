@@ -64,8 +64,8 @@ Status runScore(const ScoreCommand &command) {
   HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.decoding.noCache)
-    HEDDLE_CHECK(
-        requireEntries(*model.engine, {"logits"}, "translation without a cache (compile with --set logits_entry=true)"));
+    HEDDLE_CHECK(requireEntries(*model.engine, {"logits"},
+                                "translation without a cache (compile with --set logits_entry=true)"));
   else
     HEDDLE_CHECK(requireEntries(*model.engine, {"encode", "decode_step"}, "a score by translation"));
   BatchLimits limits = model.description.limits();

@@ -17,7 +17,8 @@ constexpr size_t kCallsAtOnce = 8;
 Status runTranslate(const TranslateCommand &command) {
   HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
   if (command.decoding.noCache)
-    HEDDLE_CHECK(requireEntries(*model.engine, {"logits"}, "translation without a cache (compile with --set logits_entry=true)"));
+    HEDDLE_CHECK(requireEntries(*model.engine, {"logits"},
+                                "translation without a cache (compile with --set logits_entry=true)"));
   else
     HEDDLE_CHECK(requireEntries(*model.engine, {"encode", "decode_step"}, "translation"));
   LineTranslator translator(*model.engine, model.description, model.tokenizer,

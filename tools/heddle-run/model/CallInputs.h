@@ -29,8 +29,7 @@ public:
   operator std::span<const Input>() const { return inputs; }
 
 private:
-  template <typename T>
-  CallInputs &addVector(std::string_view name, std::span<const T> values) {
+  template <typename T> CallInputs &addVector(std::string_view name, std::span<const T> values) {
     // A deque, so that the extents that the views point at stay where they are.
     const int64_t &extent = extents.emplace_back(int64_t(values.size()));
     inputs.push_back({name, TensorView::of(values, std::span(&extent, 1))});

@@ -14,8 +14,7 @@
 
 namespace mlir::detail {
 
-template <typename T>
-constexpr bool isTraitOfLocalEmpty() {
+template <typename T> constexpr bool isTraitOfLocalEmpty() {
   return std::string_view(__PRETTY_FUNCTION__).find("()::Empty>") != std::string_view::npos;
 }
 

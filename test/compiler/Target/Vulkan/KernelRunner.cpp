@@ -36,9 +36,9 @@ std::string fill(std::string text, std::initializer_list<std::pair<const char *,
 
 Code compile(const std::string &text, bool texelLoads) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::arith::ArithDialect, mlir::gpu::GPUDialect, mlir::math::MathDialect,
-                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::spirv::SPIRVDialect,
-                  mlir::vector::VectorDialect, mlir::tile::TileDialect>();
+  registry
+      .insert<mlir::arith::ArithDialect, mlir::gpu::GPUDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
+              mlir::scf::SCFDialect, mlir::spirv::SPIRVDialect, mlir::vector::VectorDialect, mlir::tile::TileDialect>();
   mlir::MLIRContext context(registry);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!module)

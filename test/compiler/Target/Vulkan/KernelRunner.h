@@ -12,8 +12,7 @@
 namespace heddle::test {
 
 /// A row-major matrix, in host memory before and after a run and in device memory between. A size is a 1x1 matrix.
-template <typename T>
-struct Matrix {
+template <typename T> struct Matrix {
   Matrix(int64_t rows, int64_t columns, T fill = T())
       : rows(rows), columns(columns), values(static_cast<size_t>(rows * columns), fill) {}
 
@@ -28,8 +27,7 @@ struct Matrix {
 Matrix<float> numbers(int64_t rows, int64_t columns, uint32_t seed);
 
 struct Argument {
-  template <typename T>
-  Argument(Matrix<T> &matrix) : bytes(std::as_writable_bytes(std::span(matrix.values))) {}
+  template <typename T> Argument(Matrix<T> &matrix) : bytes(std::as_writable_bytes(std::span(matrix.values))) {}
   std::span<std::byte> bytes;
 };
 
@@ -46,7 +44,6 @@ Code compile(const std::string &text, bool texelLoads = false);
 
 /// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after.
 /// The test fails where anything goes wrong.
-void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid,
-         bool texelLoads = false);
+void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool texelLoads = false);
 
 } // namespace heddle::test

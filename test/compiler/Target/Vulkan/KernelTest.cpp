@@ -11,8 +11,7 @@ namespace {
 
 constexpr int32_t kUntouched = -7; // what memory holds that a kernel must not write
 
-template <typename T>
-void expectNear(const Matrix<T> &actual, const Matrix<T> &expected, double tolerance) {
+template <typename T> void expectNear(const Matrix<T> &actual, const Matrix<T> &expected, double tolerance) {
   int shown = 0;
   for (int64_t row = 0; row < expected.rows; ++row)
     for (int64_t column = 0; column < expected.columns; ++column)
@@ -181,8 +180,12 @@ TEST_P(ProductTest, matchesLoops) {
              {"$vector", number(p.vector)},
              {"$spread", p.lanesAlongRows ? "rows" : "columns"},
              {"$transposes", transposes},
-             {"$lhslayout", !p.lanesAlongRows ? "whole" : p.transposeLhs ? "turned" : "dealt"},
-             {"$rhslayout", p.lanesAlongRows ? "whole" : p.transposeRhs ? "turned" : "dealt"},
+             {"$lhslayout", !p.lanesAlongRows ? "whole"
+                            : p.transposeLhs  ? "turned"
+                                              : "dealt"},
+             {"$rhslayout", p.lanesAlongRows ? "whole"
+                            : p.transposeRhs ? "turned"
+                                             : "dealt"},
              {"$lhsat", p.transposeLhs ? "%i, %row] rows(%k) columns(%m)" : "%row, %i] rows(%m) columns(%k)"},
              {"$rhsat", p.transposeRhs ? "%column, %i] rows(%n) columns(%k)" : "%i, %column] rows(%k) columns(%n)"},
              {"$lhsw", number(p.transposeLhs ? p.rows : p.depth)},
