@@ -151,10 +151,11 @@ HEDDLE_CUDA_API cuInit(unsigned flags) {
   if (flags)
     return kErrorInvalidValue;
   const char *target = std::getenv("HEDDLE_EMULATOR_SM");
-  if (target && *target && !driver.initialised) {
-    driver.target = static_cast<unsigned>(std::atoi(target));
+  if (!driver.context.retained) {
+    driver.target = target && *target ? static_cast<unsigned>(std::atoi(target)) : 90;
     if (driver.target != 80 && driver.target != 86 && driver.target != 89 && driver.target != 90) {
       std::fprintf(stderr, "heddle emulator: HEDDLE_EMULATOR_SM is 80, 86, 89 or 90, not '%s'\n", target);
+      driver.initialised = false;
       return kErrorNoDevice;
     }
   }

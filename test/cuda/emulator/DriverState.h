@@ -86,8 +86,6 @@ struct Driver {
   uint32_t sharedOptin() const { return target >= 90 ? 232448 : 166912; }
 };
 
-constexpr uint32_t kStaticSharedLimit = 48 << 10;
-
 extern thread_local Context *currentContext;
 
 // What every call that works in a context begins with: takes the driver's lock, and says why it cannot go on.

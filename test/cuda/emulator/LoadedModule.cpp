@@ -105,6 +105,10 @@ LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : ptx
       check(jit->addIRModule(orc::ThreadSafeModule(std::move(translated), std::move(context))));
       if (!function.entry)
         continue;
+      if (kernelLayout.sharedBytes > kStaticSharedLimit)
+        throw PtxError(function.line, function.name + " uses " + std::to_string(kernelLayout.sharedBytes) +
+                                          " bytes of static shared memory; there are " +
+                                          std::to_string(kStaticSharedLimit));
       auto kernel = std::make_unique<Kernel>();
       kernel->module = this;
       kernel->name = function.name;

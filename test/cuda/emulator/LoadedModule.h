@@ -13,6 +13,9 @@ class LLJIT;
 
 namespace heddle::emulator {
 
+// What a kernel may declare, and use without cuFuncSetAttribute.
+constexpr uint32_t kStaticSharedLimit = 48 << 10;
+
 class LoadedModule;
 
 struct Kernel {

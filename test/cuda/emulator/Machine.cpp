@@ -466,6 +466,9 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   if (sourceBytes && !good)
     failAccess(thread, site, Access::Read, "global", from, sourceBytes, bytes,
                inside ? memory.shadowOf(from) : nullptr);
+  // The bytes may arrive at any time until the wait: the write must be in order now, and once more then.
+  if (launch->races)
+    raceCheck(thread, site, static_cast<uint32_t>(to), bytes, Access::Write);
   thread->copies.push_back({static_cast<uint32_t>(to), from, bytes, sourceBytes, site});
 }
 
