@@ -137,14 +137,25 @@ TEST_F(DriverTest, Memory) {
   EXPECT_EQ(cuda("cuMemFreeHost", host), kErrorInvalidValue);
 }
 
-TEST_F(DriverTest, MemoryIsReused) {
-  // Far more in all than the device has.
-  for (int i = 0; i < 100; ++i) {
+TEST_F(DriverTest, MemoryIsReusedInWhateverOrderItIsFreed) {
+  size_t before = 0, after = 0, total = 0;
+  EXPECT_CUDA("cuMemGetInfo_v2", &before, &total);
+  unsigned long long whole = 0;
+  EXPECT_CUDA("cuMemAlloc_v2", &whole, size_t(3) << 20);
+  EXPECT_CUDA("cuMemFree_v2", uint64_t(whole));
+  for (std::array<int, 3> order :
+       {std::array{0, 1, 2}, std::array{2, 1, 0}, std::array{0, 2, 1}, std::array{1, 0, 2}}) {
     unsigned long long address[3] = {};
     for (auto &one : address)
-      ASSERT_EQ(cuda("cuMemAlloc_v2", &one, size_t(1) << 32), kSuccess);
-    for (auto &one : address)
-      ASSERT_EQ(cuda("cuMemFree_v2", uint64_t(one)), kSuccess);
+      EXPECT_CUDA("cuMemAlloc_v2", &one, size_t(1) << 20);
+    for (int i : order)
+      EXPECT_CUDA("cuMemFree_v2", uint64_t(address[i]));
+    EXPECT_CUDA("cuMemGetInfo_v2", &after, &total);
+    EXPECT_EQ(after, before);
+    unsigned long long again = 0;
+    EXPECT_CUDA("cuMemAlloc_v2", &again, size_t(3) << 20);
+    EXPECT_EQ(again, whole);
+    EXPECT_CUDA("cuMemFree_v2", uint64_t(again));
   }
 }
 

@@ -24,6 +24,18 @@ uint8_t *reserve(uint64_t size) {
 
 uint64_t roundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
+// Small ranges are filled; of large ones whole pages are given back and read as zero.
+void clear(uint8_t *at, uint64_t size, int value) {
+  if (size < kReturnFrom) {
+    std::memset(at, value, size);
+    return;
+  }
+  auto start = reinterpret_cast<uint64_t>(at), first = roundUp(start, 4096), last = (start + size) / 4096 * 4096;
+  std::memset(at, 0, first - start);
+  madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+  std::memset(reinterpret_cast<void *>(last), 0, start + size - last);
+}
+
 } // namespace
 
 Memory &Memory::get() {
@@ -59,12 +71,9 @@ bool Memory::release(uint64_t address) {
   if (found == live.end())
     return false;
   uint64_t size = found->second, room = roundUp(size, kGranule) + kGranule;
-  std::memset(shadowOf(address), 0, size);
   // Not a number in any format, for whoever reads it through a stale pointer of the host's.
-  if (size < kReturnFrom)
-    std::memset(reinterpret_cast<void *>(address), 0xff, size);
-  else
-    madvise(reinterpret_cast<void *>(roundUp(address, 4096)), (size - 4096) / 4096 * 4096, MADV_DONTNEED);
+  clear(reinterpret_cast<uint8_t *>(address), size, 0xff);
+  clear(shadowOf(address), size, 0);
   live.erase(found);
   auto next = gaps.lower_bound(address);
   if (next != gaps.end() && next->first == address + room) {
