@@ -21,6 +21,7 @@ static LogicalResult serialize(spirv::ModuleOp module, KernelCode &code) {
     }
   if (code.lanes == 0)
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
+  code.subgroup = code.lanes; // a workgroup of every Vulkan profile is one subgroup
   code.texels = getTexelArguments(module);
   return serializeKernel(module, code.words);
 }

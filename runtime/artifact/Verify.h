@@ -8,7 +8,8 @@
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
-//   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the entry,
+//   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
+//   entry,
 //       4-byte aligned
 //   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
 //   P3  a target's own entries have the names of the module's, in the same order, and their ports the same names, types
@@ -29,7 +30,8 @@
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations,
 //       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
-//   K4  CUDA code is text that ends in NUL and has `.entry main`; a binary begins as ELF files do; lanes are a multiple of
+//   K4  CUDA code is text that ends in NUL and has `.entry main`; a binary begins as ELF files do; lanes are a multiple
+//   of
 //       32 and at most 1024, shared memory is at most 227 KiB, and there are no texel buffers
 #pragma once
 

@@ -30,7 +30,9 @@ std::string checkCuda(const schema::Kernel &kernel) {
       return "is not PTX: its code is no text";
   constexpr std::string_view entry = ".entry main";
   size_t at = code.find(entry);
-  auto namePart = [](char c) { return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); };
+  auto namePart = [](char c) {
+    return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+  };
   while (at != code.npos && at + entry.size() < code.size() && namePart(code[at + entry.size()]))
     at = code.find(entry, at + 1);
   if (at == code.npos)

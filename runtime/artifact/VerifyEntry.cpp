@@ -253,14 +253,14 @@ Status verifyEntry(const schema::Module &module, const schema::Entry &entry, con
 Status verifySameInterface(const schema::Module &module, const schema::Target &target) {
   std::string where = str("target '", target.name()->c_str(), "'");
   if (target.entries()->size() != module.entries()->size())
-    return broken(str(where, " has ", target.entries()->size(), " entries, and the module has ",
-                      module.entries()->size(), "."));
+    return broken(
+        str(where, " has ", target.entries()->size(), " entries, and the module has ", module.entries()->size(), "."));
   for (flatbuffers::uoffset_t i = 0; i < module.entries()->size(); ++i) {
     const schema::Entry &entry = *module.entries()->Get(i), &own = *target.entries()->Get(i);
     HEDDLE_CHECK(checkName(own.name(), str(where, ", entry ", i)));
     if (own.name()->string_view() != entry.name()->string_view())
-      return broken(str(where, " has the entry '", own.name()->c_str(), "' where the module has '",
-                        entry.name()->c_str(), "'."));
+      return broken(
+          str(where, " has the entry '", own.name()->c_str(), "' where the module has '", entry.name()->c_str(), "'."));
     std::string what = str("entry '", own.name()->c_str(), "' of ", where);
     HEDDLE_CHECK(samePorts(entry, own, /*input=*/true, what));
     HEDDLE_CHECK(samePorts(entry, own, /*input=*/false, what));

@@ -1,5 +1,6 @@
 // The hardware abstraction: what the session asks of a device, and nothing else. Backends live in folders beside this
-// file (vulkan/, cuda/); their drivers are opened at run time, so one build serves machines with any, all or none of them.
+// file (vulkan/, cuda/); their drivers are opened at run time, so one build serves machines with any, all or none of
+// them.
 //
 // The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
 // recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
@@ -33,10 +34,10 @@ struct DeviceInfo {
   uint32_t vendorId = 0; // PCI
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
-  uint32_t subgroupSize = 0;    // of kernels that ask for none
-  uint32_t maxSubgroupSize = 0; // of those that do
-  uint32_t maxLanes = 0;        // of a workgroup
-  uint32_t maxSharedBytes = 0;  // of a workgroup that asks for shared memory at run time; CUDA only
+  uint32_t subgroupSize = 0;      // of kernels that ask for none
+  uint32_t maxSubgroupSize = 0;   // of those that do
+  uint32_t maxLanes = 0;          // of a workgroup
+  uint32_t maxSharedBytes = 0;    // of a workgroup that asks for shared memory at run time; CUDA only
   uint32_t computeCapability = 0; // 90 for 9.0; CUDA only
   std::array<uint32_t, 3> maxWorkgroups{};
   std::string unusable; // why Heddle cannot run on it; empty where it can
@@ -141,9 +142,8 @@ struct DeviceOptions {
 // warning in the log where it has.
 Result<std::vector<DeviceInfo>> listDevices();
 
-// Opens "vulkan:1" or "cuda:1"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before processors.
-// There is no silent
-// fallback: what is asked for is opened, or it is an error.
+// Opens "vulkan:1" or "cuda:1"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
+// processors. There is no silent fallback: what is asked for is opened, or it is an error.
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
 
 // How many warnings and errors the backend's validation layers have reported in this process. They are on when the

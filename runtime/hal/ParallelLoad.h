@@ -10,8 +10,8 @@
 
 namespace heddle::hal {
 
-// Calls `loadOne` for the index of every kernel, from several threads. The results are in order; of several errors it is
-// the first kernel's that is reported.
+// Calls `loadOne` for the index of every kernel, from several threads. The results are in order; of several errors it
+// is the first kernel's that is reported.
 template <typename LoadOne>
 Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const KernelSource> kernels,
                                                                 LoadOne loadOne) {

@@ -37,7 +37,7 @@ struct SessionOptions {
   // "cuda", "vulkan:1": hal::listDevices() has them all. Empty: a CUDA device if there is one and the artifact has code
   // for it, else the best of Vulkan's.
   std::string device = {};
-  std::string target = {};       // a target of the artifact by name; empty: the best that the device supports
+  std::string target = {}; // a target of the artifact by name; empty: the best that the device supports
   hal::DeviceOptions deviceOptions = {};
 };
 

@@ -57,8 +57,9 @@ private:
 
   static void addArtifact(CLI::App *command, ArtifactOptions &options) {
     command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
-    command->add_option("--device", options.device, "Where to run: vulkan, or vulkan:1 as `heddle-run devices` says")
-        ->capture_default_str();
+    command->add_option("--device", options.device,
+                        "Where to run: cuda, vulkan, or vulkan:1 as `heddle-run devices` says (default: cuda where\n"
+                        "the artifact has code for such a device of this machine, else vulkan)");
   }
 
   static void addProfile(CLI::App *command, ArtifactOptions &options) {

@@ -40,8 +40,8 @@ Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::string_view name, uint
   Current current(context);
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16); // kernels read 16 bytes at a time
   CUdeviceptr address = 0;
-  CUresult status = bytes > context.info.memoryBytes ? CUDA_ERROR_OUT_OF_MEMORY
-                                                     : context.cuda->cuMemAlloc_v2(&address, bytes);
+  CUresult status =
+      bytes > context.info.memoryBytes ? CUDA_ERROR_OUT_OF_MEMORY : context.cuda->cuMemAlloc_v2(&address, bytes);
   if (status == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free = 0, total = 0;
     context.cuda->cuMemGetInfo_v2(&free, &total);

@@ -38,8 +38,8 @@ private:
 };
 
 // A program is a graph of kernels that the driver starts in one call. Its nodes' workgroup counts are set again where
-// they differ from the last submission's; a node without workgroups is switched off. When launches are timed, or each is
-// to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they are started one by one instead.
+// they differ from the last submission's; a node without workgroups is switched off. When launches are timed, or each
+// is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they are started one by one instead.
 class CudaProgram : public Program {
 public:
   CudaProgram(Context &context, Stream &stream) : context(context), stream(stream) {}

@@ -72,8 +72,11 @@ Status CudaKernel::load(const KernelSource &source) {
   if (CUresult status = cuda.cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function))
     return context.error(status, str("asking for the limits of kernel '", name, "'"));
   if (lanes > static_cast<uint32_t>(most))
-    return makeError(ErrorKind::Unsupported, "kernel '", name, "' has workgroups of ", lanes, " lanes, and with the "
-                     "registers that it needs '", context.info.name, "' runs ", most, " at most. Compile for the "
+    return makeError(ErrorKind::Unsupported, "kernel '", name, "' has workgroups of ", lanes,
+                     " lanes, and with the "
+                     "registers that it needs '",
+                     context.info.name, "' runs ", most,
+                     " at most. Compile for the "
                      "device's own architecture.");
   return Success();
 }

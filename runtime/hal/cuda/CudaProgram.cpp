@@ -58,16 +58,15 @@ void CudaProgram::describe() {
   if (nodes.empty())
     return;
   bool same = std::all_of(nodes.begin(), nodes.end(), [&](auto &node) { return node.kernel == nodes[0].kernel; });
-  description = std::make_shared<const std::string>(
-      same ? str("kernel '", nodes[0].kernel->name, "'")
-           : str("one of ", nodes.size(), " launches, from kernel '", nodes.front().kernel->name, "' to kernel '",
-                 nodes.back().kernel->name, "',"));
+  description = std::make_shared<const std::string>(same ? str("kernel '", nodes[0].kernel->name, "'")
+                                                         : str("one of ", nodes.size(), " launches, from kernel '",
+                                                               nodes.front().kernel->name, "' to kernel '",
+                                                               nodes.back().kernel->name, "',"));
 }
 
 KernelNodeParams CudaProgram::parameters(const Node &node, WorkgroupCount count) {
-  return {node.kernel->function, count.x,  count.y,
-          count.z,               node.kernel->lanes, 1,
-          1,                     node.kernel->sharedBytes, &arguments[node.firstArgument], nullptr};
+  return {node.kernel->function,          count.x, count.y, count.z, node.kernel->lanes, 1, 1, node.kernel->sharedBytes,
+          &arguments[node.firstArgument], nullptr};
 }
 
 // Launches between two barriers depend on all launches of the group before theirs and on nothing else.
@@ -89,8 +88,7 @@ Status CudaProgram::buildGraph() {
     group.clear();
     for (size_t i = begin; i < end; ++i) {
       KernelNodeParams launch = parameters(nodes[i], {1, 1, 1});
-      if (CUresult status =
-              cuda.cuGraphAddKernelNode(&nodes[i].handle, graph, before.data(), before.size(), &launch))
+      if (CUresult status = cuda.cuGraphAddKernelNode(&nodes[i].handle, graph, before.data(), before.size(), &launch))
         return context.error(status, str("recording kernel '", nodes[i].kernel->name, "'"));
       group.push_back(nodes[i].handle);
     }

@@ -106,13 +106,13 @@ struct KernelNodeParams {
   F(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                                   \
   F(cuFuncGetAttribute, (int *value, int attribute, CUfunction function))                                              \
   F(cuFuncSetAttribute, (CUfunction function, int attribute, int value))                                               \
-  F(cuLaunchKernel, (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,             \
-                     unsigned blockY, unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters,       \
-                     void **extra))                                                                                    \
+  F(cuLaunchKernel,                                                                                                    \
+    (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,            \
+     unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))                         \
   F(cuGraphCreate, (CUgraph * graph, unsigned flags))                                                                  \
   F(cuGraphDestroy, (CUgraph graph))                                                                                   \
-  F(cuGraphAddKernelNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count,                  \
-                           const KernelNodeParams *parameters))                                                        \
+  F(cuGraphAddKernelNode,                                                                                              \
+    (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count, const KernelNodeParams *parameters))   \
   F(cuGraphAddEmptyNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count))                  \
   F(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                        \
   F(cuGraphExecDestroy, (CUgraphExec exec))                                                                            \
