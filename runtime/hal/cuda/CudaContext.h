@@ -29,16 +29,21 @@ private:
 // Makes the context current in this thread, and the one before it again at the end.
 class Current {
 public:
-  explicit Current(const Context &context) : cuda(*context.cuda) { cuda.cuCtxPushCurrent_v2(context.primary); }
+  explicit Current(const Context &context) : context(context) {
+    context.cuda->cuCtxGetCurrent(&before);
+    if (before != context.primary)
+      context.cuda->cuCtxSetCurrent(context.primary);
+  }
   Current(const Current &) = delete;
   Current &operator=(const Current &) = delete;
   ~Current() {
-    CUcontext popped = nullptr;
-    cuda.cuCtxPopCurrent_v2(&popped);
+    if (before != context.primary)
+      context.cuda->cuCtxSetCurrent(before);
   }
 
 private:
-  const Driver &cuda;
+  const Context &context;
+  CUcontext before = nullptr;
 };
 
 } // namespace heddle::hal::cuda

@@ -79,16 +79,11 @@ Status CudaProgram::buildGraph() {
     size_t end = begin + 1;
     while (end < nodes.size() && !nodes[end].barrier)
       ++end;
-    if (before.size() > 1 && end - begin > 1) { // few edges instead of many
-      CUgraphNode join = nullptr;
-      if (CUresult status = cuda.cuGraphAddEmptyNode(&join, graph, before.data(), before.size()))
-        return context.error(status, "recording a barrier");
-      before.assign(1, join);
-    }
     group.clear();
     for (size_t i = begin; i < end; ++i) {
       KernelNodeParams launch = parameters(nodes[i], {1, 1, 1});
-      if (CUresult status = cuda.cuGraphAddKernelNode(&nodes[i].handle, graph, before.data(), before.size(), &launch))
+      if (CUresult status =
+              cuda.cuGraphAddKernelNode_v2(&nodes[i].handle, graph, before.data(), before.size(), &launch))
         return context.error(status, str("recording kernel '", nodes[i].kernel->name, "'"));
       group.push_back(nodes[i].handle);
     }
@@ -111,7 +106,7 @@ Status CudaProgram::updateGraph(std::span<const WorkgroupCount> counts) {
       CUresult status = CUDA_SUCCESS;
       if (!isEmpty(now)) {
         KernelNodeParams launch = parameters(node, now);
-        status = cuda.cuGraphExecKernelNodeSetParams(exec, node.handle, &launch);
+        status = cuda.cuGraphExecKernelNodeSetParams_v2(exec, node.handle, &launch);
       }
       if (status == CUDA_SUCCESS && isEmpty(now) != isEmpty(before))
         status = cuda.cuGraphNodeSetEnabled(exec, node.handle, !isEmpty(now));

@@ -5,7 +5,7 @@
 namespace heddle::hal::cuda {
 namespace {
 
-constexpr int oldestVersion = 11060;
+constexpr int oldestVersion = 12000;
 
 Result<Driver> openDriver() {
   // Never closed: drivers keep threads of their own.

@@ -1,6 +1,6 @@
 // The part of NVIDIA's driver API that Heddle uses, declared here so that building needs no CUDA toolkit, and found in
 // libcuda.so.1 at run time. Names, numbers and layouts are those of the API's documentation; suffixes _v2 are part of
-// the symbols' names. Everything is in drivers from CUDA 11.6 on (for cuGraphNodeSetEnabled).
+// the symbols' names. Everything is in drivers from CUDA 12.0 on (for version 2 of the graphs' kernel nodes).
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -60,7 +60,7 @@ inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 
-// CUDA_KERNEL_NODE_PARAMS, version 1.
+// CUDA_KERNEL_NODE_PARAMS_v2
 struct KernelNodeParams {
   CUfunction func;
   unsigned gridDimX, gridDimY, gridDimZ;
@@ -68,6 +68,8 @@ struct KernelNodeParams {
   unsigned sharedMemBytes;
   void **kernelParams;
   void **extra;
+  void *kern = nullptr;    // in place of func
+  CUcontext ctx = nullptr; // null: the current one
 };
 
 // Every function: its symbol and its parameters. All return a CUresult.
@@ -83,8 +85,8 @@ struct KernelNodeParams {
   F(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                                                \
   F(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                                  \
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                                   \
-  F(cuCtxPushCurrent_v2, (CUcontext context))                                                                          \
-  F(cuCtxPopCurrent_v2, (CUcontext * context))                                                                         \
+  F(cuCtxGetCurrent, (CUcontext * context))                                                                            \
+  F(cuCtxSetCurrent, (CUcontext context))                                                                              \
   F(cuStreamCreate, (CUstream * stream, unsigned flags))                                                               \
   F(cuStreamDestroy_v2, (CUstream stream))                                                                             \
   F(cuStreamSynchronize, (CUstream stream))                                                                            \
@@ -111,12 +113,11 @@ struct KernelNodeParams {
      unsigned blockZ, unsigned sharedBytes, CUstream stream, void **parameters, void **extra))                         \
   F(cuGraphCreate, (CUgraph * graph, unsigned flags))                                                                  \
   F(cuGraphDestroy, (CUgraph graph))                                                                                   \
-  F(cuGraphAddKernelNode,                                                                                              \
+  F(cuGraphAddKernelNode_v2,                                                                                           \
     (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count, const KernelNodeParams *parameters))   \
-  F(cuGraphAddEmptyNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count))                  \
   F(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                        \
   F(cuGraphExecDestroy, (CUgraphExec exec))                                                                            \
-  F(cuGraphExecKernelNodeSetParams, (CUgraphExec exec, CUgraphNode node, const KernelNodeParams *parameters))          \
+  F(cuGraphExecKernelNodeSetParams_v2, (CUgraphExec exec, CUgraphNode node, const KernelNodeParams *parameters))       \
   F(cuGraphNodeSetEnabled, (CUgraphExec exec, CUgraphNode node, unsigned enabled))                                     \
   F(cuGraphLaunch, (CUgraphExec exec, CUstream stream))
 
