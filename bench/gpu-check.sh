@@ -67,6 +67,7 @@ replay() { # CASE DEVICE LOG [PREFIX...]
       case $word in
         in:*) word=${word#in:}; command+=("--input=${word%%=*}=@$golden/${word#*=}") ;;
         expect:*) word=${word#expect:}; command+=("--expect=${word%%=*}=@$golden/${word#*=}") ;;
+        result:*) command+=(--expect-variables "$golden/${word#result:}") ;;
         seed:*) command+=(--seed "${word#seed:}") ;;
         variables:*) command+=(--variables "$golden/${word#variables:}") ;;
         saved:*) command+=(--variables "$work/${word#saved:}.safetensors") ;;
@@ -74,7 +75,7 @@ replay() { # CASE DEVICE LOG [PREFIX...]
       esac
     done
     echo "-- call $number: ${words[1]}" >> "$log"
-    "$@" "$run" "${command[@]}" >> "$log" 2>&1 || { wrong=$((wrong + 1)); echo "-- FAILED" >> "$log"; }
+    "$@" "$run" "${command[@]}" < /dev/null >> "$log" 2>&1 || { wrong=$((wrong + 1)); echo "-- FAILED" >> "$log"; }
   done < "$golden/calls.txt"
   replayed=$number
   rm -f "$work"/*.safetensors

@@ -7,7 +7,8 @@ with PyTorch as ever, so what is packed has been checked.
 Environment: HEDDLE_PACK_BIN, the programs' folder; HEDDLE_PACK_TARGETS; HEDDLE_PACK_CASE, the folder to write to.
 
 calls.txt has a line for each call, words without spaces: the artifact, the entry, the tolerance, then in:NAME=FILE,
-expect:NAME=FILE, seed:N, variables:FILE, saved:N (the variables that the call of line N saved) and save."""
+expect:NAME=FILE, seed:N, variables:FILE, saved:N (the variables that the call of line N saved), save, and result:FILE,
+the variables that there must be afterwards."""
 
 import hashlib
 import json
@@ -17,10 +18,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+# What saves variables that a test compares as well: gradients.
+VARIABLES = {"accumulate_step"}
 # Calls of one entry that are packed; training steps follow one another, and cost little for it. Their losses are compared
 # as loosely as the tests do, for rounding adds up over the steps.
 LIMITS = {"decode_step": 2, "encode": 1}
-TOLERANCES = {"train_step": 1e-3}
+TOLERANCES = {"train_step": 1e-3, "accumulate_step": 1e-3}
 TOLERANCE = 1e-4
 
 programs = Path(os.environ["HEDDLE_PACK_BIN"])
@@ -76,6 +79,8 @@ def call(words):
     state["entries"][entry] = seen + 1
     if "save-variables" in flags:
         line.append("save")
+        if entry in VARIABLES:
+            line.append(f"result:{pack(flags['save-variables'], '.safetensors')}")
         state["saved"][hashlib.sha256(Path(flags["save-variables"]).read_bytes()).hexdigest()] = state["calls"]
     with open(case / "calls.txt", "a") as file:
         file.write(" ".join(line) + "\n")

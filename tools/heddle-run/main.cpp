@@ -152,6 +152,9 @@ private:
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--variables", call.variables, "Variables to load first, a .safetensors file");
+    command->add_option(
+        "--expect-variables", call.expectedVariables,
+        "What the variables must be afterwards, a .safetensors file; each is compared as a whole, by norms");
     command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
     command->add_option("--seed", call.seed, "Run `init` with this seed first");
     command->add_option("--repeat", call.repeat, "Calls to make; the last one's outputs count")

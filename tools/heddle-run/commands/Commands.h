@@ -50,7 +50,7 @@ struct CallCommand {
   ArtifactOptions common;
   std::string entry;
   std::vector<std::string> inputs, outputs, expectations; // NAME=@FILE.npy
-  std::string variables, saveVariables;
+  std::string variables, saveVariables, expectedVariables;
   std::optional<uint64_t> seed;
   double tolerance = 1e-4;
   uint64_t repeat = 1;
