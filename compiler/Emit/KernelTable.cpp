@@ -23,6 +23,7 @@ static LogicalResult serializeSpirv(spirv::ModuleOp module, KernelCode &code) {
     }
   if (code.lanes == 0)
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
+  code.subgroup = code.lanes; // a workgroup of every Vulkan profile is one subgroup
   code.texels = getTexelArguments(module);
   return serializeKernel(module, code.words);
 }
