@@ -113,6 +113,7 @@ HEDDLE_CUDA_API cuGraphInstantiateWithFlags(void **exec, void *handle, unsigned 
     made->index[node.get()] = made->operations.size();
     made->operations.push_back(node->operation);
   }
+  made->enabled.assign(made->operations.size(), true);
   if (!order(*graph, *made))
     return kErrorInvalidValue;
   call.context().execs.insert(made.get());
@@ -137,6 +138,20 @@ HEDDLE_CUDA_API cuGraphExecKernelNodeSetParams_v2(void *handle, void *node, cons
   return kSuccess;
 }
 
+HEDDLE_CUDA_API cuGraphNodeSetEnabled(void *handle, void *node, unsigned enabled) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *exec = static_cast<GraphExec *>(handle);
+  if (!call.context().execs.count(exec))
+    return kErrorInvalidValue;
+  auto found = exec->index.find(static_cast<Node *>(node));
+  if (found == exec->index.end() || exec->operations[found->second].kind == Operation::Empty)
+    return kErrorInvalidValue;
+  exec->enabled[found->second] = enabled != 0;
+  return kSuccess;
+}
+
 HEDDLE_CUDA_API cuGraphLaunch(void *handle, void *streamHandle) {
   Call call;
   if (call.error())
@@ -157,7 +172,8 @@ HEDDLE_CUDA_API cuGraphLaunch(void *handle, void *streamHandle) {
       return kErrorInvalidHandle;
   }
   for (size_t i : exec->order)
-    execute(call.context(), exec->operations[i]);
+    if (exec->enabled[i])
+      execute(call.context(), exec->operations[i]);
   return kSuccess;
 }
 

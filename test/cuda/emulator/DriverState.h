@@ -41,6 +41,7 @@ struct Graph {
 struct GraphExec {
   std::map<Node *, size_t> index; // by the node of the graph that it was made from
   std::vector<Operation> operations;
+  std::vector<bool> enabled; // by operation: those that are not do nothing
   std::vector<size_t> order;
 };
 
