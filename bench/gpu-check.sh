@@ -100,8 +100,11 @@ done
 
 # Memory and races, as NVIDIA's tool sees them, with launches started one by one so that what it finds names a kernel.
 if [ $sanitizer = yes ] && [[ ,$devices, == *,cuda* ]] && command -v compute-sanitizer > /dev/null; then
-  golden=$(find "$pack/golden" -mindepth 1 -maxdepth 1 -name 'parity-odd-widths' -o -mindepth 1 -maxdepth 1 -name 'attention' | head -n 1)
-  for tool in memcheck racecheck; do
+  golden=
+  for name in parity-odd-widths attention; do
+    if [ -z "$golden" ] && [ -d "$pack/golden/$name" ]; then golden=$pack/golden/$name; fi
+  done
+  for tool in ${golden:+memcheck racecheck}; do
     echo "== compute-sanitizer $tool"
     log=$out/sanitizer-$tool.log
     : > "$log"
