@@ -47,14 +47,15 @@ present=
 for backend in cuda vulkan; do
   if grep -q "^$backend:" "$out/devices.txt"; then present+=${present:+,}$backend; fi
 done
-for device in ${devices//,/ }; do
+wanted=${devices:-$present}
+devices=
+for device in ${wanted//,/ }; do
   case ",$present," in
-    *",${device%%:*},"*) ;;
+    *",${device%%:*},"*) devices+=${devices:+,}$device ;;
     *) row devices "is there" "$device" FAIL ;;
   esac
 done
-devices=${devices:-$present}
-[ -n "$devices" ] || row devices "a device" - FAIL
+[ -n "$wanted" ] || row devices "a device" - FAIL
 
 # Replays one case; the log has what heddle-run printed.
 replay() { # CASE DEVICE LOG [PREFIX...]
@@ -92,15 +93,18 @@ for device in ${devices//,/ }; do
     wrong=$?
     if [ $wrong -eq 0 ]; then result=ok; else result=FAIL; fi
     echo "$name: $((replayed - wrong)) of $replayed calls right"
-    [ $wrong -eq 0 ] || grep -m 1 "^heddle-run" "$log"
+    [ $wrong -eq 0 ] || grep -m 1 "^heddle-run call: " "$log"
     row conformance "$name" "$device" $result "$((replayed - wrong))/$replayed" calls
   done
 done
 
 # Memory and races, as NVIDIA's tool sees them, with launches started one by one so that what it finds names a kernel.
 if [ $sanitizer = yes ] && [[ ,$devices, == *,cuda* ]] && command -v compute-sanitizer > /dev/null; then
-  golden=$(find "$pack/golden" -mindepth 1 -maxdepth 1 -name 'parity-odd-widths' -o -mindepth 1 -maxdepth 1 -name 'attention' | head -n 1)
-  for tool in memcheck racecheck; do
+  golden=
+  for name in parity-odd-widths attention; do
+    if [ -z "$golden" ] && [ -d "$pack/golden/$name" ]; then golden=$pack/golden/$name; fi
+  done
+  for tool in ${golden:+memcheck racecheck}; do
     echo "== compute-sanitizer $tool"
     log=$out/sanitizer-$tool.log
     : > "$log"

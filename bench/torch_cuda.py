@@ -53,12 +53,13 @@ class Transformer(torch_cpu.Transformer):
 
 def training_step(path, autocast):
     description = torch_cpu.read_toml(path)
-    tokens, length = int(description["max_tokens"]), 25
+    tokens = int(description["max_tokens"])
+    sequences = min(int(description["max_sequences"]), tokens // 25)  # as `heddle-run bench` fills a batch
     torch_cpu.Attention = Attention  # what its layers are made of
     torch.manual_seed(1)
     model = Transformer(description).cuda().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    draw = lambda: torch.randint(int(description["vocab_size"]), (tokens // length, length), device="cuda")
+    draw = lambda: torch.randint(int(description["vocab_size"]), (sequences, tokens // sequences), device="cuda")
     source, target, labels = draw(), draw(), draw()
 
     def step():
@@ -97,17 +98,17 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     report = lambda name, work: print(name, f"{median_ms(work, arguments.repeat):.4f}", flush=True)
-    for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+    for suffix, dtype in (("", torch.float32), ("-bf16", torch.bfloat16)):
         for extent in (1024, 4096, 8192):
-            report(f"matmul-{extent},forward,{name}", product(extent, dtype))
+            report(f"matmul-{extent}{suffix},forward", product(extent, dtype))
         for width in (64, 128):
             for mask in ("full", "causal"):
                 for part in ("forward", "backward"):
-                    report(f"attention-4096x16x{width}-{mask},{part},{name}",
+                    report(f"attention-4096x16x{width}-{mask}{suffix},{part}",
                            attention(4096, 16, width, dtype, mask == "causal", part == "backward"))
         for model in ("numbers", "transformer-base", "transformer-big"):
             if (arguments.models / f"{model}.toml").exists():
-                report(f"{model},train_step,{name}", training_step(arguments.models / f"{model}.toml", name == "bf16"))
+                report(f"{model}{suffix},train_step", training_step(arguments.models / f"{model}.toml", bool(suffix)))
 
 
 if __name__ == "__main__":

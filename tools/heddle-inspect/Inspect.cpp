@@ -87,7 +87,7 @@ uint64_t codeBytes(const schema::Target &target) {
   return bytes;
 }
 
-// "  3.1 KiB" of SPIR-V, or what CUDA code comes to.
+// "3.1 KiB of code", or what CUDA code comes to.
 std::string codeText(const schema::Target &target, const schema::Kernel &kernel) {
   std::string text = describeBytes(codeOf(target, kernel).size());
   if (!isCuda(target))
