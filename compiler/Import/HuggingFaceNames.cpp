@@ -130,6 +130,7 @@ llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
     names.add("projection", {"lm_head.weight"});
   names.addPositions("wpe.weight");
   // Its linear transformations are stored as inputs x outputs, those of an attention's input side by side.
+  constexpr StringLiteral kParts[] = {"query", "key", "value"};
   auto addLinear = [&](const Twine &ours, const Twine &name) {
     names.addInBase(ours + ".weight", name + ".weight");
     names.addInBase(ours + ".bias", name + ".bias");
@@ -137,7 +138,7 @@ llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
   for (int64_t i = 0; i < d.decoderLayers; ++i) {
     std::string ours = ("decoder." + Twine(i)).str(), layer = ("h." + Twine(i)).str();
     names.addNorm(ours + ".norm1", layer + ".ln_1");
-    for (auto [index, part] : llvm::enumerate(ArrayRef<StringRef>{"query", "key", "value"}))
+    for (auto [index, part] : llvm::enumerate(kParts))
       for (StringRef tensor : {".weight", ".bias"})
         names.addInBase(ours + ".self." + part + tensor, layer + ".attn.c_attn" + tensor)["part"] =
             llvm::json::Array{static_cast<int64_t>(index), 3};

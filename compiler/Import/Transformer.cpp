@@ -146,7 +146,6 @@ Value Transformer::feedForward(const std::string &name, Value x) {
 }
 
 Value Transformer::activate(Value x) {
-  Graph::At at(graph, "activation", "activation");
   RankedTensorType type = typeOf(x);
   auto mul = [&](Value a, Value b) -> Value { return graph.create<arith::MulFOp>(a, b); };
   auto onePlus = [&](Value a) { return graph.add(a, graph.fill(type, 1)); };

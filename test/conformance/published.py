@@ -315,7 +315,7 @@ class Bert(Published):
         return x @ table.t() + self.tensors["cls.predictions.bias"]
 
 
-class GPT2(Published):
+class Gpt2(Published):
     def __init__(self, config, tensors, base="transformer."):
         super().__init__(config, tensors)
         self.base = base

@@ -91,7 +91,7 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
     }
   std::string tried;
   for (const std::string &name : names)
-    tried += (tried.empty() ? "'" : ", '") + name + "'";
+    tried += str(tried.empty() ? "'" : ", '", name, "'");
   return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
                    "': none is called ", tried, ". Its config.json belongs to another model's weights.");
 }
