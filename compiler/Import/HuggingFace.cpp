@@ -179,13 +179,12 @@ void Reader::readMarian() {
   config.require("add_final_layer_norm", false, "a MarianMTModel has no norm after its layers; convert the model anew");
   config.require("static_position_embeddings", true,
                  "a MarianMTModel's positions are sinusoids; convert the model anew");
-  config.require("extra_pos_embeddings", 0, "a MarianMTModel counts positions from 0; convert the model anew");
   config.notInTraining("activation_dropout", 0);
   config.notInTraining("encoder_layerdrop", 0);
   config.notInTraining("decoder_layerdrop", 0);
-  // The number of layers again, and whether logits have a bias, which a MarianMTModel has in any case.
-  config.ignore({"num_hidden_layers", "hidden_size", "num_attention_heads", "add_bias_logits", "bos_token_id",
-                 "force_bos_token_to_be_generated", "normalize_logits"});
+  // What a MarianMTModel has in any case, or never looks at.
+  config.ignore({"num_hidden_layers", "hidden_size", "num_attention_heads", "add_bias_logits", "extra_pos_embeddings",
+                 "bos_token_id", "force_bos_token_to_be_generated", "normalize_logits"});
 }
 
 /// An encoder alone.
@@ -210,8 +209,6 @@ void Reader::readBert(bool maskedLM) {
   d.shareEmbeddings = config.flag(from("tie_word_embeddings", "share_embeddings"), true);
 
   config.require("position_embedding_type", "absolute", "Heddle has absolute positions only");
-  config.require("is_decoder", false, "Heddle takes BERT as an encoder only");
-  config.require("add_cross_attention", false, "Heddle takes BERT as an encoder only");
   config.ignore(
       {"pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "cross_attention_hidden_size"});
 }
@@ -242,7 +239,6 @@ void Reader::readGPT2() {
 
   config.require("scale_attn_weights", true, "Heddle divides scores by the root of a head's width always");
   config.require("scale_attn_by_inverse_layer_idx", false, "Heddle scales the scores of all layers alike");
-  config.require("add_cross_attention", false, "Heddle takes GPT-2 as a decoder alone");
   config.notInTraining("embd_pdrop", d.dropout);
   config.ignore({"n_ctx", "pad_token_id", "reorder_and_upcast_attn", "decoder_start_token_id", "summary_type",
                  "summary_use_proj", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
@@ -274,6 +270,8 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   else
     return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; it takes "
                                          << "MarianMTModel, BertModel, BertForMaskedLM and GPT2LMHeadModel";
+  for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
+    config->require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
   config->ignore(kGeneralKeys);
   config->rejectOthers();
   if (config->hasFailed())

@@ -183,6 +183,8 @@ def translate(arguments, folder):
                 for ids in sources]
     expected.insert(5, "")
     case.report.check("translated lines that differ", sum(a != b for a, b in zip(said, expected)), 0)
+    slow = run([tool, "translate", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published", "--no-cache"], text)
+    case.report.check("lines that differ without a cache", sum(a != b for a, b in zip(said, slow.splitlines())), 0)
     case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
     case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
 

@@ -25,7 +25,8 @@ MARIAN = {"architectures": ["MarianMTModel"], "model_type": "marian", "d_model":
           "normalize_before": False, "dropout": 0.1, "attention_dropout": 0.0, "activation_dropout": 0.0,
           "eos_token_id": 0, "bos_token_id": 0, "pad_token_id": 60, "decoder_start_token_id": 60,
           "is_encoder_decoder": True, "share_encoder_decoder_embeddings": True, "use_cache": True, "num_beams": 6,
-          "bad_words_ids": [[60]], "_name_or_path": "somewhere"}
+          "bad_words_ids": [[60]], "_name_or_path": "somewhere", "extra_pos_embeddings": 61, "add_bias_logits": False,
+          "classif_dropout": 0.0, "dtype": "float32", "is_decoder": False, "id2label": {"0": "LABEL_0"}}
 BERT = {"architectures": ["BertForMaskedLM"], "model_type": "bert", "hidden_size": 36, "num_hidden_layers": 2,
         "num_attention_heads": 4, "intermediate_size": 50, "vocab_size": 67, "max_position_embeddings": 48,
         "type_vocab_size": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,

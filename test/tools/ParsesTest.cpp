@@ -23,7 +23,8 @@ TEST(BracketsTest, SpansAreOfWords) {
   EXPECT_EQ(bracketsOf("(S (NP DT NN ) (VP VBZ ) . )"),
             (std::vector<Bracket>{{"NP", 0, 2}, {"S", 0, 3}, {"VP", 2, 3}}));
   EXPECT_EQ(parseTree("(S (NP DT NN ) (VP VBZ ) . )")->words, 3) << "punctuation is no word";
-  EXPECT_EQ(bracketsOf("(S(NP DT NN)(VP VBZ).)"), bracketsOf("(S (NP DT NN ) (VP VBZ ) . )"));
+  EXPECT_EQ(bracketsOf("(S (NP DT NN )NP (VP VBZ )VP . )S"), bracketsOf("(S (NP DT NN ) (VP VBZ ) . )"));
+  EXPECT_EQ(bracketsOf("(S(NP DT NN)(VP VBZ) .)"), bracketsOf("(S (NP DT NN ) (VP VBZ ) . )"));
 }
 
 TEST(BracketsTest, RulesOfEvalb) {
@@ -35,9 +36,10 @@ TEST(BracketsTest, RulesOfEvalb) {
 }
 
 TEST(BracketsTest, WhatIsNoTree) {
-  for (const char *line :
-       {"", "NN", "(S", "(S NN", "(S NN ) )", "(S NN ) (S NN )", "(S )", ") (S NN )", "(S (NP ) NN )"})
+  for (const char *line : {"", "NN", "(S", "(S NN", "(S NN ) )", "(S NN ) (S NN )", "(S )", ") (S NN )",
+                           "(S (NP ) NN )", "(S (NP NN )VP )S"})
     EXPECT_FALSE(parseTree(line)) << line;
+  EXPECT_FALSE(parseTree(std::string(10'000'000, '(')));
 }
 
 TEST(BracketsTest, Score) {

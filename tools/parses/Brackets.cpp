@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kDeleted = {"TOP", "-NONE-", ",", ":", "``", "''", "."};
 
+// Of brackets within brackets: no sentence has as many, and reading them must not exhaust the stack.
+constexpr int kDeepest = 1'000;
+
 bool isDeleted(std::string_view label) { return std::ranges::find(kDeleted, label) != kDeleted.end(); }
 
 std::string plainLabel(std::string_view label) {
@@ -17,7 +20,7 @@ std::string plainLabel(std::string_view label) {
   return label == "PRT" ? "ADVP" : std::string(label);
 }
 
-// "(NP" and ")" come apart from what they touch.
+// A bracket comes apart from what is before it, and keeps the label that follows.
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> tokens;
   size_t place = 0;
@@ -26,7 +29,7 @@ std::vector<std::string_view> split(std::string_view line) {
       ++place;
       continue;
     }
-    size_t end = line[place] == ')' ? place + 1 : std::min(line.find_first_of(" \t\r()", place + 1), line.size());
+    size_t end = std::min(line.find_first_of(" \t\r()", place + 1), line.size());
     tokens.push_back(line.substr(place, end - place));
     place = end;
   }
@@ -38,7 +41,7 @@ public:
   explicit TreeReader(std::string_view line) : tokens(split(line)) {}
 
   std::optional<Tree> read() {
-    if (!readNode() || next != tokens.size())
+    if (!readNode(0) || next != tokens.size())
       return std::nullopt;
     std::ranges::sort(tree.brackets);
     return std::move(tree);
@@ -47,10 +50,10 @@ public:
 private:
   bool atEnd() const { return next == tokens.size(); }
   bool atOpening() const { return !atEnd() && tokens[next].front() == '('; }
-  bool atClosing() const { return !atEnd() && tokens[next] == ")"; }
+  bool atClosing() const { return !atEnd() && tokens[next].front() == ')'; }
 
-  bool readNode() {
-    if (!atOpening())
+  bool readNode(int depth) {
+    if (!atOpening() || depth == kDeepest)
       return false;
     std::string_view label = tokens[next++].substr(1);
     int begin = tree.words;
@@ -60,13 +63,15 @@ private:
       if (atEnd())
         return false;
       if (atOpening()) {
-        if (!readNode())
+        if (!readNode(depth + 1))
           return false;
       } else {
         tree.words += !isDeleted(tokens[next++]);
       }
     }
-    ++next;
+    std::string_view closed = tokens[next++].substr(1);
+    if (!closed.empty() && closed != label)
+      return false;
     if (tree.words > begin && !label.empty() && !isDeleted(label))
       tree.brackets.push_back({plainLabel(label), begin, tree.words});
     return true;

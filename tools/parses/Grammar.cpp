@@ -119,7 +119,7 @@ void expand(std::string_view symbol, SplitMix64 &random, ParsedSentence &sentenc
   append(sentence.tree, "(" + std::string(labelOf(symbol)));
   for (std::string_view part : rule->symbols)
     expand(part, random, sentence);
-  append(sentence.tree, ")");
+  append(sentence.tree, ")" + std::string(labelOf(symbol)));
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 namespace heddle::parses {
 
 // A sentence and its tree, in one line each. The tree is written as "Attention Is All You Need" has it for its second
-// task (6.3, after Vinyals et al., 2015): "(S (NP DT NN ) (VP VBZ ) . )", a tag for each word.
+// task (6.3, after Vinyals et al., 2015): "(S (NP DT NN )NP (VP VBZ )VP . )S", a tag for each word.
 struct ParsedSentence {
   std::string words, tree;
   int length = 0; // words

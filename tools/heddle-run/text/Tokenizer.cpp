@@ -172,7 +172,14 @@ Result<Tokenizer> Tokenizer::load(const std::filesystem::path &path) {
 
 Result<Tokenizer> Tokenizer::loadFolder(const std::filesystem::path &folder) {
   std::error_code error;
-  return std::filesystem::exists(folder / "source.spm", error) ? loadMarian(folder) : load(folder / kFileNames[0]);
+  if (std::filesystem::exists(folder / "source.spm", error))
+    return loadMarian(folder);
+  if (std::filesystem::exists(folder / kFileNames[0], error))
+    return load(folder / kFileNames[0]);
+  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no vocabulary that heddle-run reads: neither ",
+                   kFileNames[0],
+                   ", as its own trainings have it, nor source.spm, target.spm and vocab.json, as Marian's "
+                   "models have them. `heddle-run call` takes token ids.");
 }
 
 Result<Tokenizer> Tokenizer::loadMarian(const std::filesystem::path &folder) {
