@@ -269,7 +269,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
     // Pieces that the target's model does not know keep their mark of a space.
     constexpr std::string_view kSpace = "\xe2\x96\x81";
     for (size_t place; (place = line.find(kSpace)) != std::string::npos;)
-      line.replace(place, kSpace.size(), " ");
+      line.replace(place, kSpace.size(), 1, ' ');
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
   } else {
     std::vector<int> known;
