@@ -4,6 +4,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -69,6 +71,13 @@ Gradients rule(math::TanhOp op, const Formula &f, Value g) {
   return {f.mul(g, f.sub(one, square))};
 }
 
+// The slope of erf at x is 2 / sqrt(pi) * exp(-x^2).
+Gradients rule(math::ErfOp op, const Formula &f, Value g) {
+  Value x = op.getOperand();
+  Value slope = math::ExpOp::create(f.builder, f.loc, f.neg(f.mul(x, x)));
+  return {f.mul(f.mul(g, f.constant(2 / std::sqrt(M_PI))), slope)};
+}
+
 template <typename OpTy> struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
   FailureOr<SmallVector<Value>> buildGradient(Operation *op, OpBuilder &builder, ValueRange gradients) const {
     Formula formula{builder, op->getLoc(), op->getResult(0).getType()};
@@ -90,6 +99,6 @@ void heddle::registerArithGradients(DialectRegistry &registry) {
            arith::MinimumFOp, arith::SelectOp>(context);
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
-    attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);
+    attach<math::ErfOp, math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp>(context);
   });
 }

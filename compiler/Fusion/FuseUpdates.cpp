@@ -13,6 +13,8 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -77,8 +79,8 @@ private:
     VariableOp summed; // or null
   };
 
-  /// In the order in which they are stored: vectors that can be read four elements at a time first, so that all of
-  /// them are aligned.
+  /// In the order in which they are stored: vectors that can be read four elements at a time first, then those that can
+  /// be read two at a time, so that all of them are aligned.
   static SmallVector<Update> updatesOf(func::FuncOp function) {
     SmallVector<Update> updates;
     function.walk([&](AdamOp adam) {
@@ -89,12 +91,13 @@ private:
       return updates;
     AdamOp first = updates.front().adam;
     llvm::erase_if(updates, [&](Update &update) { return !isAlike(update.adam, first); });
-    llvm::stable_sort(updates, [](const Update &a, const Update &b) { return isAligned(a) && !isAligned(b); });
+    llvm::stable_sort(updates, [](const Update &a, const Update &b) { return unitOf(a) > unitOf(b); });
     return updates;
   }
 
-  static bool isAligned(const Update &update) {
-    return cast<RankedTensorType>(AdamOp(update.adam).getWeight().getType()).getDimSize(0) % 4 == 0;
+  /// The elements of the vector that are read at once: kernels take the largest unit that divides its length.
+  static int64_t unitOf(const Update &update) {
+    return std::gcd<int64_t>(4, cast<RankedTensorType>(AdamOp(update.adam).getWeight().getType()).getDimSize(0));
   }
 
   /// The same rates and corrections. Gradients are distinct and made by ops, or all summed up before.

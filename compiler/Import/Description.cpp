@@ -68,10 +68,12 @@ public:
   Reader(MLIRContext *context, StringRef path) : context(context), path(path) {
     description.start = FileLineColLoc::get(context, path, 1, 1);
   }
+  Reader(MLIRContext *context, Description description) : context(context), description(std::move(description)) {}
 
   void readFile();
   void readOverride(StringRef text);
   void check();
+  void checkStacks();
 
   FailureOr<Description> finish() {
     if (failed)
@@ -221,6 +223,7 @@ void Reader::check() {
   if (d.dModel % d.heads != 0)
     failAtKey("heads") << "'heads' must divide 'd_model', but " << d.heads << " does not divide " << d.dModel
                        << "; change one of the two";
+  checkStacks();
   if (!d.learnedPositions() && d.dModel % 2 != 0)
     failAtKey("d_model") << "sinusoidal positions come in pairs of a sine and a cosine, but 'd_model' is " << d.dModel
                          << "; make it even, or set positions = \"learned\"";
@@ -232,6 +235,33 @@ void Reader::check() {
                             << " tokens; lower 'max_length' or raise 'max_tokens'";
   if (description.learningRate == 0)
     description.learningRate = 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup));
+}
+
+/// An architecture is which of the two stacks there are; some keys belong to one of them.
+void Reader::checkStacks() {
+  const Description &d = description;
+  bool encoder = d.architecture != "decoder", decoder = d.architecture != "encoder";
+  auto checkLayers = [&](StringRef key, bool present, int64_t layers) {
+    if (present != (layers > 0))
+      failAtKey(key) << "'" << key << "' is " << layers << ", but architecture = \"" << d.architecture << "\" has "
+                     << (present ? "at least one such layer" : "none; set it to 0");
+  };
+  checkLayers("encoder_layers", encoder, d.encoderLayers);
+  checkLayers("decoder_layers", decoder, d.decoderLayers);
+  if (decoder && d.head != "linear")
+    failAtKey("head") << "a decoder's 'head' is \"linear\", got \"" << d.head << "\"";
+  if (decoder && (d.tokenTypes > 0 || d.pooler))
+    failAtKey(d.pooler ? "pooler" : "token_types")
+        << "'token_types' and 'pooler' are an encoder's, and architecture = \"" << d.architecture << "\" has a decoder";
+}
+
+FailureOr<Description> heddle::overrideDescription(MLIRContext *context, Description description,
+                                                   ArrayRef<std::string> overrides) {
+  Reader reader(context, std::move(description));
+  for (const std::string &text : overrides)
+    reader.readOverride(text);
+  reader.check();
+  return reader.finish();
 }
 
 FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {

@@ -1,4 +1,5 @@
-// A model description: what a .toml file says about a model, checked and with every default filled in.
+// A model description: what a .toml file or a Hugging Face folder says about a model, checked and with every default
+// filled in.
 #ifndef HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 #define HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 
@@ -27,8 +28,14 @@ struct Description {
   std::string norm = "post";
   std::string positions = "sinusoidal";
   std::string activation = "relu";
+  std::string head = "linear";
   int64_t attentionWindow = 0;
   bool shareEmbeddings = true;
+  bool scaleEmbeddings = true;
+  bool embeddingNorm = false;
+  int64_t tokenTypes = 0;
+  bool outputBias = false;
+  bool pooler = false;
   double layerNormEpsilon = 1e-5;
 
   double dropout = 0.1;
@@ -48,6 +55,16 @@ struct Description {
   int64_t maxSequences = 128;
   int64_t maxLength = 256;
 
+  // What no key says: the ids of marks. A sentence's target begins with `beginId`, every sentence ends with `endId`,
+  // and a decoder never answers with `paddingId`.
+  int64_t beginId = 1, endId = 2;
+  std::optional<int64_t> unknownId = 0, paddingId;
+  /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
+  llvm::json::Object tensors;
+
+  /// Which of the two stacks (3.1, Figure 1) there are. An encoder alone is not trained: it has no task of its own.
+  bool hasEncoder() const { return encoderLayers > 0; }
+  bool hasDecoder() const { return decoderLayers > 0; }
   bool preNorm() const { return norm == "pre"; }
   /// How far from a token self-attention sees, to either side; none where it sees the whole sequence.
   std::optional<int64_t> attentionRadius() const {
@@ -58,15 +75,12 @@ struct Description {
   /// Where the key was given: its line in the file, or `--set`. A key at its default is placed at the file's start.
   Location whereIs(StringRef key) const;
 
-  /// Every key with its value, and the token ids that all models share.
+  /// Every key with its value, the marks' token ids, and `tensors`.
   llvm::json::Object toJSON() const;
 
   LocationAttr start;
   llvm::StringMap<LocationAttr> given;
 };
-
-/// Token ids of every vocabulary that Heddle trains.
-enum TokenId : int64_t { kUnknownId = 0, kBeginId = 1, kEndId = 2 };
 
 /// The values that a number may have; `text` completes "expects a number ...".
 struct NumberRange {
@@ -95,6 +109,10 @@ ArrayRef<DescriptionKey> getDescriptionKeys();
 /// Reads the description at `path`, then lets each `key=value` of `overrides` replace what it says. Every mistake found
 /// is reported as an error of `context`.
 FailureOr<Description> readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides);
+
+/// Lets each `key=value` of `overrides` replace what `description` says and checks the whole, as readDescription does.
+FailureOr<Description> overrideDescription(MLIRContext *context, Description description,
+                                           ArrayRef<std::string> overrides);
 
 } // namespace mlir::heddle
 

@@ -13,7 +13,8 @@ const double kBelowOne = std::nextafter(1.0, 0.0);
 const NumberRange kAny{0, 0, ""};
 const NumberRange kRate{0, kBelowOne, "from 0 to below 1"};
 const NumberRange kWidth{1, 65536, "from 1 to 65536"};
-const NumberRange kLayers{1, 256, "from 1 to 256"};
+const NumberRange kLayers{0, 256, "from 0 to 256"};
+const NumberRange kTypes{0, 65536, "from 0 to 65536"};
 // The smallest vocabulary holds the three special tokens and one other; token ids are 32-bit and signed.
 const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
 const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
@@ -24,10 +25,11 @@ const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
 const NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
 const NumberRange kNorm{0, 1e30, "of at least 0"};
 
-const StringLiteral kArchitectures[] = {"transformer"};
+const StringLiteral kArchitectures[] = {"transformer", "encoder", "decoder"};
 const StringLiteral kNorms[] = {"post", "pre"};
-const StringLiteral kPositions[] = {"sinusoidal", "learned"};
-const StringLiteral kActivations[] = {"relu"};
+const StringLiteral kPositions[] = {"sinusoidal", "sinusoidal-halves", "learned"};
+const StringLiteral kActivations[] = {"relu", "gelu", "gelu-tanh", "swish"};
+const StringLiteral kHeads[] = {"linear", "transform", "none"};
 
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
@@ -38,23 +40,36 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
   using D = Description;
   // clang-format off
   static const DescriptionKey keys[] = {
-      {"architecture", &D::architecture, kRequired, kAny, kArchitectures, "The family of the model."},
+      {"architecture", &D::architecture, kRequired, kAny, kArchitectures, "Encoder and decoder, or one of the two alone."},
       {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
       {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; they share d_model evenly (3.2.2)."},
       {"d_ff", &D::dFF, kRequired, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
-      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {}, "Layers of the encoder (3.1)."},
-      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1)."},
+      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {}, "Layers of the encoder (3.1); 0 for a decoder alone."},
+      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1); 0 for an encoder alone."},
       {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {}, "Tokens of the vocabulary, special ones included."},
       {"norm", &D::norm, kOptional, kAny, kNorms,
        "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at the end of "
        "each stack."},
-      {"positions", &D::positions, kOptional, kAny, kPositions, "Fixed or learned position encodings (3.5)."},
+      {"positions", &D::positions, kOptional, kAny, kPositions,
+       "Fixed or learned position encodings (3.5); of fixed ones, sines and cosines in turn or in two halves."},
       {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
+      {"head", &D::head, kOptional, kAny, kHeads,
+       "What makes logits of hidden states: a linear transformation (3.4), one after a transform of the same width with "
+       "activation and norm, or nothing."},
       {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
        "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded "
        "down, away; 0 lets it see all."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
        "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
+      {"scale_embeddings", &D::scaleEmbeddings, kOptional, kAny, {},
+       "Whether embeddings are multiplied by the root of d_model (3.4)."},
+      {"embedding_norm", &D::embeddingNorm, kOptional, kAny, {},
+       "Whether the sum of embedding and position is normalised before the first layer."},
+      {"token_types", &D::tokenTypes, kOptional, kTypes, {},
+       "Kinds of tokens, such as those of a first and a second sentence, that an encoder tells apart; 0: one."},
+      {"output_bias", &D::outputBias, kOptional, kAny, {}, "Whether each token's logit has a bias."},
+      {"pooler", &D::pooler, kOptional, kAny, {},
+       "Whether an encoder also gives one vector a sequence, made of its first token's."},
       {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {}, "Added to the variance before its root."},
       {"dropout", &D::dropout, kOptional, kRate, {},
        "Rate of dropout on each sub-layer's output and on the embeddings (5.4)."},
@@ -88,8 +103,13 @@ llvm::json::Object Description::toJSON() const {
   llvm::json::Object object;
   for (const DescriptionKey &key : getDescriptionKeys())
     std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
-  object["unk_id"] = static_cast<int64_t>(kUnknownId);
-  object["bos_id"] = static_cast<int64_t>(kBeginId);
-  object["eos_id"] = static_cast<int64_t>(kEndId);
+  if (unknownId)
+    object["unk_id"] = *unknownId;
+  object["bos_id"] = beginId;
+  object["eos_id"] = endId;
+  if (paddingId)
+    object["pad_id"] = *paddingId;
+  if (!tensors.empty())
+    object["tensors"] = llvm::json::Object(tensors);
   return object;
 }

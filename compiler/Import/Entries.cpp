@@ -1,5 +1,7 @@
 #include "compiler/Import/Entries.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -19,25 +21,35 @@ static constexpr StringLiteral kSeed = "seed";
 void Entries::build() {
   declareSizes();
   declareState();
-  buildTrainStep();
-  if (d.accumulate) {
-    buildAccumulateStep();
-    buildApplyStep();
+  if (d.hasDecoder()) {
+    buildTrainStep();
+    if (d.accumulate) {
+      buildAccumulateStep();
+      buildApplyStep();
+    }
+    buildEval();
+    if (d.logitsEntry)
+      buildLogits();
+    if (d.hasEncoder())
+      buildEncode();
+    buildDecodeStep();
+  } else {
+    buildHidden();
   }
-  buildEval();
-  if (d.logitsEntry)
-    buildLogits();
-  buildEncode();
-  buildDecodeStep();
   buildInit(); // last: by now every variable is declared
 }
 
 void Entries::declareSizes() {
   Graph::At at(graph, "max_tokens");
-  graph.addSize(kSourceTokens, d.maxTokens);
-  graph.addSize(kTargetTokens, d.maxTokens);
+  if (d.hasEncoder())
+    graph.addSize(kSourceTokens, d.maxTokens);
+  if (d.hasDecoder())
+    graph.addSize(kTargetTokens, d.maxTokens);
   graph.addSize(kSequences, d.maxSequences);
-  graph.addSize(kSourceLength, d.maxLength, "source_lengths");
+  if (d.hasEncoder())
+    graph.addSize(kSourceLength, d.maxLength, "source_lengths");
+  if (!d.hasDecoder())
+    return;
   graph.addSize(kTargetLength, d.maxLength, "target_lengths");
   graph.addSize(kCacheLength, d.maxLength, "cache_lengths");
 }
@@ -46,14 +58,18 @@ void Entries::declareState() {
   auto addCounter = [&](StringRef name, int64_t extent) {
     graph.addVariable(name, VariableKind::Counter, graph.tensor({extent}, graph.i32()), Initializer::zeros());
   };
-  addCounter(kStep, 1);
-  if (d.accumulate)
+  if (d.hasDecoder())
+    addCounter(kStep, 1);
+  if (d.hasDecoder() && d.accumulate)
     addCounter(kMicroStep, 1);
   addCounter(kSeed, 2);
 
   Graph::At at(graph, "max_tokens");
+  SmallVector<StringRef> attentions{"self"};
+  if (d.hasEncoder())
+    attentions.push_back("cross");
   for (int64_t i = 0; i < d.decoderLayers; ++i)
-    for (StringRef attention : {"self", "cross"})
+    for (StringRef attention : attentions)
       for (StringRef part : {"key", "value"})
         graph.addVariable(cache(Transformer::decoderLayer(i), attention, part), VariableKind::Cache,
                           graph.tensor({d.maxTokens, d.dModel}, graph.f32()), Initializer::zeros());
@@ -71,11 +87,12 @@ Sequences Entries::addSequences(StringRef side, StringRef sequences, StringRef l
 Tokens Entries::addSource() {
   Value ids = graph.addIndices("source", kSourceTokens, d.vocabSize);
   Value positions = graph.addIndices("source_positions", kSourceTokens, d.maxLength);
-  return {ids, positions, addSequences("source", kSequences, kSourceLength)};
+  Value types = d.tokenTypes > 0 ? graph.addIndices("source_types", kSourceTokens, d.tokenTypes) : Value();
+  return {ids, positions, addSequences("source", kSequences, kSourceLength), types};
 }
 
 Entries::Batch Entries::addBatch() {
-  Tokens source = addSource();
+  Tokens source = d.hasEncoder() ? addSource() : Tokens();
   Value in = graph.addIndices("target_in", kTargetTokens, d.vocabSize);
   Value out = graph.addIndices("target_out", kTargetTokens, d.vocabSize);
   Value positions = graph.addIndices("target_positions", kTargetTokens, d.maxLength);
@@ -162,7 +179,7 @@ void Entries::buildInit() {
 
 /// The logits of a batch's target tokens.
 Value Entries::decode(const Batch &batch) {
-  Value encoded = transformer.encode(batch.source);
+  Value encoded = d.hasEncoder() ? transformer.encode(batch.source) : Value();
   return transformer.decode(batch.targetIn, encoded, batch.source.sequences);
 }
 
@@ -210,7 +227,7 @@ void Entries::buildDecodeStep() {
   Value lengths = graph.addIndices("query_lengths", kSequences, 2);
   Value rows = graph.addIndices("cache_rows", kSequences, d.maxTokens);
   Sequences cached = addSequences("cache", kSequences, kCacheLength);
-  Sequences source = addSequences("source", kSequences, kSourceLength);
+  Sequences source = d.hasEncoder() ? addSequences("source", kSequences, kSourceLength) : Sequences();
   Sequences past = transformer.seenFromLast(cached);
 
   auto self = [&](StringRef layer, Value x) {
@@ -221,10 +238,43 @@ void Entries::buildDecodeStep() {
   auto cross = [&](StringRef layer, Value x) {
     return Memory{graph.read(cache(layer, "cross", "key")), graph.read(cache(layer, "cross", "value")), source};
   };
-  Value logits = transformer.decodeStep({token, position, {starts, lengths, /*longest=*/""}}, self, cross);
+  Value logits = transformer.decodeStep({token, position, {starts, lengths, /*longest=*/""}}, self,
+                                        d.hasEncoder() ? Transformer::MemoryOf(cross) : nullptr);
   Graph::At at(graph, "vocab_size", "argmax");
-  graph.addOutput("next_token", graph.create<ArgmaxOp>(token.getType(), logits));
+  graph.addOutput("next_token", graph.create<ArgmaxOp>(token.getType(), withoutPadding(logits)));
   graph.addOutput("logits", logits);
+  graph.endEntry();
+}
+
+Value Entries::withoutPadding(Value logits) {
+  if (!d.paddingId)
+    return logits;
+  auto type = cast<RankedTensorType>(logits.getType());
+  RankedTensorType whole = getTypeOfDims({{type, 0}, {type, 1}}, graph.i32());
+  Value column = graph.broadcast(graph.create<IotaOp>(graph.tensor({d.vocabSize}, graph.i32())), whole);
+  Value padding = graph.create<arith::CmpIOp>(arith::CmpIPredicate::eq, column,
+                                              graph.fill(whole, static_cast<double>(*d.paddingId)));
+  Value never = graph.fill(type, -std::numeric_limits<double>::infinity());
+  return graph.create<arith::SelectOp>(padding, never, logits);
+}
+
+//===-- An encoder alone ----------------------------------------------------------------------------------------===//
+
+/// `encode` gives the hidden states of a batch, and a vector a sequence where that is asked for; `logits` what the head
+/// says of each token.
+void Entries::buildHidden() {
+  graph.beginEntry("encode");
+  Tokens source = addSource();
+  Value hidden = transformer.encode(source);
+  graph.addOutput("hidden", hidden);
+  if (d.pooler)
+    graph.addOutput("pooled", transformer.pool(hidden, source.sequences.starts));
+  graph.endEntry();
+  if (d.head == "none")
+    return;
+  Graph::At at(graph, "head");
+  graph.beginEntry("logits");
+  graph.addOutput("logits", transformer.logits(transformer.encode(addSource())));
   graph.endEntry();
 }
 

@@ -25,16 +25,19 @@ private:
   void buildLogits();
   void buildEncode();
   void buildDecodeStep();
+  void buildHidden();
   void buildInit();
 
-  /// A batch of sentence pairs. `targetIn` is what the decoder reads and `targetOut` what it should say: the same
-  /// sentence, a token later (teacher forcing).
+  /// A batch of sentence pairs, or of target sentences where there is no encoder. `targetIn` is what the decoder reads
+  /// and `targetOut` what it should say: the same sentence, a token later (teacher forcing).
   struct Batch {
     Tokens source, targetIn;
     Value targetOut;
   };
   Batch addBatch();
   Tokens addSource();
+  /// The logits with that of padding, which is no word, at minus infinity.
+  Value withoutPadding(Value logits);
   Sequences addSequences(StringRef side, StringRef sequences, StringRef longest);
   Value trainingLoss(StringRef step);
   Value decode(const Batch &batch);

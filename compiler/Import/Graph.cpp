@@ -100,9 +100,11 @@ Value Graph::weight(const Twine &name, ArrayRef<int64_t> shape, Initializer init
   auto type = RankedTensorType::get(shape, f32());
   if (!module.lookupSymbol(key)) {
     addVariable(key, VariableKind::Weight, type, initializer);
-    addVariable("adam.m." + key, VariableKind::OptimizerState, type, Initializer::zeros());
-    addVariable("adam.v." + key, VariableKind::OptimizerState, type, Initializer::zeros());
-    if (description.accumulate)
+    if (description.hasDecoder()) {
+      addVariable("adam.m." + key, VariableKind::OptimizerState, type, Initializer::zeros());
+      addVariable("adam.v." + key, VariableKind::OptimizerState, type, Initializer::zeros());
+    }
+    if (description.hasDecoder() && description.accumulate)
       addVariable("grad." + key, VariableKind::Gradient, type, Initializer::zeros());
   }
   return value = read(key);

@@ -1,24 +1,49 @@
 #include "compiler/Import/Import.h"
 
 #include "compiler/Import/Entries.h"
+#include "compiler/Import/HuggingFace.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 
-OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {
-  context->loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect>();
-  FailureOr<Description> description = readDescription(context, path, overrides);
+/// Completes what the description says of another program's tensors by the shapes of the weights made of them. Fails
+/// where the model has a weight that there is no tensor for.
+static LogicalResult addShapes(ModuleOp module, const Graph &graph, llvm::json::Object &tensors) {
+  for (const Variable &variable : graph.getVariables()) {
+    if (cast<VariableOp>(module.lookupSymbol(variable.name)).getKind() != VariableKind::Weight)
+      continue;
+    llvm::json::Object *tensor = tensors.getObject(variable.name.getValue());
+    if (!tensor)
+      return emitError(variable.where) << "the weight '" << variable.name.getValue() << "' comes with a key that the "
+                                       << "published model does not have; leave that key as it is";
+    (*tensor)["shape"] = llvm::json::Array(variable.type.getShape());
+  }
+  return success();
+}
+
+static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> description) {
   if (failed(description))
     return {};
-
+  context->loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(Location(description->start));
-  std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
-  (*module)->setAttr("heddle.description", StringAttr::get(context, json));
   Graph graph(*module, *description);
   Entries(graph, *description).build();
+  if (!description->tensors.empty() && failed(addShapes(*module, graph, description->tensors)))
+    return {};
+  std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
+  (*module)->setAttr("heddle.description", StringAttr::get(context, json));
   if (failed(verify(*module)))
     return {};
   return module;
+}
+
+OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {
+  return build(context, readDescription(context, path, overrides));
+}
+
+OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
+                                                ArrayRef<std::string> overrides) {
+  return build(context, readHuggingFaceFolder(context, folder, overrides));
 }

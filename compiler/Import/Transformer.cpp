@@ -30,7 +30,7 @@ Value Transformer::decode(const Tokens &target, Value encoded, const Sequences &
   auto cross = [&](StringRef layer, Value x) {
     return Memory{keys(layer + ".cross", encoded), values(layer + ".cross", encoded), source};
   };
-  return runDecoder(target, {/*causal=*/true, d.attentionRadius()}, self, cross);
+  return runDecoder(target, {/*causal=*/true, d.attentionRadius()}, self, d.hasEncoder() ? MemoryOf(cross) : nullptr);
 }
 
 Value Transformer::decodeStep(const Tokens &target, MemoryOf self, MemoryOf cross) {
@@ -45,12 +45,14 @@ Value Transformer::runDecoder(const Tokens &target, Sight sight, MemoryOf self, 
     x = residual(layer + ".norm1", x, [&](Value x) {
       return multiHeadAttention(layer + ".self", x, target.sequences, sight, [&](Value x) { return self(layer, x); });
     });
-    x = residual(layer + ".norm2", x, [&](Value x) {
-      return multiHeadAttention(layer + ".cross", x, target.sequences, {}, [&](Value x) { return cross(layer, x); });
-    });
-    x = residual(layer + ".norm3", x, [&](Value x) { return feedForward(layer + ".feed_forward", x); });
+    if (cross)
+      x = residual(layer + ".norm2", x, [&](Value x) {
+        return multiHeadAttention(layer + ".cross", x, target.sequences, {}, [&](Value x) { return cross(layer, x); });
+      });
+    x = residual(layer + (cross ? ".norm3" : ".norm2"), x,
+                 [&](Value x) { return feedForward(layer + ".feed_forward", x); });
   }
-  return project(d.preNorm() ? layerNorm("decoder.norm", x) : x);
+  return logits(d.preNorm() ? layerNorm("decoder.norm", x) : x);
 }
 
 /// LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4), or with the norm moved to the sub-layer's input.
@@ -137,20 +139,36 @@ Sequences Transformer::seenFromLast(const Sequences &sequences) {
 
 //===-- Other layers --------------------------------------------------------------------------------------------===//
 
-/// max(0, x W1 + b1) W2 + b2 (3.3).
+/// max(0, x W1 + b1) W2 + b2 (3.3), or another activation in the maximum's place.
 Value Transformer::feedForward(const std::string &name, Value x) {
   Graph::At at(graph, "d_ff", name);
-  Value inner = linear(name + ".inner", x, d.dFF);
-  inner = graph.create<arith::MaximumFOp>(inner, graph.fill(typeOf(inner), 0));
-  return linear(name + ".outer", inner, d.dModel);
+  return linear(name + ".outer", activate(linear(name + ".inner", x, d.dFF)), d.dModel);
 }
 
-/// The token's embedding times sqrt(d_model) (3.4), plus its position's encoding (3.5), with dropout on the sum (5.4).
+Value Transformer::activate(Value x) {
+  RankedTensorType type = typeOf(x);
+  auto mul = [&](Value a, Value b) -> Value { return graph.create<arith::MulFOp>(a, b); };
+  auto onePlus = [&](Value a) { return graph.add(a, graph.fill(type, 1)); };
+  if (d.activation == "relu")
+    return graph.create<arith::MaximumFOp>(x, graph.fill(type, 0));
+  // The others are x times a distribution function: the logistic one, which is (1 + tanh(x/2)) / 2 and so has no
+  // exponential that could overflow, the normal one, or an approximation of the normal one.
+  if (d.activation == "swish")
+    return mul(graph.scale(x, 0.5), onePlus(graph.create<math::TanhOp>(graph.scale(x, 0.5))));
+  if (d.activation == "gelu")
+    return mul(graph.scale(x, 0.5), onePlus(graph.create<math::ErfOp>(graph.scale(x, std::sqrt(0.5)))));
+  Value cubic = mul(x, onePlus(graph.scale(mul(x, x), 0.044715)));
+  return mul(graph.scale(x, 0.5), onePlus(graph.create<math::TanhOp>(graph.scale(cubic, std::sqrt(2 / M_PI)))));
+}
+
+/// The token's embedding times sqrt(d_model) (3.4), plus its position's encoding (3.5) and its type's embedding, with
+/// dropout on the sum (5.4).
 Value Transformer::embed(const Tokens &tokens, StringRef table) {
   Graph::At at(graph, "vocab_size", "embedding");
   RankedTensorType type = getTypeOfDims({{typeOf(tokens.ids), 0}, {typeOf(embeddingTable(table)), 1}}, graph.f32());
   Value x = graph.create<EmbeddingOp>(type, tokens.ids, embeddingTable(table));
-  x = graph.scale(x, std::sqrt(static_cast<double>(d.dModel)));
+  if (d.scaleEmbeddings)
+    x = graph.scale(x, std::sqrt(static_cast<double>(d.dModel)));
   {
     Graph::At at(graph, "positions", "positions");
     Value position;
@@ -159,18 +177,40 @@ Value Transformer::embed(const Tokens &tokens, StringRef table) {
           type, tokens.positions,
           graph.weight("positions", {d.maxLength, d.dModel}, Initializer::normal(1 / std::sqrt(d.dModel))));
     else
-      position = graph.create<SinusoidOp>(type, tokens.positions);
+      position = graph.create<SinusoidOp>(type, tokens.positions, d.positions == "sinusoidal-halves");
     x = graph.add(x, position);
   }
+  if (tokens.types) {
+    Graph::At at(graph, "token_types", "token types");
+    Value types = graph.weight("token_types", {d.tokenTypes, d.dModel}, Initializer::normal(1 / std::sqrt(d.dModel)));
+    x = graph.add(x, graph.create<EmbeddingOp>(type, tokens.types, types));
+  }
+  if (d.embeddingNorm)
+    x = layerNorm("embedding.norm", x);
   return dropout(x, d.dropout, "dropout");
 }
 
 /// The linear transformation before the softmax, which is the embedding's transpose (3.4).
-Value Transformer::project(Value x) {
+Value Transformer::logits(Value x) {
+  if (d.head == "transform") {
+    Graph::At at(graph, "head", "head");
+    x = layerNorm("head.norm", activate(linear("head", x, d.dModel)));
+  }
   Graph::At at(graph, "vocab_size", "logits");
   Value table = embeddingTable("projection");
   RankedTensorType type = getTypeOfDims({{typeOf(x), 0}, {typeOf(table), 0}}, graph.f32());
-  return graph.create<MatmulOp>(type, x, table, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+  Value product = graph.create<MatmulOp>(type, x, table, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+  if (!d.outputBias)
+    return product;
+  Graph::At bias(graph, "output_bias", "logits");
+  return graph.add(product, graph.broadcast(graph.weight("output.bias", {d.vocabSize}, Initializer::zeros()), type));
+}
+
+Value Transformer::pool(Value hidden, Value starts) {
+  Graph::At at(graph, "pooler", "pooler");
+  RankedTensorType type = getTypeOfDims({{typeOf(starts), 0}, {typeOf(hidden), 1}}, graph.f32());
+  Value first = graph.create<EmbeddingOp>(type, starts, hidden);
+  return graph.create<math::TanhOp>(linear("pooler", first, d.dModel));
 }
 
 /// One matrix for all three uses, unless the description asks for three (3.4). Its rows, times sqrt(d_model), start out

@@ -13,10 +13,11 @@ struct Sequences {
   StringRef longest;
 };
 
-/// The tokens of a batch with their places in their sequences.
+/// The tokens of a batch with their places in their sequences. `types` is null where all are of one kind.
 struct Tokens {
   Value ids, positions;
   Sequences sequences;
+  Value types = {};
 };
 
 /// What attention attends to.
@@ -45,14 +46,22 @@ public:
   /// The encoder (left of Figure 1), tensor<tokens x d_model>.
   Value encode(const Tokens &source);
 
-  /// The decoder (right of Figure 1) up to the logits, tensor<tokens x vocab_size>, for whole target sentences.
+  /// The decoder (right of Figure 1) up to the logits, tensor<tokens x vocab_size>, for whole target sentences. A
+  /// decoder alone has no `encoded`, nor the layers that look at it.
   Value decode(const Tokens &target, Value encoded, const Sequences &source);
+
+  /// What the head makes of hidden states, tensor<tokens x vocab_size>.
+  Value logits(Value hidden);
+
+  /// One vector a sequence: tanh of a linear transformation of its first token's hidden state.
+  Value pool(Value hidden, Value starts);
 
   /// Gives a decoder layer, named by its prefix, the keys and values of one of its attentions; `x` is the attention's
   /// input.
   using MemoryOf = function_ref<Memory(StringRef layer, Value x)>;
 
-  /// The same decoder with keys and values from elsewhere, for one token a sequence.
+  /// The same decoder with keys and values from elsewhere, for one token a sequence. `cross` is null for a decoder
+  /// alone.
   Value decodeStep(const Tokens &target, MemoryOf self, MemoryOf cross);
 
   /// The key and value projections of `x` for the attention called `name` (3.2.2).
@@ -69,7 +78,7 @@ private:
 
   Value embed(const Tokens &tokens, StringRef table);
   Value runDecoder(const Tokens &target, Sight sight, MemoryOf self, MemoryOf cross);
-  Value project(Value x);
+  Value activate(Value x);
   Value residual(const Twine &norm, Value x, Sublayer sublayer);
   Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, Sight sight,
                            function_ref<Memory(Value)> memory);

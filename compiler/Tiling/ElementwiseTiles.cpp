@@ -79,7 +79,16 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
     Value positions = repeated(emitter, sinusoid.getPositions(), place);
     Value columns = emitter.indices(place, 1);
     // Frequencies are needed once a column, the angle's sine and cosine once an element.
-    Value pair = arith::ShRUIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
+    auto splat = [&](int64_t value) { return emitter.constantInt(1, place.columns, value); };
+    Value pair, isSine;
+    if (sinusoid.getHalves()) {
+      isSine = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, columns, splat(width / 2));
+      pair = arith::SelectOp::create(b, isSine, columns, arith::SubIOp::create(b, columns, splat(width / 2)));
+    } else {
+      Value parity = arith::AndIOp::create(b, columns, splat(1));
+      isSine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, parity, splat(0));
+      pair = arith::ShRUIOp::create(b, columns, splat(1));
+    }
     Value pairFloat = arith::UIToFPOp::create(b, emitter.tileType(1, place.columns), pair);
     double logStep = -2.0 * std::log(10000.0) / static_cast<double>(width);
     Value frequency =
@@ -87,9 +96,7 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
     Value angle =
         arith::MulFOp::create(b, arith::UIToFPOp::create(b, emitter.tileType(place.rows, place.columns), positions),
                               emitter.broadcast(frequency, place.rows, place.columns));
-    Value parity = arith::AndIOp::create(b, columns, emitter.constantInt(1, place.columns, 1));
-    Value even = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, parity, emitter.constantInt(1, place.columns, 0));
-    return {arith::SelectOp::create(b, emitter.broadcast(even, place.rows, place.columns),
+    return {arith::SelectOp::create(b, emitter.broadcast(isSine, place.rows, place.columns),
                                     math::SinOp::create(b, angle), math::CosOp::create(b, angle))};
   }
 };

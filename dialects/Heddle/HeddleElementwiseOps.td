@@ -9,10 +9,9 @@ def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
 }
 
 def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise]> {
-  let summary = "A column of its own row indices: 0, 1, 2, ...";
+  let summary = "A column of its row indices, or a row of its column indices: 0, 1, 2, ...";
   let results = (outs Heddle_I32Vector:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
-  let hasVerifier = 1;
 }
 
 def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
@@ -33,8 +32,10 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
 
 def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
   let summary = "Sinusoidal position encodings (3.5)";
-  let description = [{ Column 2i is sin(pos / 10000^(2i/d)), column 2i+1 the cosine of the same. }];
-  let arguments = (ins Heddle_I32Vector:$positions);
+  let description = [{
+    Column 2i is sin(pos / 10000^(2i/d)), column 2i+1 the cosine of the same; with `halves` all sines come first.
+  }];
+  let arguments = (ins Heddle_I32Vector:$positions, UnitAttr:$halves);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$positions attr-dict `:` type($positions) `->` type($result)";
   let hasVerifier = 1;

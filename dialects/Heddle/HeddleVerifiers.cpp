@@ -228,12 +228,6 @@ LogicalResult FillOp::verify() {
   return success();
 }
 
-LogicalResult IotaOp::verify() {
-  if (isColumn(typeOf(getResult())))
-    return success();
-  return emitOpError() << "expects a column, one of dynamic extent, got " << getResult().getType();
-}
-
 LogicalResult BroadcastOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (input.getElementType() != result.getElementType())
@@ -258,6 +252,9 @@ LogicalResult EmbeddingOp::verify() {
 LogicalResult SinusoidOp::verify() {
   if (failed(expectStaticColumns(*this, typeOf(getResult()))))
     return failure();
+  if (getHalves() && typeOf(getResult()).getDimSize(1) % 2 != 0)
+    return emitOpError() << "expects an even number of columns where sines and cosines are halves, got "
+                         << getResult().getType();
   return expectSameDim(*this, "number of rows", {typeOf(getPositions()), 0}, {{typeOf(getResult()), 0}});
 }
 

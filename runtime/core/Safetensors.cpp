@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 static_assert(std::endian::native == std::endian::little, "files hold little endian values and are read as they are");
@@ -15,8 +16,46 @@ using Json = nlohmann::json; // sorted keys: insertion stays cheap for hostile h
 constexpr uint64_t headerLimit = 100'000'000; // the format's own limit
 constexpr const char *metadataKey = "__metadata__";
 
+using Stored = SafetensorsEntry::Stored;
+
+// The element types of the format. Those without a type here are not read.
+struct StoredType {
+  std::string_view name;
+  uint64_t bytes;
+  std::optional<ElementType> type;
+  Stored stored = Stored::AsIs;
+};
+constexpr StoredType storedTypes[] = {{"F32", 4, ElementType::F32},
+                                      {"I32", 4, ElementType::I32},
+                                      {"F16", 2, ElementType::F32, Stored::F16},
+                                      {"BF16", 2, ElementType::F32, Stored::BF16},
+                                      {"F64", 8, {}},
+                                      {"I64", 8, {}},
+                                      {"U64", 8, {}},
+                                      {"U32", 4, {}},
+                                      {"I16", 2, {}},
+                                      {"U16", 2, {}},
+                                      {"I8", 1, {}},
+                                      {"U8", 1, {}},
+                                      {"BOOL", 1, {}}};
+
+float widen(Stored stored, uint16_t bits) {
+  uint32_t wide = uint32_t(bits) << 16;
+  if (stored == Stored::F16) {
+    uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    // The smallest numbers, whose exponent is 0, are multiples of 2^-24, which f32 has as normal numbers.
+    if (exponent == 0)
+      wide = sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f);
+    else
+      wide = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+  }
+  return std::bit_cast<float>(wide);
+}
+
 // One tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. A string says what is wrong with it.
-std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, SafetensorsEntry &entry) {
+// `storage` is null where the type is unknown.
+std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, SafetensorsEntry &entry,
+                                      const StoredType *&storage) {
   if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
     return "lacks dtype, shape or data_offsets";
   const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
@@ -24,9 +63,9 @@ std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, Saf
     return "has a dtype, shape or data_offsets of the wrong form";
 
   const std::string &typeName = dtype.get_ref<const std::string &>();
-  if (typeName != "F32" && typeName != "I32")
-    return str("is of type ", typeName, ", and Heddle takes F32 and I32");
-  entry.type = typeName == "F32" ? ElementType::F32 : ElementType::I32;
+  storage = std::ranges::find(storedTypes, typeName, &StoredType::name);
+  if (storage == std::end(storedTypes))
+    return str("is of the unknown type ", typeName);
 
   for (const Json &extent : shape) {
     if (!extent.is_number_unsigned() || extent.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
@@ -39,16 +78,18 @@ std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, Saf
   if (begin > end || end > dataBytes)
     return "lies outside the file";
   std::optional<int64_t> count = elementCount(entry.shape);
-  if (!count || static_cast<uint64_t>(*count) * kElementBytes != end - begin)
-    return str("has ", end - begin, " bytes, which is not what ", describe(entry.type, entry.shape), " needs");
+  if (!count || (end - begin) % storage->bytes || static_cast<uint64_t>(*count) != (end - begin) / storage->bytes)
+    return str("has ", end - begin, " bytes, which is not what ", storage->name, " of its shape needs");
+  entry.type = storage->type.value_or(ElementType::F32);
+  entry.stored = storage->stored;
   entry.offset = begin;
-  entry.bytes = end - begin;
+  entry.bytes = static_cast<uint64_t>(*count) * kElementBytes;
   return std::nullopt;
 }
 
 } // namespace
 
-Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &path) {
+Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &path, OtherTypes others) {
   HEDDLE_ASSIGN(InputFile input, InputFile::open(path));
   SafetensorsReader reader(std::move(input));
   auto malformed = [&](const auto &...why) {
@@ -77,6 +118,11 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
   if (header.is_discarded() || !header.is_object())
     return malformed("its header is not a JSON object");
 
+  struct Range {
+    uint64_t begin, bytes;
+    const std::string *name;
+  };
+  std::vector<Range> ranges;
   for (const auto &[name, value] : header.items()) {
     if (keys[name] > 1)
       return malformed("'", name, "' occurs twice in its header");
@@ -92,20 +138,26 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
     }
     SafetensorsEntry entry;
     entry.name = name;
-    if (std::optional<std::string> problem = parseEntry(value, dataBytes, entry))
+    const StoredType *storage = nullptr;
+    if (std::optional<std::string> problem = parseEntry(value, dataBytes, entry, storage))
       return malformed("tensor '", name, "' ", *problem);
-    reader.tensors.push_back(std::move(entry));
+    ranges.push_back({entry.offset, entry.bytes / kElementBytes * storage->bytes, &name});
+    entry.offset += dataStart;
+    if (storage->type)
+      reader.tensors.push_back(std::move(entry));
+    else if (others == OtherTypes::PassOver)
+      reader.others[name] = storage->name;
+    else
+      return malformed("tensor '", name, "' is of type ", storage->name, ", and Heddle takes F32, F16, BF16 and I32");
   }
 
-  std::stable_sort(reader.tensors.begin(), reader.tensors.end(), [](const auto &a, const auto &b) {
-    return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
-  });
+  std::ranges::stable_sort(reader.tensors, {}, [](const SafetensorsEntry &e) { return std::pair(e.offset, e.bytes); });
+  std::ranges::stable_sort(ranges, {}, [](const Range &range) { return std::pair(range.begin, range.bytes); });
   uint64_t covered = 0;
-  for (SafetensorsEntry &entry : reader.tensors) {
-    if (entry.offset != covered)
-      return malformed("tensor '", entry.name, "' ", entry.offset < covered ? "overlaps another" : "follows a gap");
-    covered += entry.bytes;
-    entry.offset += dataStart;
+  for (const Range &range : ranges) {
+    if (range.begin != covered)
+      return malformed("tensor '", *range.name, "' ", range.begin < covered ? "overlaps another" : "follows a gap");
+    covered += range.bytes;
   }
   if (covered != dataBytes)
     return malformed(dataBytes - covered, " bytes at its end belong to no tensor");
@@ -119,9 +171,27 @@ const SafetensorsEntry *SafetensorsReader::find(std::string_view name) const {
   return found == byName.end() ? nullptr : &tensors[found->second];
 }
 
+std::optional<std::string> SafetensorsReader::passedOver(std::string_view name) const {
+  auto found = others.find(name);
+  return found == others.end() ? std::nullopt : std::optional(found->second);
+}
+
 Status SafetensorsReader::read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const {
   assert(offset <= entry.bytes && into.size() <= entry.bytes - offset);
-  return file.read(entry.offset + offset, into);
+  if (entry.stored == Stored::AsIs)
+    return file.read(entry.offset + offset, into);
+  assert(offset % kElementBytes == 0 && into.size() % kElementBytes == 0);
+  // The half as wide numbers are read into the room's second half and widened from its front on: no number is written
+  // over before it is read.
+  std::span<std::byte> narrow = into.last(into.size() / 2);
+  HEDDLE_CHECK(file.read(entry.offset + offset / 2, narrow));
+  for (size_t i = 0; i < into.size() / kElementBytes; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, narrow.data() + i * sizeof bits, sizeof bits);
+    float wide = widen(entry.stored, bits);
+    std::memcpy(into.data() + i * sizeof wide, &wide, sizeof wide);
+  }
+  return Success();
 }
 
 Result<HostTensor> SafetensorsReader::read(std::string_view name) const {

@@ -1,4 +1,5 @@
-// Safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes. F32 and I32.
+// Safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes. F32 and I32 are read as they are,
+// F16 and BF16 as F32; F32 and I32 are written.
 // Both ways are streamed, tensor by tensor: a checkpoint is never held in host memory.
 #pragma once
 
@@ -19,22 +20,28 @@ struct SafetensorsEntry {
   ElementType type = ElementType::F32;
   Shape shape;
   uint64_t offset = 0; // in the file
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // as read: F16 and BF16 take half of them in the file
+  enum class Stored : uint8_t { AsIs, F16, BF16 } stored = Stored::AsIs;
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
+// What to do with tensors of types that Heddle does not read, such as the int64 positions in other programs' files.
+enum class OtherTypes { Refuse, PassOver };
+
 class SafetensorsReader {
 public:
   // Reads and checks the header: names are unique, and the tensors cover the data without gap or overlap.
-  static Result<SafetensorsReader> open(const std::filesystem::path &path);
+  static Result<SafetensorsReader> open(const std::filesystem::path &path, OtherTypes others = OtherTypes::Refuse);
 
   const std::filesystem::path &path() const { return file.path(); }
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // by offset
   const SafetensorsMetadata &metadata() const { return strings; }
   const SafetensorsEntry *find(std::string_view name) const;
+  // The type of a tensor that was passed over, as the file has it; none where there is no such tensor.
+  std::optional<std::string> passedOver(std::string_view name) const;
 
-  // Reads `into.size()` bytes of a tensor, beginning `offset` bytes into it.
+  // Reads `into.size()` bytes of a tensor, beginning `offset` bytes into it, both whole elements.
   Status read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const;
   Result<HostTensor> read(std::string_view name) const;
 
@@ -44,6 +51,7 @@ private:
   InputFile file;
   std::vector<SafetensorsEntry> tensors;
   std::map<std::string, size_t, std::less<>> byName;
+  std::map<std::string, std::string, std::less<>> others;
   SafetensorsMetadata strings;
 };
 

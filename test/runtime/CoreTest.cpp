@@ -215,6 +215,45 @@ TEST(SafetensorsTest, refusesOtherFiles) {
   EXPECT_FALSE(accepted(safetensors("{" + one + "," + one + "}", 4))) << "the same name twice";
 }
 
+TEST(SafetensorsTest, widensHalves) {
+  TemporaryFolder folder;
+  // 1.5, -2^-24 (the smallest), 65504 (the largest), -infinity; then 1.5 and -3.140625 in bfloat16.
+  const uint16_t halves[] = {0x3e00, 0x8001, 0x7bff, 0xfc00, 0x3fc0, 0xc049};
+  std::string file = safetensors("{\"h\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[0,8]},"
+                                 "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[8,12]}}",
+                                 sizeof halves);
+  std::memcpy(file.data() + file.size() - sizeof halves, halves, sizeof halves);
+  spit(folder / "x", file);
+  auto reader = SafetensorsReader::open(folder / "x");
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  auto expect = [&](const char *name, const Shape &shape, std::vector<float> values) {
+    Result<HostTensor> tensor = reader->read(name);
+    ASSERT_TRUE(tensor.ok()) << tensor.message();
+    EXPECT_EQ(tensor->shape(), shape);
+    EXPECT_TRUE(std::ranges::equal(tensor->values<float>(), values)) << name;
+  };
+  expect("h", {2, 2}, {1.5f, -0x1p-24f, 65504.0f, -INFINITY});
+  expect("b", {2}, {1.5f, -3.140625f});
+  float second = 0;
+  ASSERT_TRUE(reader->read(*reader->find("h"), 4, std::as_writable_bytes(std::span(&second, 1))).ok());
+  EXPECT_EQ(second, -0x1p-24f) << "a part of a tensor";
+}
+
+TEST(SafetensorsTest, passesOverOtherTypesWhereAsked) {
+  TemporaryFolder folder;
+  spit(folder / "x", safetensors("{\"i\":{\"dtype\":\"I64\",\"shape\":[1,2],\"data_offsets\":[0,16]},"
+                                 "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[16,20]}}",
+                                 20));
+  EXPECT_FALSE(SafetensorsReader::open(folder / "x").ok());
+  auto reader = SafetensorsReader::open(folder / "x", OtherTypes::PassOver);
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->entries().size(), 1u);
+  EXPECT_TRUE(reader->read("a").ok());
+  EXPECT_FALSE(reader->read("i").ok());
+  EXPECT_EQ(reader->passedOver("i"), "I64");
+  EXPECT_FALSE(reader->passedOver("a"));
+}
+
 TEST(SafetensorsTest, survivesRandomDamage) {
   TemporaryFolder folder;
   std::string good = safetensors("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"

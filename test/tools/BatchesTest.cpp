@@ -41,6 +41,12 @@ TEST(Batches, Packing) {
   EXPECT_EQ(batch.target.starts, (Ids{0, 2}));
   EXPECT_EQ(batch.target.lengths, (Ids{2, 3}));
   EXPECT_EQ(batch.tokens(), 11);
+
+  Batch marked(Marks{.begin = 60, .end = 0});
+  marked.add(Ids{5, 6}, Ids{8});
+  EXPECT_EQ(marked.source.tokens, (Ids{5, 6, 0}));
+  EXPECT_EQ(marked.targetIn, (Ids{60, 8}));
+  EXPECT_EQ(marked.targetOut, (Ids{8, 0}));
 }
 
 TEST(Batches, LimitsHold) {

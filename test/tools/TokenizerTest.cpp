@@ -40,12 +40,13 @@ TEST_F(TokenizerTest, RoundTrip) {
   EXPECT_TRUE(tokenizer.encode("  ").empty());
 }
 
-TEST_F(TokenizerTest, TrainingIsReproducible) { EXPECT_EQ(train(90)->bytes(), train(90)->bytes()); }
+TEST_F(TokenizerTest, TrainingIsReproducible) { EXPECT_EQ(train(90)->files()[0].bytes, train(90)->files()[0].bytes); }
 
-TEST_F(TokenizerTest, BytesAreTheWholeModel) {
+TEST_F(TokenizerTest, FilesAreTheWholeModel) {
   Tokenizer first = std::move(train(90)).value();
-  folder.write("spm.model", first.bytes());
-  Tokenizer second = std::move(Tokenizer::load(folder.path() / "spm.model")).value();
+  ASSERT_EQ(first.files().size(), 1u);
+  folder.write(first.files()[0].name, first.files()[0].bytes);
+  Tokenizer second = std::move(Tokenizer::loadFolder(folder.path())).value();
   EXPECT_EQ(first.encode("forty-two thousand"), second.encode("forty-two thousand"));
 }
 
@@ -64,6 +65,38 @@ TEST_F(TokenizerTest, DecodeSkipsWhatIsNoPiece) {
   ids.push_back(-1);
   ids.push_back(kEndId);
   EXPECT_EQ(tokenizer.decode(ids), "one");
+}
+
+// Marian's: a model for each side, and numbers from elsewhere.
+TEST_F(TokenizerTest, ModelsOfTwoSides) {
+  auto side = [&](const char *text) {
+    return std::move(Tokenizer::train({folder.write("text", text)}, 30)).value().files()[0].bytes;
+  };
+  folder.write("source.spm", side("ab ab\n"));
+  folder.write("target.spm", side("ba ba\n"));
+  folder.write("vocab.json", R"({"</s>": 0, "<unk>": 1, ">>de<<": 2, "▁": 3, "a": 4, "b": 5, "▁a": 6, "▁b": 7,
+                                 "▁ab": 8, "▁ba": 9, "ab": 10, "ba": 11, "<pad>": 12})");
+  auto tokenizer = Tokenizer::loadFolder(folder.path());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
+  EXPECT_EQ(tokenizer->pieces(), 13);
+  EXPECT_EQ(tokenizer->endId(), 0);
+  EXPECT_EQ(tokenizer->files().size(), 3u);
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("ab ab")), "ab ab");
+  EXPECT_EQ(tokenizer->decode(tokenizer->encodeTarget("ba")), "ba");
+  std::vector<int32_t> told = tokenizer->encode(">>de<< ab"), plain = tokenizer->encode("ab");
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.front(), 2);
+  EXPECT_EQ(std::vector(told.begin() + 1, told.end()), plain);
+  EXPECT_EQ(tokenizer->encode("ab?").back(), 1) << "an unknown piece";
+  EXPECT_EQ(tokenizer->encode(">>xx<< ab").front(), 1) << "an unknown language";
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{12, 9, 1, 99, -1, 9, 0}), "ba ba") << "marks are no words";
+
+  folder.write("vocab.json", R"({"</s>": 0, "<unk>": 1})");
+  EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("lacks \"<pad>\""), std::string::npos);
+  folder.write("vocab.json", R"({"</s>": 0, "<unk>": 0, "<pad>": 1})");
+  EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("same number"), std::string::npos);
+  folder.write("vocab.json", "[1]");
+  EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("no vocabulary"), std::string::npos);
 }
 
 TEST_F(TokenizerTest, Errors) {

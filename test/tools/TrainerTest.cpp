@@ -190,7 +190,7 @@ TEST_F(CheckpointTest, ManifestRoundTrip) {
   EXPECT_EQ(manifest.cursor, (DataCursor{1, 2}));
   EXPECT_EQ(manifest.dataFingerprint, "f");
   EXPECT_EQ(manifest.description, nlohmann::json::parse(engine.description()));
-  EXPECT_EQ(loadTokenizer(options.checkpoint)->bytes(), tokenizer->bytes());
+  EXPECT_EQ(Tokenizer::loadFolder(options.checkpoint)->files()[0].bytes, tokenizer->files()[0].bytes);
 }
 
 TEST_F(CheckpointTest, FilesOfOthersStay) {
@@ -273,9 +273,21 @@ TEST(Description, Keys) {
   EXPECT_EQ(model->limits().maximumLength, 6);
   EXPECT_FALSE(ModelDescription::parse("{}").ok());
   EXPECT_FALSE(ModelDescription::parse("junk").ok());
-  EXPECT_FALSE(ModelDescription::parse(R"({"vocab_size": 9, "max_tokens": 8, "max_sequences": 7, "max_length": 6,
-                                          "bos_id": 5})")
-                   .ok());
+  EXPECT_EQ(model->marks.begin, kBeginId);
+  EXPECT_EQ(model->marks.end, kEndId);
+  EXPECT_LT(model->paddingId, 0);
+  auto marked = [](const char *marks) {
+    return ModelDescription::parse(
+        str(R"({"vocab_size": 9, "max_tokens": 8, "max_sequences": 7, "max_length": 6, )", marks, "}"));
+  };
+  auto other = marked(R"("bos_id": 8, "eos_id": 0, "pad_id": 8)");
+  ASSERT_TRUE(other.ok()) << other.message();
+  EXPECT_EQ(other->limits().marks.begin, 8);
+  EXPECT_EQ(other->limits().marks.end, 0);
+  EXPECT_EQ(other->paddingId, 8);
+  EXPECT_FALSE(marked(R"("bos_id": 9)").ok()) << "no token";
+  EXPECT_FALSE(marked(R"("eos_id": -1)").ok());
+  EXPECT_FALSE(marked(R"("pad_id": "no")").ok());
 }
 
 TEST(Description, DifferencesOfFunction) {
@@ -284,6 +296,8 @@ TEST(Description, DifferencesOfFunction) {
   b["dropout"] = 0.3;
   EXPECT_TRUE(differences(a, b, true).empty());
   EXPECT_EQ(differences(a, b, false).size(), 2u);
+  b["head"] = "linear"; // a key that the first came without
+  EXPECT_TRUE(differences(a, b, true).empty());
   b["d_model"] = 16;
   EXPECT_EQ(differences(a, b, true), std::vector<std::string>{"d_model (8, now 16)"});
 }

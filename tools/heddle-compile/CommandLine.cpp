@@ -58,7 +58,9 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml) or a module of the heddle dialect (.mlir).\n\nPhases:\n\n";
+  stream << "\nMODEL is a model description (.toml), a module of the heddle dialect (.mlir) or a Hugging Face folder\n"
+            "(config.json of a MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel; `heddle-run` reads its "
+            "weights).\n\nPhases:\n\n";
   for (const PhaseInfo &phase : getPhases())
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
   stream << "\nTargets:\n\n";
@@ -94,7 +96,7 @@ std::optional<Phase> phaseNamed(StringRef flag, StringRef name) {
 std::optional<CommandLine> check(Flags &flags) {
   CommandLine line;
   if (flags.model.empty())
-    return wrong("no MODEL is named; name a description (.toml) or a module (.mlir)");
+    return wrong("no MODEL is named; name a description (.toml), a module (.mlir) or a Hugging Face folder");
   line.model = flags.model;
   line.output = flags.output;
 

@@ -21,14 +21,15 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
   if (!llvm::sys::fs::exists(line.model))
     return fail("there is no file '" + line.model + "'");
   if (llvm::sys::fs::is_directory(line.model))
-    return fail("'" + line.model + "' is a folder: this build cannot import a Hugging Face folder yet; write a model " +
-                "description (.toml) as in models/");
+    return importHuggingFace(context, line.model, line.overrides);
   StringRef extension = llvm::sys::path::extension(line.model);
   if (extension == ".toml")
     return importDescription(context, line.model, line.overrides);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
-  return fail("'" + line.model + "' is no model: a description ends in .toml, a module of the heddle dialect in .mlir");
+  return fail("'" + line.model +
+              "' is no model: a description ends in .toml, a module of the heddle dialect in .mlir, " +
+              "and a Hugging Face model is a folder");
 }
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const PipelineOptions &options,

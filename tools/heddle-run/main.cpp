@@ -108,6 +108,8 @@ private:
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--vocab", train.vocabulary, "A SentencePiece model (default: learn one from the text)");
+    command->add_option("--weights", train.weights,
+                        "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
         ->check(CLI::PositiveNumber);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
@@ -125,7 +127,8 @@ private:
     CLI::App *command =
         add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
     addArtifact(command, translate.common);
-    command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint")->required();
+    command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
+        ->required();
     addDecoding(command, translate.decoding);
   }
 
@@ -133,7 +136,8 @@ private:
     CLI::App *command =
         add("score", "Loss, perplexity, BLEU and exact matches of a trained model", [this] { return runScore(score); });
     addArtifact(command, score.common);
-    command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint")->required();
+    command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
+        ->required();
     command->add_option("--src", score.source, "Source sentences, one a line")->required();
     command->add_option("--tgt", score.target, "Reference translations, one a line")->required();
     command->add_option("--log", score.log, "Append the scores as a line of JSON");
@@ -151,7 +155,8 @@ private:
     command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    command->add_option("--variables", call.variables, "Variables to load first, a .safetensors file");
+    command->add_option("--variables", call.variables,
+                        "Variables to load first, a .safetensors file or a Hugging Face folder");
     command->add_option(
         "--expect-variables", call.expectedVariables,
         "What the variables must be afterwards, a .safetensors file; each is compared as a whole, by norms");

@@ -1,5 +1,6 @@
 #include "tools/numbers/NumberSplit.h"
 
+#include "tools/Random.h"
 #include "tools/numbers/NumberWords.h"
 
 #include <filesystem>
@@ -8,32 +9,6 @@
 
 namespace heddle::numbers {
 namespace {
-
-// SplitMix64: the standard library's distributions differ between implementations, and the split must not.
-class Random {
-public:
-  explicit Random(uint64_t seed) : state(seed) {}
-
-  uint64_t below(uint64_t bound) {
-    // Rejecting the lowest 2^64 mod bound values leaves every remainder equally likely.
-    uint64_t threshold = (0 - bound) % bound;
-    uint64_t value;
-    do
-      value = next();
-    while (value < threshold);
-    return value % bound;
-  }
-
-private:
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  uint64_t state;
-};
 
 std::string writePart(const std::filesystem::path &directory, const std::string &name,
                       const std::vector<uint32_t> &numbers) {
@@ -59,7 +34,7 @@ Split drawSplit(const SplitOptions &options) {
     auto found = moved.find(place);
     return found == moved.end() ? uint32_t(place) : found->second;
   };
-  Random random(options.seed);
+  SplitMix64 random(options.seed);
   uint64_t size = uint64_t(options.maximum) + 1, place = 0;
   auto draw = [&](uint32_t count) {
     std::vector<uint32_t> numbers;

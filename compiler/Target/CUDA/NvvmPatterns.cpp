@@ -136,6 +136,52 @@ struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
   }
 };
 
+/// MLIR's own pattern does not know bf16.
+struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(nvgpu::MmaSyncOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type element = cast<VectorType>(op.getMatrixA().getType()).getElementType();
+    if (!element.isBF16() && !element.isF16())
+      return rewriter.notifyMatchFailure(op, "only factors of 16 bits are lowered");
+    // The instruction takes pairs of bf16 as words, and sums one by one.
+    auto words = [&](Value registers) {
+      auto array = cast<LLVM::LLVMArrayType>(registers.getType());
+      SmallVector<Value> parts;
+      for (unsigned i = 0; i < array.getNumElements(); ++i) {
+        Value part = LLVM::ExtractValueOp::create(rewriter, loc, registers, i);
+        parts.push_back(element.isBF16()
+                            ? LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), part).getResult()
+                            : part);
+      }
+      return parts;
+    };
+    Value c = adaptor.getMatrixC();
+    SmallVector<Value> sums;
+    for (int64_t i : {0, 1})
+      for (int64_t j : {0, 1})
+        sums.push_back(LLVM::ExtractElementOp::create(rewriter, loc, LLVM::ExtractValueOp::create(rewriter, loc, c, i),
+                                                      number(rewriter, loc, rewriter.getI32Type(), j)));
+    NVVM::MMATypes type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+    auto result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, rewriter.getF32Type()));
+    auto shape = llvm::to_vector(op.getMmaShapeAsArray());
+    Value sum = NVVM::MmaOp::create(rewriter, loc, result, words(adaptor.getMatrixA()), words(adaptor.getMatrixB()), sums,
+                                    shape, std::nullopt, std::nullopt, std::array{type, type},
+                                    std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    Value registers = LLVM::PoisonOp::create(rewriter, loc, c.getType());
+    for (int64_t i : {0, 1}) {
+      Value pair = LLVM::PoisonOp::create(rewriter, loc, cast<LLVM::LLVMArrayType>(c.getType()).getElementType());
+      for (int64_t j : {0, 1})
+        pair = LLVM::InsertElementOp::create(rewriter, loc, pair, LLVM::ExtractValueOp::create(rewriter, loc, sum, 2 * i + j),
+                                             number(rewriter, loc, rewriter.getI32Type(), j));
+      registers = LLVM::InsertValueOp::create(rewriter, loc, registers, pair, i);
+    }
+    rewriter.replaceOp(op, registers);
+    return success();
+  }
+};
+
 struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -239,6 +285,6 @@ void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewriteP
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
   patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
                LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
-               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerBarrier, LowerCast, LowerReturn>(converter, context,
+               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerCast, LowerReturn>(converter, context,
                                                                                                 /*benefit=*/2);
 }

@@ -227,6 +227,25 @@ func.func @tanh() {
   return
 }
 
+// CHECK-LABEL: func.func @erf
+func.func @erf() {
+  // CHECK: %[[A:.*]] = heddle.read @a
+  %a = heddle.read @a : tensor<8xf32>
+  %y = math.erf %a : tensor<8xf32>
+  %loss = heddle.sum columns %y : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[G:.*]] = heddle.broadcast %{{.*}} : tensor<1xf32> to tensor<8xf32>
+  // CHECK-NEXT: %[[A2:.*]] = arith.mulf %[[A]], %[[A]]
+  // CHECK-NEXT: %[[E:.*]] = arith.negf %[[A2]]
+  // CHECK-NEXT: %[[SLOPE:.*]] = math.exp %[[E]]
+  // CHECK-NEXT: %[[C:.*]] = heddle.fill 1.128379
+  // CHECK-NEXT: %[[GC:.*]] = arith.mulf %[[G]], %[[C]]
+  // CHECK-NEXT: %[[DA:.*]] = arith.mulf %[[GC]], %[[SLOPE]]
+  // CHECK-NEXT: %[[OLD_A:.*]] = heddle.read @grad.a
+  // CHECK-NEXT: arith.addf %[[OLD_A]], %[[DA]]
+  heddle.accumulate %loss
+  return
+}
+
 // CHECK-LABEL: func.func @select
 // CHECK-SAME: %[[C:.*]]: tensor<8xi1>
 func.func @select(%c: tensor<8xi1>) {

@@ -47,7 +47,9 @@ func.func @arithmetic(%x: tensor<4xf32>) -> tensor<1xf32> {
   %13 = arith.addf %12, %3 : tensor<4xf32>
   %14 = arith.addf %13, %8 : tensor<4xf32>
   %15 = arith.addf %14, %10 : tensor<4xf32>
-  %loss = heddle.sum columns %15 : tensor<4xf32> -> tensor<1xf32>
+  %16 = math.erf %b : tensor<4xf32>
+  %17 = arith.addf %15, %16 : tensor<4xf32>
+  %loss = heddle.sum columns %17 : tensor<4xf32> -> tensor<1xf32>
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }

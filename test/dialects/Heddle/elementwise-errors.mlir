@@ -116,8 +116,8 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
 
 // -----
 
-func.func @iota() {
-  // expected-error @+1 {{expects a column, one of dynamic extent, got 'tensor<8xi32>'}}
-  %0 = heddle.iota : tensor<8xi32>
+func.func @sinusoid(%positions: tensor<?xi32, #heddle.dims<"tokens">>) {
+  // expected-error @+1 {{expects an even number of columns where sines and cosines are halves, got 'tensor<?x7xf32}}
+  %0 = heddle.sinusoid %positions {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x7xf32, #heddle.dims<"tokens">>
   return
 }

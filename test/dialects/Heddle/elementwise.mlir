@@ -34,6 +34,10 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>) {
   %1 = heddle.sinusoid %indices : !indices -> !matrix
   // CHECK: heddle.iota : tensor<?xi32, #heddle.dims<"tokens">>
   %2 = heddle.iota : !indices
+  // CHECK: heddle.iota : tensor<8xi32>
+  %3 = heddle.iota : tensor<8xi32>
+  // CHECK: heddle.sinusoid %{{.*}} {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  %4 = heddle.sinusoid %indices {halves} : !indices -> !matrix
   return
 }
 

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/call/VariableFile.h"
 
 #include "runtime/core/Safetensors.h"
+#include "tools/heddle-run/model/HuggingFace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,6 +60,10 @@ template <typename T> Difference difference(std::span<const T> actual, std::span
 } // namespace
 
 Status loadVariables(Session &session, const std::filesystem::path &path) {
+  if (isHuggingFaceFolder(path))
+    return loadHuggingFaceWeights(path, session.description(), [&](std::string_view name, const TensorView &value) {
+      return session.writeVariable(name, value);
+    });
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   for (const SafetensorsEntry &entry : reader.entries()) {
     HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry.name));

@@ -9,7 +9,7 @@
 
 namespace heddle::run {
 
-// Writes every tensor of the file to the variable of its name.
+// Writes every tensor of the file to the variable of its name, or every weight of a Hugging Face folder.
 Status loadVariables(Session &session, const std::filesystem::path &path);
 
 // Saves all variables that the entries read or write.

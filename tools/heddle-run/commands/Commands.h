@@ -19,7 +19,7 @@ struct ArtifactOptions {
 struct TrainCommand {
   ArtifactOptions common;
   std::string source, target, validSource, validTarget;
-  std::string checkpoint, log, vocabulary;
+  std::string checkpoint, log, vocabulary, weights;
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
   bool resume = false;

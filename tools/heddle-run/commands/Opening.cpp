@@ -2,6 +2,7 @@
 
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/Checkpoint.h"
+#include "tools/heddle-run/model/HuggingFace.h"
 
 namespace heddle::run {
 
@@ -19,6 +20,10 @@ Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &descr
     return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", tokenizer.pieces(),
                      " pieces and the model room for ", description.vocabularySize,
                      "; compile it with --set vocab_size=", tokenizer.pieces(), " or use a smaller vocabulary.");
+  if (tokenizer.endId() != description.marks.end)
+    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", tokenizer.endId(),
+                     " of the vocabulary and ", description.marks.end,
+                     " of the model; use the vocabulary that the model was made with.");
   return Success();
 }
 
@@ -31,13 +36,14 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
-  HEDDLE_CHECK(Manifest::read(checkpoint)); // so that a folder of another kind is called just that
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
+  if (!isHuggingFaceFolder(checkpoint))
+    HEDDLE_CHECK(Manifest::read(checkpoint)); // so that a folder of another kind is called just that
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, *engine, description, CheckpointUse::Weights));
-  log(LogLevel::Info, str("checkpoint ", checkpoint, " of step ", manifest.step));
+  HEDDLE_ASSIGN(std::string which, loadWeights(checkpoint, *engine, description));
+  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", which));
   return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
 }
 

@@ -12,6 +12,9 @@ namespace {
 Status checkOptions(const TrainCommand &command) {
   if (command.validSource.empty() != command.validTarget.empty())
     return makeError(ErrorKind::InvalidArgument, "--valid-src and --valid-tgt come together or not at all.");
+  if (!command.weights.empty() && (command.resume || !command.vocabulary.empty()))
+    return makeError(ErrorKind::InvalidArgument, "--weights begins a training with the weights and the vocabulary of '",
+                     command.weights, "'; leave ", command.resume ? "--resume" : "--vocab", " out.");
   if (!command.resume)
     return Success();
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(command.checkpoint));
@@ -44,7 +47,9 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
 
 Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model) {
   if (command.resume)
-    return loadTokenizer(command.checkpoint);
+    return Tokenizer::loadFolder(command.checkpoint);
+  if (!command.weights.empty())
+    return Tokenizer::loadFolder(command.weights);
   if (!command.vocabulary.empty())
     return Tokenizer::load(command.vocabulary);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
@@ -102,6 +107,10 @@ Status runTrain(const TrainCommand &command) {
     }
   } else {
     HEDDLE_CHECK(trainer.begin());
+    if (!command.weights.empty()) {
+      HEDDLE_ASSIGN(std::string which, loadWeights(command.weights, *engine, model));
+      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", which));
+    }
     if (holdsCheckpoint(command.checkpoint)) {
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
       log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '",

@@ -1,7 +1,9 @@
 #include "tools/heddle-run/model/Checkpoint.h"
 
 #include "runtime/core/File.h"
+#include "tools/heddle-run/model/HuggingFace.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -16,9 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr const char *kWeightsFile = "weights.safetensors";
 constexpr const char *kOptimizerFile = "optimizer.safetensors";
-constexpr const char *kTokenizerFile = "spm.model";
 constexpr const char *kManifestFile = "manifest.json";
-constexpr std::array kFiles = {kWeightsFile, kOptimizerFile, kTokenizerFile, kManifestFile};
+constexpr std::array kFiles = {kWeightsFile, kOptimizerFile, kManifestFile};
 
 constexpr const char *kFormat = "heddle-checkpoint";
 constexpr uint64_t kFormatVersion = 1;
@@ -63,7 +64,7 @@ bool isCheckpointFile(const fs::path &name) {
   for (const char *file : kFiles)
     if (name == file)
       return true;
-  return false;
+  return std::ranges::any_of(Tokenizer::kFileNames, [&](std::string_view file) { return name == file; });
 }
 
 // Whatever else a user keeps in the folder, such as the log, belongs to the folder and not to one checkpoint.
@@ -181,7 +182,8 @@ Status saveCheckpoint(const fs::path &folder, Engine &engine, const Tokenizer &t
   auto write = [&]() -> Status {
     HEDDLE_CHECK(engine.save(temporary / kWeightsFile, kWeightsOnly));
     HEDDLE_CHECK(engine.save(temporary / kOptimizerFile, kOptimizerKinds));
-    HEDDLE_CHECK(writeFile(temporary / kTokenizerFile, tokenizer.bytes()));
+    for (const TokenizerFile &file : tokenizer.files())
+      HEDDLE_CHECK(writeFile(temporary / file.name, file.bytes));
     HEDDLE_CHECK(writeFile(temporary / kManifestFile, manifest.toJson()));
     return syncFolder(temporary);
   };
@@ -219,7 +221,15 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
   return manifest;
 }
 
-Result<Tokenizer> loadTokenizer(const fs::path &folder) { return Tokenizer::load(folder / kTokenizerFile); }
+Result<std::string> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  if (isHuggingFaceFolder(folder)) {
+    auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
+    HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));
+    return std::string("as published");
+  }
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(folder, engine, model, CheckpointUse::Weights));
+  return str("of step ", manifest.step);
+}
 
 Result<fs::path> setAside(const fs::path &folder) {
   fs::path place = plainPath(folder);

@@ -1,5 +1,5 @@
-// A checkpoint is a folder of four files: weights.safetensors, optimizer.safetensors (moments, step and seed),
-// spm.model, and manifest.json, which says what the others belong to.
+// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed), the tokenizer's files
+// (spm.model, or source.spm, target.spm and vocab.json), and manifest.json, which says what the others belong to.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -40,7 +40,9 @@ enum class CheckpointUse { Weights, Training };
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use);
 
-Result<Tokenizer> loadTokenizer(const std::filesystem::path &folder);
+// Loads the weights of a checkpoint, or of a Hugging Face folder where the artifact was compiled from one. Says in a
+// word or two what the weights are: "step 500".
+Result<std::string> loadWeights(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model);
 
 // Moves a folder out of the way, to the first free one of "ck.1", "ck.2", ..., and returns where it is now.
 Result<std::filesystem::path> setAside(const std::filesystem::path &folder);

@@ -8,9 +8,10 @@ namespace heddle::run {
 namespace {
 
 // What a weight means depends on these; every other key may change between a training and its continuation.
-constexpr std::array<std::string_view, 12> kFunctionKeys = {
-    "architecture", "d_model", "heads",     "d_ff",       "encoder_layers",   "decoder_layers",
-    "vocab_size",   "norm",    "positions", "activation", "share_embeddings", "layer_norm_epsilon"};
+constexpr std::array<std::string_view, 20> kFunctionKeys = {
+    "architecture", "d_model",     "heads",      "d_ff",   "encoder_layers",   "decoder_layers",    "vocab_size",
+    "norm",         "positions",   "activation", "head",   "share_embeddings", "scale_embeddings",  "embedding_norm",
+    "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
 
 Error lacking(std::string_view key) {
   return makeError(ErrorKind::Unsupported, "the artifact's model description has no positive number '", key,
@@ -41,11 +42,15 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       return lacking(key);
     *value = found->get<int64_t>();
   }
-  const std::pair<const char *, int32_t> marks[] = {{"unk_id", kUnknownId}, {"bos_id", kBeginId}, {"eos_id", kEndId}};
+  const std::pair<const char *, int32_t *> marks[] = {
+      {"bos_id", &description.marks.begin}, {"eos_id", &description.marks.end}, {"pad_id", &description.paddingId}};
   for (auto [key, value] : marks)
-    if (auto found = description.json.find(key); found != description.json.end() && *found != value)
-      return makeError(ErrorKind::Unsupported, "the model was compiled with ", key, " = ", found->dump(),
-                       ", but heddle-run uses ", value, "; compile it without that key.");
+    if (auto found = description.json.find(key); found != description.json.end()) {
+      if (!found->is_number_integer() || found->get<int64_t>() < 0 || *found >= description.vocabularySize)
+        return makeError(ErrorKind::Malformed, "the artifact's model description has ", key, " = ", found->dump(),
+                         ", which is no token of ", description.vocabularySize, "; compile it anew.");
+      *value = found->get<int32_t>();
+    }
   return description;
 }
 
@@ -69,9 +74,13 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
     return side.contains(key) ? side.at(key).dump() : std::string("absent");
   };
   std::vector<std::string> result;
-  for (const std::string &key : keys)
+  for (const std::string &key : keys) {
+    // A key that came to be since has its default, which is how models were before.
+    if (functionOnly && !before.contains(key))
+      continue;
     if (std::string was = show(before, key), is = show(now, key); was != is)
       result.push_back(str(key, " (", was, ", now ", is, ")"));
+  }
   return result;
 }
 

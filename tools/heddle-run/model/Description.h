@@ -17,11 +17,13 @@ struct ModelDescription {
   int64_t maximumTokens = 0;    // of one side, in one call; also the rows of the self-attention caches
   int64_t maximumSequences = 0; // in one call
   int64_t maximumLength = 0;    // of one sequence, with its mark
-  nlohmann::json json;          // all keys
+  Marks marks;
+  int32_t paddingId = -1; // which is no answer; below 0: there is none
+  nlohmann::json json;    // all keys
 
   static Result<ModelDescription> parse(std::string_view text);
 
-  BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength}; }
+  BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 
   // Of everything that was resolved, as 16 hexadecimal digits.
   std::string hash() const;

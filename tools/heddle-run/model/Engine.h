@@ -27,6 +27,7 @@ public:
 
   virtual Status init(uint64_t seed) = 0;
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
+  virtual Status writeVariable(std::string_view name, const TensorView &value) = 0;
   virtual Status save(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
   virtual Status load(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
 };
@@ -44,6 +45,9 @@ public:
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }
   Status init(uint64_t seed) override { return session->init(seed); }
   Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }
+  Status writeVariable(std::string_view name, const TensorView &value) override {
+    return session->writeVariable(name, value);
+  }
   Status save(const std::filesystem::path &path, const VariableKinds &kinds) override {
     return session->save(path, kinds);
   }

@@ -3,6 +3,7 @@
 #include "tools/heddle-run/model/CallInputs.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace heddle::run {
@@ -45,7 +46,7 @@ Result<std::vector<std::vector<int32_t>>> Translator::translate(std::span<const 
 
 Status Translator::translateGroup(std::span<const std::vector<int32_t>> sentences, std::span<const Slot> slots,
                                   std::vector<std::vector<int32_t>> &translations) {
-  SourceBatch sources;
+  SourceBatch sources(model.marks);
   for (const Slot &slot : slots)
     sources.add(sentences[slot.sentence]);
   if (options.cache) {
@@ -60,7 +61,7 @@ Status Translator::translateGroup(std::span<const std::vector<int32_t>> sentence
     std::vector<Slot> going;
     for (size_t i = 0; i < active.size(); ++i) {
       std::vector<int32_t> &translation = translations[active[i].sentence];
-      if (next[i] == kEndId)
+      if (next[i] == model.marks.end)
         continue;
       translation.push_back(next[i]);
       if (int64_t(translation.size()) < active[i].rows)
@@ -78,7 +79,7 @@ Result<std::vector<int32_t>> Translator::stepWithCache(std::span<const Slot> act
   for (const Slot &slot : active) {
     const std::vector<int32_t> &translation = translations[slot.sentence];
     int32_t at = int32_t(translation.size());
-    token.push_back(translation.empty() ? kBeginId : translation.back());
+    token.push_back(translation.empty() ? model.marks.begin : translation.back());
     position.push_back(at);
     queryStarts.push_back(int32_t(queryStarts.size()));
     queryLengths.push_back(1);
@@ -107,19 +108,21 @@ Result<std::vector<int32_t>> Translator::stepWithCache(std::span<const Slot> act
 Result<std::vector<int32_t>> Translator::stepWithoutCache(std::span<const Slot> active,
                                                           std::span<const std::vector<int32_t>> sentences,
                                                           std::span<const std::vector<int32_t>> translations) {
-  Batch batch;
+  Batch batch(model.marks);
   for (const Slot &slot : active)
     batch.add(sentences[slot.sentence], translations[slot.sentence]);
   CallInputs inputs;
   inputs.addBatch(batch);
   HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
-  std::span<const float> values = logits.values<float>();
+  std::span<float> values = logits.values<float>();
   size_t pieces = size_t(model.vocabularySize);
   std::vector<int32_t> next;
   for (size_t i = 0; i < active.size(); ++i) {
     size_t lastRow = size_t(batch.target.starts[i] + batch.target.lengths[i] - 1);
-    std::span<const float> row = values.subspan(lastRow * pieces, pieces);
+    std::span<float> row = values.subspan(lastRow * pieces, pieces);
+    if (model.paddingId >= 0)
+      row[size_t(model.paddingId)] = -std::numeric_limits<float>::infinity();
     next.push_back(int32_t(std::max_element(row.begin(), row.end()) - row.begin()));
   }
   return next;

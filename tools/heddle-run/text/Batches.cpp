@@ -39,16 +39,16 @@ void PackedSequences::add(int64_t length) {
 void SourceBatch::add(std::span<const int32_t> sentence) {
   layout.add(int64_t(sentence.size()) + 1);
   tokens.insert(tokens.end(), sentence.begin(), sentence.end());
-  tokens.push_back(kEndId);
+  tokens.push_back(marks.end);
 }
 
 void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence) {
   source.add(sourceSentence);
   target.add(int64_t(targetSentence.size()) + 1);
-  targetIn.push_back(kBeginId);
+  targetIn.push_back(source.marks.begin);
   targetIn.insert(targetIn.end(), targetSentence.begin(), targetSentence.end());
   targetOut.insert(targetOut.end(), targetSentence.begin(), targetSentence.end());
-  targetOut.push_back(kEndId);
+  targetOut.push_back(source.marks.end);
 }
 
 bool Batch::hasRoomFor(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence,
@@ -78,7 +78,7 @@ Batch BatchSource::next() {
     place.next = 0;
     draw();
   }
-  Batch batch;
+  Batch batch(limits.marks);
   while (place.next < order.size()) {
     uint32_t pair = order[place.next];
     // A first pair always goes in: a corpus holds none that is too long for a call.
@@ -94,7 +94,7 @@ std::vector<Batch> packInOrder(const SentencePairs &pairs, const BatchLimits &li
   std::vector<Batch> batches;
   for (size_t pair = 0; pair < pairs.size(); ++pair) {
     if (batches.empty() || !batches.back().hasRoomFor(pairs.source(pair), pairs.target(pair), limits))
-      batches.emplace_back();
+      batches.emplace_back(limits.marks);
     batches.back().add(pairs.source(pair), pairs.target(pair));
   }
   return batches;

@@ -9,11 +9,18 @@
 
 namespace heddle::run {
 
+// The token before every target sentence and the one after every sentence.
+struct Marks {
+  int32_t begin = kBeginId;
+  int32_t end = kEndId;
+};
+
 // What fits into one call. Tokens are counted on each side, with the mark at a sentence's begin or end.
 struct BatchLimits {
   int64_t maximumTokens = 0;
   int64_t maximumSequences = 0;
   int64_t maximumLength = 0;
+  Marks marks = {};
 };
 
 // The sequences of one side.
@@ -27,6 +34,9 @@ struct PackedSequences {
 };
 
 struct SourceBatch {
+  explicit SourceBatch(Marks marks = {}) : marks(marks) {}
+
+  Marks marks;
   PackedSequences layout;
   std::vector<int32_t> tokens; // a sentence and the end mark
 
@@ -34,6 +44,8 @@ struct SourceBatch {
 };
 
 struct Batch {
+  explicit Batch(Marks marks = {}) : source(marks) {}
+
   SourceBatch source;
   PackedSequences target;
   std::vector<int32_t> targetIn;  // the begin mark and a sentence

@@ -78,7 +78,7 @@ Result<Corpus> readCorpus(const std::filesystem::path &source, const std::filesy
       noteInvalid(target, targets.lineNumber());
       continue;
     }
-    std::vector<int32_t> sourceIds = tokenizer.encode(sourceLine), targetIds = tokenizer.encode(targetLine);
+    std::vector<int32_t> sourceIds = tokenizer.encode(sourceLine), targetIds = tokenizer.encodeTarget(targetLine);
     if (sourceIds.empty() || targetIds.empty()) {
       ++report.blank;
       continue;

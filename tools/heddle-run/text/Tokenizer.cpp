@@ -4,13 +4,22 @@
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 
+#include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+
+#include <unordered_map>
 
 namespace heddle::run {
 namespace {
 
 constexpr uint64_t kModelLimit = 256ull << 20;
+constexpr uint64_t kMostPieces = 1 << 24;
+
+Result<std::string> readText(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kModelLimit));
+  return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+}
 
 // Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
@@ -87,26 +96,103 @@ private:
 
 } // namespace
 
-Tokenizer::Tokenizer(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string model)
-    : processor(std::move(processor)), model(std::move(model)) {}
+struct Tokenizer::Vocabulary {
+  std::vector<std::string> pieces; // by identifier; empty where none has it
+  std::unordered_map<std::string, int32_t> ids;
+  int32_t unknown = 0, end = 0, padding = 0;
+
+  int32_t idOf(const std::string &piece) const {
+    auto found = ids.find(piece);
+    return found == ids.end() ? unknown : found->second;
+  }
+  bool isMark(int32_t id) const { return id == unknown || id == end || id == padding; }
+
+  static Result<std::unique_ptr<Vocabulary>> parse(std::string_view text, const std::string &name);
+};
+
+Result<std::unique_ptr<Tokenizer::Vocabulary>> Tokenizer::Vocabulary::parse(std::string_view text,
+                                                                            const std::string &name) {
+  auto malformed = [&](const auto &...why) {
+    return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary: ", why...,
+                     ". It has an object of pieces with their numbers, \"</s>\", \"<unk>\" and \"<pad>\" among them.");
+  };
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return malformed("it holds no JSON object");
+  auto vocabulary = std::make_unique<Vocabulary>();
+  for (const auto &[piece, id] : json.items()) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMostPieces)
+      return malformed("the number of \"", piece, "\" is ", id.dump());
+    size_t place = id.get<size_t>();
+    if (place >= vocabulary->pieces.size())
+      vocabulary->pieces.resize(place + 1);
+    if (!vocabulary->pieces[place].empty())
+      return malformed("\"", vocabulary->pieces[place], "\" and \"", piece, "\" have the same number");
+    vocabulary->pieces[place] = piece;
+    vocabulary->ids[piece] = int32_t(place);
+  }
+  const std::pair<const char *, int32_t *> marks[] = {
+      {"<unk>", &vocabulary->unknown}, {"</s>", &vocabulary->end}, {"<pad>", &vocabulary->padding}};
+  for (auto [piece, id] : marks) {
+    if (!vocabulary->ids.contains(piece))
+      return malformed("it lacks \"", piece, "\"");
+    *id = vocabulary->ids[piece];
+  }
+  return vocabulary;
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
+                     std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored)
+    : source(std::move(source)), target(std::move(target)), vocabulary(std::move(vocabulary)),
+      stored(std::move(stored)) {}
 Tokenizer::Tokenizer(Tokenizer &&) noexcept = default;
 Tokenizer &Tokenizer::operator=(Tokenizer &&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Result<Tokenizer> Tokenizer::fromBytes(std::string_view model, const std::string &name) {
-  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+Result<std::unique_ptr<Tokenizer::Processor>> Tokenizer::parse(std::string_view model, const std::string &name) {
+  auto processor = std::make_unique<Processor>();
   if (sentencepiece::util::Status status = processor->LoadFromSerializedProto(model); !status.ok())
     return makeError(ErrorKind::Malformed, "'", name, "' is no SentencePiece model: ", status.message(), ".");
+  return processor;
+}
+
+Result<Tokenizer> Tokenizer::fromBytes(std::string_view model, const std::string &name) {
+  HEDDLE_ASSIGN(std::unique_ptr<Processor> processor, parse(model, name));
   if (processor->unk_id() != kUnknownId || processor->bos_id() != kBeginId || processor->eos_id() != kEndId)
     return makeError(ErrorKind::Unsupported, "the SentencePiece model '", name, "' numbers its special pieces unk ",
                      processor->unk_id(), ", bos ", processor->bos_id(), ", eos ", processor->eos_id(),
                      "; Heddle needs unk 0, bos 1, eos 2 (SentencePiece's own default).");
-  return Tokenizer(std::move(processor), std::string(model));
+  return Tokenizer(std::move(processor), nullptr, nullptr, {{std::string(kFileNames[0]), std::string(model)}});
 }
 
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path &path) {
-  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kModelLimit));
-  return fromBytes({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path.string());
+  HEDDLE_ASSIGN(std::string bytes, readText(path));
+  return fromBytes(bytes, path.string());
+}
+
+Result<Tokenizer> Tokenizer::loadFolder(const std::filesystem::path &folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / "source.spm", error))
+    return loadMarian(folder);
+  if (std::filesystem::exists(folder / kFileNames[0], error))
+    return load(folder / kFileNames[0]);
+  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no vocabulary that heddle-run reads: neither ",
+                   kFileNames[0],
+                   ", as its own trainings have it, nor source.spm, target.spm and vocab.json, as Marian's "
+                   "models have them. `heddle-run call` takes token ids.");
+}
+
+Result<Tokenizer> Tokenizer::loadMarian(const std::filesystem::path &folder) {
+  std::vector<TokenizerFile> files;
+  for (const char *name : {"source.spm", "target.spm", "vocab.json"}) {
+    HEDDLE_ASSIGN(std::string bytes, readText(folder / name));
+    files.push_back({name, std::move(bytes)});
+  }
+  HEDDLE_ASSIGN(std::unique_ptr<Processor> source, parse(files[0].bytes, (folder / files[0].name).string()));
+  HEDDLE_ASSIGN(std::unique_ptr<Processor> target, parse(files[1].bytes, (folder / files[1].name).string()));
+  HEDDLE_ASSIGN(std::unique_ptr<Vocabulary> vocabulary,
+                Vocabulary::parse(files[2].bytes, (folder / files[2].name).string()));
+  return Tokenizer(std::move(source), std::move(target), std::move(vocabulary), std::move(files));
 }
 
 Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces) {
@@ -141,20 +227,57 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   return fromBytes(model, "learnt vocabulary");
 }
 
+std::vector<int32_t> Tokenizer::number(const Processor &processor, std::string_view line) const {
+  // Encoding has no error to give: it fails only where no model is loaded.
+  if (!vocabulary) {
+    std::vector<int> ids;
+    (void)processor.Encode(line, &ids);
+    return {ids.begin(), ids.end()};
+  }
+  std::vector<std::string> pieces;
+  (void)processor.Encode(line, &pieces);
+  std::vector<int32_t> ids;
+  for (const std::string &piece : pieces)
+    ids.push_back(vocabulary->idOf(piece));
+  return ids;
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view line) const {
-  std::vector<int> ids;
-  // Without an error to give: it fails only where no model is loaded.
-  (void)processor->Encode(line, &ids);
-  return {ids.begin(), ids.end()};
+  // A model of many languages is told the target's by a piece before the sentence: >>deu<<.
+  std::vector<int32_t> ids;
+  if (size_t end = line.find("<<"); vocabulary && line.starts_with(">>") && end != std::string_view::npos) {
+    ids.push_back(vocabulary->idOf(std::string(line.substr(0, end + 2))));
+    line.remove_prefix(end + 2);
+  }
+  std::vector<int32_t> words = number(*source, line);
+  ids.insert(ids.end(), words.begin(), words.end());
+  return ids;
+}
+
+std::vector<int32_t> Tokenizer::encodeTarget(std::string_view line) const {
+  return number(target ? *target : *source, line);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
-  std::vector<int> known;
-  for (int32_t id : ids)
-    if (id >= 0 && id < pieces() && id != kBeginId && id != kEndId)
-      known.push_back(id);
   std::string line;
-  (void)processor->Decode(known, &line);
+  if (vocabulary) {
+    std::vector<std::string> known;
+    for (int32_t id : ids)
+      if (id >= 0 && id < pieces() && !vocabulary->isMark(id))
+        known.push_back(vocabulary->pieces[size_t(id)]);
+    (void)target->Decode(known, &line);
+    // Pieces that the target's model does not know keep their mark of a space.
+    constexpr std::string_view kSpace = "\xe2\x96\x81";
+    for (size_t place; (place = line.find(kSpace)) != std::string::npos;)
+      line.replace(place, kSpace.size(), 1, ' ');
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+  } else {
+    std::vector<int> known;
+    for (int32_t id : ids)
+      if (id >= 0 && id < pieces() && id != kBeginId && id != kEndId)
+        known.push_back(id);
+    (void)source->Decode(known, &line);
+  }
   // A piece may hold anything but a line's end; a model from elsewhere could hold that too.
   for (char &c : line)
     if (c == '\n' || c == '\r')
@@ -162,6 +285,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return line;
 }
 
-int32_t Tokenizer::pieces() const { return processor->GetPieceSize(); }
+int32_t Tokenizer::pieces() const { return vocabulary ? int32_t(vocabulary->pieces.size()) : source->GetPieceSize(); }
+
+int32_t Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
 
 } // namespace heddle::run

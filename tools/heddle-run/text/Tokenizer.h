@@ -1,4 +1,5 @@
-// SentencePiece behind a narrow door: one shared model of source and target pieces.
+// SentencePiece behind a narrow door: one model of source and target pieces, or, as Marian's models have it, one for
+// each side and a vocabulary that numbers the pieces of both.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -17,14 +18,23 @@ class SentencePieceProcessor;
 
 namespace heddle::run {
 
+// The marks of the vocabularies that Heddle learns.
 inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
+
+// A file of a tokenizer, as a folder keeps it.
+struct TokenizerFile {
+  std::string name, bytes;
+};
 
 class Tokenizer {
 public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
   static Result<Tokenizer> fromBytes(std::string_view model, const std::string &name);
+
+  // Reads the files that files() names from a folder: spm.model, or source.spm, target.spm and vocab.json.
+  static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
   // Learns byte pair encoding with at most `pieces` pieces from the lines of the files. A corpus too small for that
   // many gives a model with fewer; the caller compares pieces().
@@ -34,21 +44,33 @@ public:
   Tokenizer &operator=(Tokenizer &&) noexcept;
   ~Tokenizer();
 
-  std::vector<int32_t> encode(std::string_view line) const;
+  std::vector<int32_t> encode(std::string_view line) const; // a source sentence
+  std::vector<int32_t> encodeTarget(std::string_view line) const;
 
-  // Identifiers that name no piece, and those of begin and end, are left out.
+  // A target sentence. Identifiers that name no piece, and those of marks, are left out.
   std::string decode(std::span<const int32_t> ids) const;
 
   int32_t pieces() const;
+  int32_t endId() const;
 
-  // The model as SentencePiece keeps it in a file.
-  const std::string &bytes() const { return model; }
+  // Every file that a tokenizer may have.
+  static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};
+  const std::vector<TokenizerFile> &files() const { return stored; }
 
 private:
-  Tokenizer(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, std::string model);
+  using Processor = sentencepiece::SentencePieceProcessor;
+  // Numbers the pieces of two models; null where there is one model, which numbers them itself.
+  struct Vocabulary;
 
-  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor;
-  std::string model;
+  Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
+            std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
+  static Result<Tokenizer> loadMarian(const std::filesystem::path &folder);
+  static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
+  std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
+
+  std::unique_ptr<Processor> source, target; // `target` is null where one model serves both sides
+  std::unique_ptr<Vocabulary> vocabulary;
+  std::vector<TokenizerFile> stored;
 };
 
 } // namespace heddle::run

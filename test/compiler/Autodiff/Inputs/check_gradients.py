@@ -5,6 +5,7 @@ line a gradient; exits 1 on a difference.
 The ops' meaning is written here a second time, on purpose: from the dialect's documentation, not from the rules.
 Arguments are filled in by their `heddle.name`: NAME_starts, NAME_lengths, NAME_positions; others get random numbers.
 """
+import math
 import re
 import sys
 
@@ -224,6 +225,7 @@ OPS = {
     "math.sqrt": lambda op, a: (np.sqrt(a),),
     "math.rsqrt": lambda op, a: (1 / np.sqrt(a),),
     "math.tanh": lambda op, a: (np.tanh(a),),
+    "math.erf": lambda op, a: (np.vectorize(math.erf)(a),),
 }
 
 

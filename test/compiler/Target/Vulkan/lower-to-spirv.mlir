@@ -40,6 +40,18 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   tile.return
 }
 
+// The error function is no instruction: it is made of arithmetic.
+// CHECK-LABEL: spirv.module @erf
+// CHECK: spirv.Select
+// CHECK: spirv.EntryPoint
+tile.func @erf(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = vector.load %a[%c0, %c0] : memref<?x64xf32>, vector<4xf32>
+  %y = math.erf %x : vector<4xf32>
+  vector.store %y, %a[%c0, %c0] : memref<?x64xf32>, vector<4xf32>
+  tile.return
+}
+
 // Lanes that exchange values count themselves as their subgroup does.
 // CHECK-LABEL: spirv.module @exchange
 // CHECK-SAME: GroupNonUniform, GroupNonUniformShuffle]

@@ -1,0 +1,157 @@
+#include "compiler/Import/HuggingFaceConfig.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+std::string show(const llvm::json::Value &value) { return llvm::formatv("{0}", value); }
+
+} // namespace
+
+FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, StringRef path) {
+  HuggingFaceConfig config;
+  config.context = context;
+  config.path = path.str();
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return emitError(UnknownLoc::get(context)) << "cannot read '" << path << "': " << file.getError().message()
+                                               << "; a Hugging Face folder has its model's configuration there";
+  config.source = (*file)->getBuffer().str();
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(config.source);
+  if (!parsed)
+    return emitError(Location(FileLineColLoc::get(context, path, 1, 1)))
+           << "not valid JSON: " << llvm::toString(parsed.takeError()) << "; download the file again";
+  if (!parsed->getAsObject())
+    return emitError(Location(FileLineColLoc::get(context, path, 1, 1)))
+           << "expects an object of a model's configuration, got something else; download the file again";
+  config.object = std::move(*parsed->getAsObject());
+  return config;
+}
+
+LocationAttr HuggingFaceConfig::whereIs(StringRef key) const {
+  StringRef text = source;
+  size_t place = text.find(("\"" + key + "\"").str());
+  if (place == StringRef::npos)
+    return FileLineColLoc::get(context, path, 1, 1);
+  StringRef before = text.take_front(place);
+  size_t column = before.size() - (before.rfind('\n') + 1); // npos + 1 is the first line's start
+  return FileLineColLoc::get(context, path, before.count('\n') + 1, column + 1);
+}
+
+InFlightDiagnostic HuggingFaceConfig::fail(StringRef key) {
+  failed = true;
+  return emitError(Location(whereIs(key)));
+}
+
+//===-- Values --------------------------------------------------------------------------------------------------===//
+
+const llvm::json::Value *HuggingFaceConfig::find(StringRef key) {
+  known.insert(key);
+  const llvm::json::Value *value = object.get(key);
+  return value && value->kind() != llvm::json::Value::Null ? value : nullptr;
+}
+
+const llvm::json::Value *HuggingFaceConfig::find(StringRef key, bool required, StringRef what) {
+  const llvm::json::Value *value = find(key);
+  if (!value && required)
+    fail(key) << "the configuration lacks '" << key << "', " << what
+              << ", without which the model's shape is not known; "
+              << "take the config.json that was published with the weights";
+  return value;
+}
+
+void HuggingFaceConfig::wrongType(StringRef key, StringRef what, const llvm::json::Value &value) {
+  fail(key) << "'" << key << "' expects " << what << ", got " << show(value);
+}
+
+int64_t HuggingFaceConfig::whole(StringRef key, int64_t low, int64_t high, std::optional<int64_t> otherwise) {
+  const llvm::json::Value *value = find(key, !otherwise, "a whole number");
+  if (!value)
+    return otherwise.value_or(low);
+  std::optional<int64_t> number = value->getAsInteger();
+  if (number && *number >= low && *number <= high)
+    return *number;
+  fail(key) << "'" << key << "' expects a whole number from " << low << " to " << high << ", got " << show(*value);
+  return low;
+}
+
+double HuggingFaceConfig::number(StringRef key, double otherwise) {
+  const llvm::json::Value *value = find(key);
+  if (!value)
+    return otherwise;
+  if (std::optional<double> number = value->getAsNumber())
+    return *number;
+  wrongType(key, "a number", *value);
+  return otherwise;
+}
+
+bool HuggingFaceConfig::flag(StringRef key, bool otherwise) {
+  const llvm::json::Value *value = find(key);
+  if (!value)
+    return otherwise;
+  if (std::optional<bool> flag = value->getAsBoolean())
+    return *flag;
+  wrongType(key, "true or false", *value);
+  return otherwise;
+}
+
+std::string HuggingFaceConfig::text(StringRef key, std::optional<StringRef> otherwise) {
+  const llvm::json::Value *value = find(key, !otherwise, "a string");
+  if (!value)
+    return otherwise.value_or("").str();
+  if (std::optional<StringRef> text = value->getAsString())
+    return text->str();
+  wrongType(key, "a string", *value);
+  return {};
+}
+
+std::vector<std::string> HuggingFaceConfig::list(StringRef key) {
+  std::vector<std::string> texts;
+  const llvm::json::Value *value = find(key);
+  if (!value)
+    return texts;
+  const llvm::json::Array *array = value->getAsArray();
+  for (size_t i = 0; array && i < array->size(); ++i)
+    if (std::optional<StringRef> text = (*array)[i].getAsString())
+      texts.push_back(text->str());
+  if (!array || texts.size() != array->size())
+    wrongType(key, "a list of strings", *value);
+  return texts;
+}
+
+//===-- Keys that are not followed ------------------------------------------------------------------------------===//
+
+void HuggingFaceConfig::require(StringRef key, const llvm::json::Value &value, StringRef why) {
+  const llvm::json::Value *given = find(key);
+  if (given && *given != value)
+    fail(key) << "'" << key << "' is " << show(*given) << ", but " << why;
+}
+
+void HuggingFaceConfig::notInTraining(StringRef key, const llvm::json::Value &value) {
+  const llvm::json::Value *given = find(key);
+  bool zero = given && given->getAsNumber() == 0.0 && value.getAsNumber() == 0.0;
+  if (given && *given != value && !zero)
+    emitWarning(Location(whereIs(key))) << "'" << key << "' is " << show(*given) << ", which a training by Heddle does "
+                                        << "not follow; what the model computes does not depend on it";
+}
+
+void HuggingFaceConfig::ignore(ArrayRef<StringRef> keys) {
+  for (StringRef key : keys)
+    known.insert(key);
+}
+
+void HuggingFaceConfig::rejectOthers() {
+  SmallVector<StringRef> keys;
+  for (const auto &[key, value] : object)
+    keys.push_back(key);
+  llvm::sort(keys);
+  for (StringRef key : keys) {
+    if (!known.contains(key) && !key.starts_with("_"))
+      fail(key) << "'" << key << "' is a key that Heddle does not know; if it does not change what the model computes, "
+                << "take it out of the config.json";
+  }
+}

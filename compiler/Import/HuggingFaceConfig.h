@@ -1,0 +1,62 @@
+// The keys of a config.json, each read once: what nobody read or set aside is unknown in the end.
+#ifndef HEDDLE_COMPILER_IMPORT_HUGGINGFACECONFIG_H
+#define HEDDLE_COMPILER_IMPORT_HUGGINGFACECONFIG_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::heddle {
+
+class HuggingFaceConfig {
+public:
+  /// Fails after an error where there is no such file or it is no JSON object.
+  static FailureOr<HuggingFaceConfig> read(MLIRContext *context, StringRef path);
+
+  bool hasFailed() const { return failed; }
+  InFlightDiagnostic fail(StringRef key);
+  /// The line of the key, or the file's first where it has none.
+  LocationAttr whereIs(StringRef key) const;
+
+  //===-- Values ------------------------------------------------------------------------------------------------===//
+  // A key without a default must be there. After an error the value is the default, or something harmless.
+
+  int64_t whole(StringRef key, int64_t low, int64_t high, std::optional<int64_t> otherwise = {});
+  double number(StringRef key, double otherwise);
+  bool flag(StringRef key, bool otherwise);
+  std::string text(StringRef key, std::optional<StringRef> otherwise = {});
+  /// The strings of a list; none where the key is not there.
+  std::vector<std::string> list(StringRef key);
+
+  //===-- Keys that are not followed ----------------------------------------------------------------------------===//
+
+  /// An error where the key is there with another value: `why` completes "'key' is 3, but ...".
+  void require(StringRef key, const llvm::json::Value &value, StringRef why);
+  /// A warning where the key is there with another value: it changes how a model is trained, not what it computes.
+  void notInTraining(StringRef key, const llvm::json::Value &value);
+  /// Keys that say nothing about what the model computes.
+  void ignore(ArrayRef<StringRef> keys);
+  /// An error for every key that nothing above has named. Those that begin with an underscore are private.
+  void rejectOthers();
+
+private:
+  const llvm::json::Value *find(StringRef key);
+  /// The key's value, or null after an error where it must be there.
+  const llvm::json::Value *find(StringRef key, bool required, StringRef what);
+  void wrongType(StringRef key, StringRef what, const llvm::json::Value &value);
+
+  MLIRContext *context = nullptr;
+  std::string path, source;
+  llvm::json::Object object;
+  llvm::StringSet<> known;
+  bool failed = false;
+};
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,242 @@
+"""Compiles Hugging Face folders with random weights and compares what they compute with PyTorch's.
+
+    huggingface.py --bin build/bin --case NAME
+
+Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden states, logits, losses and gradients."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+import published
+import reference
+from parity import Model, Report, decode_with_cache, relative
+
+BOUND = 1e-4
+LENGTHS = [1, 33, 7, 12]
+COMMON = {"max_tokens": 64, "max_sequences": 8, "dropout": 0.0, "attention_dropout": 0.0, "label_smoothing": 0.0}
+DECODER = {**COMMON, "logits_entry": True, "accumulate": True}
+
+
+def pack(lengths, side):
+    i32 = lambda values: np.asarray(values, np.int32)
+    return {side + "_positions": i32([p for length in lengths for p in range(length)]),
+            side + "_starts": i32(np.cumsum([0] + lengths[:-1])), side + "_lengths": i32(lengths)}
+
+
+def error(actual, expected):
+    """The largest error, relative to numbers above 1."""
+    expected = np.asarray(expected.detach() if torch.is_tensor(expected) else expected, np.float64)
+    return float(np.max(np.abs(np.asarray(actual, np.float64) - expected) / np.maximum(1, np.abs(expected))))
+
+
+def run(command, text=""):
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Case:
+    def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1):
+        self.tensors = published.write_folder(Path(folder) / "published", config, tensors, kind, shards)
+        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"), overrides, folder)
+        self.report = Report()
+        self.random = np.random.default_rng(5)
+
+    def call(self, entry, inputs, outputs, **extra):
+        return self.model.call(entry, inputs, outputs, variables="published", **extra)
+
+    def draw(self, count, vocabulary):
+        return self.random.integers(1, vocabulary - 1, count).tolist()
+
+    def check_gradients(self, expected, inputs, pairs):
+        """`pairs`: our weight, and the gradient that PyTorch has for it."""
+        (loss,) = self.call("accumulate_step", inputs, ["loss"], save="gradients.safetensors")
+        self.report.check("loss", error(loss, [expected.item()]), BOUND)
+        expected.backward()
+        gradients = reference.load_safetensors(f"{self.model.folder}/gradients.safetensors")
+        for name, gradient in pairs():
+            self.report.check(f"gradient of {name}", relative(gradients["grad." + name], gradient), 1e-3)
+
+
+def marian(arguments, folder, changes={}, **files):
+    config = {**published.MARIAN, **changes}
+    case = Case(arguments, folder, config, published.draw_marian(config), DECODER, **files)
+    oracle = published.Marian(config, case.tensors)
+    begin, end = config["decoder_start_token_id"], config["eos_token_id"]
+    batch = []
+    for source, target in zip(LENGTHS, reversed(LENGTHS)):
+        words = case.draw(target - 1, config["vocab_size"])
+        batch.append((case.draw(source - 1, config["vocab_size"]) + [end], [begin] + words, words + [end]))
+
+    packed = reference.pack(batch, loss_scale=False)
+    expected = [oracle.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch]
+    (logits,) = case.call("logits", packed, ["logits"], save="start.safetensors")
+    case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
+    labels = torch.tensor([label for _, _, labels in batch for label in labels])
+    losses = torch.nn.functional.cross_entropy(torch.cat(expected), labels, reduction="none")
+    (actual,) = case.call("eval", packed, ["token_loss"])
+    case.report.check("loss of each token", error(actual, losses), BOUND)
+    steps = 9
+    cached = decode_with_cache(case.model, batch, steps)
+    case.report.check("logits with a cache", error(cached, torch.cat([rows[:steps] for rows in expected])), BOUND)
+
+    tensor = lambda name: oracle.tensors[name].grad
+    pairs = [("output.bias", lambda: tensor("final_logits_bias")[0]),
+             ("encoder.0.feed_forward.inner.weight", lambda: tensor("model.encoder.layers.0.fc1.weight").t()),
+             ("encoder.1.self.value.weight", lambda: tensor("model.encoder.layers.1.self_attn.v_proj.weight").t()),
+             ("decoder.0.cross.query.bias", lambda: tensor("model.decoder.layers.0.encoder_attn.q_proj.bias")),
+             ("decoder.1.norm2.gamma", lambda: tensor("model.decoder.layers.1.encoder_attn_layer_norm.weight")),
+             ("decoder.0.feed_forward.outer.weight", lambda: tensor("model.decoder.layers.0.fc2.weight").t())]
+    if "model.shared.weight" in oracle.tensors and "lm_head.weight" not in oracle.tensors:
+        pairs.append(("embedding", lambda: tensor("model.shared.weight")))
+    case.check_gradients(losses.mean(), reference.pack(batch), lambda: [(name, get()) for name, get in pairs])
+    return case.report
+
+
+def bert(arguments, folder, changes={}, names={}, **files):
+    config = {**published.BERT, **changes}
+    masked = config["architectures"] == ["BertForMaskedLM"]
+    case = Case(arguments, folder, config, published.draw_bert(config, **names), {**COMMON, "pooler": True}, **files)
+    oracle = published.Bert(config, case.tensors, **names)
+    batch = [case.draw(length, config["vocab_size"]) for length in LENGTHS]
+    types = [[int(i > length // 2) for i in range(length)] for length in LENGTHS]
+    inputs = {"source": np.asarray(sum(batch, []), np.int32), "source_types": np.asarray(sum(types, []), np.int32),
+              **pack(LENGTHS, "source")}
+    hidden, pooled = case.call("encode", inputs, ["hidden", "pooled"])
+    expected = [oracle.hidden(torch.tensor(ids), torch.tensor(kinds)) for ids, kinds in zip(batch, types)]
+    case.report.check("hidden states", error(hidden, torch.cat(expected)), BOUND)
+    case.report.check("pooled states", error(pooled, torch.stack([oracle.pooled(states) for states in expected])), BOUND)
+    if masked:
+        (logits,) = case.call("logits", inputs, ["logits"])
+        case.report.check("logits", error(logits, torch.cat(
+            [oracle.logits(torch.tensor(ids), torch.tensor(kinds)) for ids, kinds in zip(batch, types)])), BOUND)
+    return case.report
+
+
+def gpt2(arguments, folder, changes={}, base="transformer.", **files):
+    config = {**published.GPT2, **changes}
+    case = Case(arguments, folder, config, published.draw_gpt2(config, base=base), DECODER, **files)
+    oracle = published.Gpt2(config, case.tensors, base)
+    batch = [case.draw(length + 1, config["vocab_size"]) for length in LENGTHS]
+    flat = lambda rows: np.asarray(sum(rows, []), np.int32)
+    inputs = {"target_in": flat([ids[:-1] for ids in batch]), "target_out": flat([ids[1:] for ids in batch]),
+              **pack(LENGTHS, "target")}
+    expected = [oracle.logits(torch.tensor(ids[:-1])) for ids in batch]
+    (logits,) = case.call("logits", inputs, ["logits"], save="state.safetensors")
+    case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
+    losses = torch.nn.functional.cross_entropy(torch.cat(expected), torch.tensor(inputs["target_out"]).long(),
+                                               reduction="none")
+    (actual,) = case.call("eval", inputs, ["token_loss"])
+    case.report.check("loss of each token", error(actual, losses), BOUND)
+
+    state, cached, steps = reference.load_safetensors(f"{folder}/state.safetensors"), [[] for _ in batch], 9
+    i32 = lambda values: np.asarray(list(values), np.int32)
+    for step in range(steps):
+        going = [s for s, length in enumerate(LENGTHS) if step < length]
+        reference.save_safetensors(f"{folder}/state.safetensors", state)
+        (rows,) = case.model.call("decode_step", {
+            "token": i32(batch[s][step] for s in going), "position": i32(step for _ in going),
+            "query_starts": i32(range(len(going))), "query_lengths": i32(1 for _ in going),
+            "cache_rows": i32(s * steps + step for s in going), "cache_starts": i32(s * steps for s in going),
+            "cache_lengths": i32(step + 1 for _ in going)}, ["logits"], variables="state.safetensors",
+            save="after.safetensors")
+        state.update(reference.load_safetensors(f"{folder}/after.safetensors"))
+        for s, row in zip(going, rows):
+            cached[s].append(row)
+    case.report.check("logits with a cache", error(np.concatenate([np.stack(rows) for rows in cached]), torch.cat(
+        [rows[:steps] for rows in expected])), BOUND)
+
+    tensor = lambda name: oracle.tensors[base + name].grad
+    width = config["n_embd"]
+    case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, lambda: [
+        ("decoder.0.self.value.weight", tensor("h.0.attn.c_attn.weight")[:, 2 * width:]),
+        ("decoder.1.feed_forward.inner.bias", tensor("h.1.mlp.c_fc.bias")),
+        ("decoder.1.norm2.gamma", tensor("h.1.ln_2.weight")), ("decoder.norm.beta", tensor("ln_f.bias")),
+        ("positions", tensor("wpe.weight"))])
+    return case.report
+
+
+def translate(arguments, folder):
+    """Lines through source.spm, the model and target.spm; then a training that begins with the published weights."""
+    config, tool = published.MARIAN, f"{arguments.bin}/heddle-run"
+    # Weights so large that the answer depends on the source.
+    tensors = {name: 2 * value if name.endswith("weight") and "norm" not in name else value
+               for name, value in published.draw_marian(config).items()}
+    case = Case(arguments, folder, config, tensors, {**DECODER, "max_tokens": 256, "warmup": 10, "learning_rate": 0.01})
+    words = published.write_vocabulary(Path(folder) / "published", config)
+    oracle = published.Marian(config, case.tensors)
+    sources = [case.random.integers(2, 42, length).tolist() for length in (1, 7, 33, 3, 12)]
+    lines = [" ".join(words[i] for i in ids) for ids in sources] + ["", "ab zz?"]
+    sources.append([words.index("ab"), 1])
+    text = "\n".join(lines) + "\n"
+    said = run([tool, "translate", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published"], text).splitlines()
+    expected = [" ".join(words[i] for i in oracle.translate(ids + [0], min(len(ids) + 50, 64)) if words[i])
+                for ids in sources]
+    expected.insert(5, "")
+    case.report.check("translated lines that differ", sum(a != b for a, b in zip(said, expected)), 0)
+    slow = run([tool, "translate", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published", "--no-cache"], text)
+    case.report.check("lines that differ without a cache", sum(a != b for a, b in zip(said, slow.splitlines())), 0)
+    case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
+    case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
+
+    for side in ("src", "tgt"):
+        Path(f"{folder}/train.{side}").write_text("\n".join(lines[:5]) + "\n")
+    pair = ["--src", f"{folder}/train.src", "--tgt", f"{folder}/train.tgt"]
+    train = [tool, "train", f"{folder}/model.heddle", *pair, "--checkpoint", f"{folder}/ck", "--log", f"{folder}/log"]
+    run([*train, "--weights", f"{folder}/published", "--steps", "30"])
+    run([*train, "--resume", "--steps", "60"])
+    losses = [json.loads(line)["loss"] for line in Path(f"{folder}/log").read_text().splitlines()]
+    copy = oracle_loss(oracle, config, sources[:5])
+    case.report.check("loss before the first step", error(losses[0], copy), BOUND)
+    case.report.check("loss after 60 steps, of that before", losses[59] / losses[0], 0.6)
+    run([tool, "score", f"{folder}/model.heddle", *pair, "--checkpoint", f"{folder}/ck"])
+    return case.report
+
+
+def oracle_loss(oracle, config, sources):
+    """Of saying the source."""
+    rows, labels = [], []
+    for ids in sources:
+        rows.append(oracle.logits(torch.tensor(ids + [0]), torch.tensor([config["decoder_start_token_id"]] + ids)))
+        labels += ids + [0]
+    return torch.nn.functional.cross_entropy(torch.cat(rows), torch.tensor(labels))
+
+
+CASES = {
+    "translate": translate,
+    "marian": lambda *a: marian(*a),
+    "marian-bf16-shards": lambda *a: marian(*a, {"activation_function": "relu"}, kind="BF16", shards=3),
+    "marian-untied": lambda *a: marian(*a, {"share_encoder_decoder_embeddings": False, "activation_function": "gelu",
+                                            "scale_embedding": False, "tie_word_embeddings": False}),
+    "bert": lambda *a: bert(*a, {"architectures": ["BertModel"]}, {"base": ""}),
+    # As files that were converted from TensorFlow's call them.
+    "bert-masked-lm": lambda *a: bert(*a, {}, {"gains": "gamma", "biases": "beta"}, kind="F16"),
+    "bert-untied": lambda *a: bert(*a, {"tie_word_embeddings": False, "hidden_act": "gelu_new"}, shards=2),
+    "gpt2": lambda *a: gpt2(*a),
+    "gpt2-untied": lambda *a: gpt2(*a, {"tie_word_embeddings": False, "activation_function": "gelu", "n_inner": 30}),
+    "gpt2-bare-names": lambda *a: gpt2(*a, {}, ""),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = CASES[arguments.case](arguments, folder)
+    print(f"{arguments.case}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()

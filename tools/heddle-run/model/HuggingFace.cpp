@@ -1,0 +1,196 @@
+#include "tools/heddle-run/model/HuggingFace.h"
+
+#include "runtime/core/Safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+namespace heddle::run {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char *kWholeFile = "model.safetensors";
+constexpr const char *kIndexFile = "model.safetensors.index.json";
+constexpr uint64_t kIndexLimit = 64 << 20;
+
+// All tensors of a folder, in whatever number of files.
+class TensorFiles {
+public:
+  static Result<TensorFiles> open(const fs::path &folder);
+
+  // The tensor under the first of the names that the folder has.
+  Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
+
+private:
+  Status add(const fs::path &file);
+  Status addIndexed(const fs::path &index);
+
+  fs::path folder;
+  std::map<std::string, SafetensorsReader> files;
+};
+
+Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
+  TensorFiles tensors;
+  tensors.folder = folder;
+  std::error_code error;
+  if (fs::exists(folder / kIndexFile, error)) {
+    HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
+    return tensors;
+  }
+  if (!fs::exists(folder / kWholeFile, error))
+    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has neither ", kWholeFile, " nor ", kIndexFile,
+                     fs::exists(folder / "pytorch_model.bin", error)
+                         ? ". Heddle does not read pytorch_model.bin; save the model as safetensors once "
+                           "(save_pretrained writes them)."
+                         : ". Download the model's weights as safetensors.");
+  HEDDLE_CHECK(tensors.add(folder / kWholeFile));
+  return tensors;
+}
+
+Status TensorFiles::add(const fs::path &file) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
+  files.emplace(file.filename().string(), std::move(reader));
+  return Success();
+}
+
+Status TensorFiles::addIndexed(const fs::path &index) {
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(index, kIndexLimit));
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return makeError(ErrorKind::Malformed, "'", index.string(),
+                     "' has no object 'weight_map', which says what tensor is "
+                     "in which file; download it again.");
+  for (const auto &[name, file] : json["weight_map"].items()) {
+    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
+      return makeError(ErrorKind::Malformed, "'", index.string(), "' says that '", name, "' is in ", file.dump(),
+                       ", which is no name of a file beside it; download it again.");
+    std::string shard = file.get<std::string>();
+    std::error_code error;
+    if (files.contains(shard))
+      continue;
+    if (!fs::exists(folder / shard, error))
+      return makeError(ErrorKind::NotFound, "'", index.string(), "' says that '", name, "' is in '", shard,
+                       "', and the folder has no such file; download it.");
+    HEDDLE_CHECK(add(folder / shard));
+  }
+  return Success();
+}
+
+Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vector<std::string> &names) const {
+  for (const std::string &name : names)
+    for (const auto &[file, reader] : files) {
+      if (reader.find(name))
+        return reader.read(name);
+      if (std::optional<std::string> type = reader.passedOver(name))
+        return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
+                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these.");
+    }
+  std::string tried;
+  for (const std::string &name : names)
+    tried += str(tried.empty() ? "'" : ", '", name, "'");
+  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
+                   "': none is called ", tried, ". Its config.json belongs to another model's weights.");
+}
+
+// Where a weight comes from, as the compiler wrote it into the artifact's description.
+struct Origin {
+  std::vector<std::string> names;
+  bool transpose = false, leadingRows = false;
+  int64_t part = 0, parts = 1;
+  Shape shape; // of the weight
+
+  static std::optional<Origin> parse(const Json &json);
+};
+
+std::optional<Origin> Origin::parse(const Json &json) {
+  Origin origin;
+  if (!json.is_object() || !json.contains("from") || !json.contains("shape"))
+    return std::nullopt;
+  for (const Json &name : json["from"])
+    if (name.is_string())
+      origin.names.push_back(name.get<std::string>());
+  for (const Json &extent : json["shape"])
+    if (extent.is_number_unsigned())
+      origin.shape.push_back(extent.get<int64_t>());
+  origin.transpose = json.value("transpose", Json()) == true;
+  origin.leadingRows = json.value("rows", Json()) == "leading";
+  if (auto part = json.find("part"); part != json.end()) {
+    if (!part->is_array() || part->size() != 2 || !part->at(0).is_number_unsigned() ||
+        !part->at(1).is_number_unsigned())
+      return std::nullopt;
+    origin.part = part->at(0).get<int64_t>();
+    origin.parts = part->at(1).get<int64_t>();
+  }
+  bool matrix = origin.shape.size() == 2;
+  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 || origin.part >= origin.parts ||
+      ((origin.transpose || origin.leadingRows) && !matrix))
+    return std::nullopt;
+  return origin;
+}
+
+// The weight that a tensor holds; none where the tensor has another shape than it should.
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Origin &origin) {
+  Shape stored = tensor.shape();
+  // A vector may come as a row.
+  if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
+    stored.erase(stored.begin());
+  Shape expected = origin.shape;
+  if (origin.transpose)
+    std::swap(expected[0], expected[1]);
+  expected.back() *= origin.parts;
+  if (origin.leadingRows && stored.size() == 2 && stored[0] >= expected[0])
+    expected[0] = stored[0];
+  if (stored != expected || tensor.type() != ElementType::F32)
+    return std::optional<HostTensor>();
+
+  HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
+  std::span<const float> from = tensor.values<float>();
+  std::span<float> to = weight.values<float>();
+  size_t columns = size_t(origin.shape.back()), rows = columns == 0 ? 0 : to.size() / columns;
+  size_t width = size_t(stored.back()), first = size_t(origin.part) * columns;
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      to[row * columns + column] = origin.transpose ? from[column * width + row] : from[row * width + first + column];
+  return std::optional(std::move(weight));
+}
+
+} // namespace
+
+bool isHuggingFaceFolder(const fs::path &folder) {
+  std::error_code error;
+  return fs::exists(folder / "config.json", error) && !fs::exists(folder / "manifest.json", error);
+}
+
+Status loadHuggingFaceWeights(const fs::path &folder, std::string_view description,
+                              const std::function<Status(std::string_view, const TensorView &)> &write) {
+  Json json = Json::parse(description, nullptr, /*allow_exceptions=*/false);
+  auto tensors = json.is_object() ? json.find("tensors") : json.end();
+  if (tensors == json.end() || !tensors->is_object())
+    return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
+                     "' is a Hugging Face folder, and the artifact was "
+                     "not compiled from one; use what `heddle-compile ",
+                     folder.string(), "` makes.");
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
+  for (const auto &[name, value] : tensors->items()) {
+    std::optional<Origin> origin = Origin::parse(value);
+    if (!origin)
+      return makeError(ErrorKind::Malformed, "the artifact says of the weight '", name, "' that it comes from ",
+                       value.dump(), ", which this heddle-run does not understand; compile the model anew.");
+    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin->names));
+    HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, *origin));
+    if (!weight)
+      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
+                       describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
+                       describe(ElementType::F32, origin->shape), origin->transpose ? " transposed" : "",
+                       origin->parts > 1 ? str(", one of ", origin->parts, " parts of the columns") : "",
+                       ". The artifact was compiled from another model; compile this one.");
+    HEDDLE_CHECK(write(name, *weight));
+  }
+  return Success();
+}
+
+} // namespace heddle::run

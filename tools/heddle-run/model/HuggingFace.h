@@ -1,0 +1,22 @@
+// The weights of a Hugging Face folder, for an artifact that was compiled from it.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace heddle::run {
+
+// Whether the folder is one, and no checkpoint of Heddle's.
+bool isHuggingFaceFolder(const std::filesystem::path &folder);
+
+// Hands every weight of the artifact to `write`, one after another, as the artifact's variables have it: read from
+// model.safetensors or from the files that model.safetensors.index.json names, transposed where it is stored so,
+// numbers of 16 bits widened. `description` is the artifact's, which says where each weight comes from.
+Status loadHuggingFaceWeights(const std::filesystem::path &folder, std::string_view description,
+                              const std::function<Status(std::string_view name, const TensorView &value)> &write);
+
+} // namespace heddle::run

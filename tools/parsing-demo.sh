@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The second task of "Attention Is All You Need", constituency parsing, in small: writes sentences of a grammar with their
+# trees, trains the model of models/parsing.toml on them and scores its parses of sentences that it has never seen by
+# labelled bracket F1. Needs a built Heddle; fails below an F1 of 95.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bin=build/bin
+work=build/parsing-demo
+steps=${HEDDLE_DEMO_STEPS:-1500}
+
+rm -rf "$work"
+"$bin/heddle-parses" write --out "$work"
+paste -d '\n' <(head -n 2 "$work/train.txt") <(head -n 2 "$work/train.tree")
+"$bin/heddle-compile" models/parsing.toml -o "$work/parsing.heddle"
+"$bin/heddle-run" train "$work/parsing.heddle" --src "$work/train.txt" --tgt "$work/train.tree" \
+  --valid-src "$work/valid.txt" --valid-tgt "$work/valid.tree" --checkpoint "$work/checkpoint" \
+  --steps "$steps" --validate-every 200 --seed 1 --log "$work/train.jsonl"
+"$bin/heddle-run" translate "$work/parsing.heddle" --checkpoint "$work/checkpoint" --max-length 95 \
+  < "$work/test.txt" > "$work/parsed.tree"
+"$bin/heddle-parses" score "$work/test.tree" "$work/parsed.tree" | tee "$work/score.txt"
+awk '{ for (i = 1; i < NF; ++i) if ($i == "F1" && $(i + 1) + 0 >= 95) found = 1 } END { exit !found }' \
+  "$work/score.txt" || { echo "parsing-demo: the F1 is below 95" >&2; exit 1; }
