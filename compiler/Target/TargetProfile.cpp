@@ -32,7 +32,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorDepth = 64,
       .tensorStages = 3,
       .attentionRows = 1,
-      .attentionKeys = 16,
+      .attentionKeys = 8,
       .attentionWork = 4096,
       .tensorAttentionRows = 16,
       .tensorAttentionKeys = 64,

@@ -1,0 +1,47 @@
+// The whole way of a product and of attention to tensor cores: copies ahead, factors from shared memory, mma.sync.
+// RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
+// RUN: heddle-inspect %t.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=PRODUCT
+// RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
+// RUN: heddle-compile %s -o %t.f32.heddle --target=cuda:sm_80
+// RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
+
+// PRODUCT: .target sm_80
+// PRODUCT: .visible .entry main(
+// PRODUCT: .maxntid 128, 1, 1
+// PRODUCT: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, %r{{[0-9]+}};
+// PRODUCT: cp.async.commit_group;
+// PRODUCT: cp.async.wait_group 1;
+// PRODUCT: bar.sync 0;
+// PRODUCT: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// PRODUCT: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// PRODUCT: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+
+// The probabilities go from one product's registers to the other's.
+// ATTENTION: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// ATTENTION: shfl.sync.bfly.b32
+// ATTENTION: ex2.approx.f32
+// ATTENTION: cvt.rn.bf16x2.f32
+// ATTENTION: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+
+// F32-NOT: mma.sync
+// F32: fma.rn.f32
+
+heddle.size @n max 256
+heddle.size @sequences max 4
+heddle.size @longest max 128 longest "lengths"
+heddle.variable @weight weight : tensor<64x64xf32>
+
+func.func @forward(%x: tensor<?x64xf32, #heddle.dims<"n">> {heddle.name = "x"},
+                   %starts: tensor<?xi32, #heddle.dims<"sequences">> {heddle.name = "starts", heddle.limit = 257 : i64},
+                   %lengths: tensor<?xi32, #heddle.dims<"sequences">> {heddle.name = "lengths", heddle.limit = 129 : i64})
+    -> (tensor<?x64xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
+  %w = heddle.read @weight : tensor<64x64xf32>
+  %q = heddle.matmul %x, %w : tensor<?x64xf32, #heddle.dims<"n">>, tensor<64x64xf32> -> tensor<?x64xf32, #heddle.dims<"n">>
+  %y, %lse = heddle.attention %q, %q, %q queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "longest", key_size = "longest"}
+      : (tensor<?x64xf32, #heddle.dims<"n">>, tensor<?x64xf32, #heddle.dims<"n">>, tensor<?x64xf32, #heddle.dims<"n">>,
+         tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xi32, #heddle.dims<"sequences">>,
+         tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xi32, #heddle.dims<"sequences">>)
+      -> (tensor<?x64xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y : tensor<?x64xf32, #heddle.dims<"n">>
+}
