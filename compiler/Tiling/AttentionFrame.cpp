@@ -48,7 +48,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
   Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
   head = emitter.setGrid(1, attention.heads, {}, 1);
-  Value sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+  sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
   Value keyStart = emitter.loadIndex(attention.keyStarts, sequence);
@@ -120,6 +120,10 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     now.counts = broadcast(inside);
     if (!attention.mask->empty())
       now.counts = arith::AndIOp::create(b, now.counts, inlineRegion(*attention.mask, {now.query, now.key}));
+    if (attention.keyRows)
+      now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
+                              {sequence, now.visited.row, 1, step, {}, now.visited.rowLimit}, Padding::Zero,
+                              /*transposed=*/true);
     return body(now, state);
   });
 }
@@ -128,6 +132,13 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
 
 Value AttentionFrame::load(Value value, const Place &place) {
   return emitter.load(emitter.memoryOf(value), place, Padding::Any);
+}
+
+Value AttentionFrame::loadVisited(Value value, const Step &at) {
+  if (!at.rows)
+    return load(value, at.visited);
+  return tile::GatherOp::create(b, emitter.tileType(step, width), emitter.memoryOf(value), at.rows, at.visited.column,
+                                Value());
 }
 
 Value AttentionFrame::loadOwned(Value value) {

@@ -14,6 +14,10 @@ struct Attention {
   double scale, dropout;
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
   Region *mask;
+  Value keyRows; // where a sequence's keys need not be neighbours; else null
+
+  static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
+  static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
 
   template <typename AttentionLike> static Attention of(AttentionLike op) {
     return {op.getQuery(),
@@ -30,7 +34,8 @@ struct Attention {
             op.getDropout().convertToDouble(),
             op.getQuerySize(),
             op.getKeySize(),
-            &op.getMask()};
+            &op.getMask(),
+            keyRowsOf(op)};
   }
 };
 
@@ -58,6 +63,7 @@ public:
   struct Step {
     Place visited;
     Value query, key, counts;
+    Value rows = {}; // of the visited keys, where they are no neighbours: an i32 tile
   };
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
@@ -65,6 +71,8 @@ public:
   /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
   /// not count, or rows that are not stored.
   Value load(Value value, const Place &place);
+  /// The same of a step's visited rows.
+  Value loadVisited(Value value, const Step &at);
   /// The owned rows of the side that the scores are made of, scaled: their products are scores in units of log(2).
   Value loadOwned(Value value);
   /// One number per query of this head: a column, or a row where the queries are visited.
@@ -102,7 +110,7 @@ private:
   const bool ownsQueries;
   int64_t width, rows, step;
   SmallVector<Bound> bounds;
-  Value head, queryStart, first, ownedLength, visitedStart, visitedLength;
+  Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };
 

@@ -32,7 +32,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       SmallVector<Value> last = frame.visit(
           {emitter.constant(rows, 1, kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
           [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value keys = frame.load(attention.getKey(), at.visited);
+            Value keys = frame.loadVisited(attention.getKey(), at);
             Value scores = arith::SelectOp::create(b, at.counts, frame.products(query, keys), lowest);
             Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
             Value rescale = power(state[0], largest);
@@ -42,7 +42,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
             if (Value factor = frame.dropoutFactor(at))
               powers = frame.mul(powers, factor);
             Value rescaled = frame.mul(state[2], emitter.broadcast(rescale, rows, width));
-            return {largest, sum, frame.accumulate(powers, frame.load(attention.getValue(), at.visited), rescaled)};
+            return {largest, sum, frame.accumulate(powers, frame.loadVisited(attention.getValue(), at), rescaled)};
           });
       // A query without any key gets zeros, not a division by zero.
       Value one = emitter.constant(rows, 1, 1);

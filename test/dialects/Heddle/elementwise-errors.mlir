@@ -116,8 +116,8 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
 
 // -----
 
-func.func @iota() {
-  // expected-error @+1 {{expects a column, one of dynamic extent, got 'tensor<8xi32>'}}
-  %0 = heddle.iota : tensor<8xi32>
+func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
+  // expected-error @+1 {{expects the same element type in 'tensor<32x8xf32>' and 'tensor<4x8xi32>'}}
+  %0 = heddle.embedding %i, %table : tensor<4xi32>, tensor<32x8xf32> -> tensor<4x8xi32>
   return
 }
