@@ -41,6 +41,8 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       return lacking(key);
     *value = found->get<int64_t>();
   }
+  if (auto found = description.json.find("beam"); found != description.json.end() && found->is_number_integer())
+    description.widestBeam = found->get<int64_t>();
   const std::pair<const char *, int32_t> marks[] = {{"unk_id", kUnknownId}, {"bos_id", kBeginId}, {"eos_id", kEndId}};
   for (auto [key, value] : marks)
     if (auto found = description.json.find(key); found != description.json.end() && *found != value)

@@ -17,6 +17,7 @@ struct ModelDescription {
   int64_t maximumTokens = 0;    // of one side, in one call; also the rows of the self-attention caches
   int64_t maximumSequences = 0; // in one call
   int64_t maximumLength = 0;    // of one sequence, with its mark
+  int64_t widestBeam = 1;       // that `beam_step` was compiled for
   nlohmann::json json;          // all keys
 
   static Result<ModelDescription> parse(std::string_view text);
