@@ -54,9 +54,7 @@ static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<O
 }
 
 SmallVector<OpOperand *> AttentionOp::getFactors() {
-  // Gathered rows are those of a cache, where a few queries meet many keys: reading them is what it costs, and rounding
-  // them would cost as much once more.
-  if (getKeyRows())
+  if (getKeyRows()) // gathered rows are no fragments
     return {};
   return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
 }
