@@ -102,6 +102,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     ScatterRowsOp::attachInterface<ScatterCost<ScatterRowsOp>>(*context);
     SumOp::attachInterface<PerElement<SumOp, 1>>(*context);
     ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
+    TopKOp::attachInterface<PerElement<TopKOp, 0>>(*context);
     // Mean; difference, square and sum; scaled; times gamma plus beta.
     LayerNormOp::attachInterface<PerElement<LayerNormOp, 7>>(*context);
     // Normalised input (2), g = gradient * gamma, sums of g and g x (3), g - mean - x mean (3), scaled.

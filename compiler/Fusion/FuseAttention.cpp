@@ -77,7 +77,7 @@ struct FuseAttention : OpRewritePattern<MergeHeadsOp> {
     auto perHead =
         RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
-        rewriter, merge.getLoc(), query.getType(), perHead, query, key, value, mask.getQueryStarts(),
+        rewriter, merge.getLoc(), query.getType(), perHead, query, key, value, mask.getKeyRows(), mask.getQueryStarts(),
         mask.getQueryLengths(), mask.getKeyStarts(), mask.getKeyLengths(), dropout ? dropout.getSeed() : Value(),
         dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
         APFloat(static_cast<float>(scale * outerScale)), dropout ? dropout.getRate() : APFloat(0.0f),

@@ -20,6 +20,7 @@ const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
 const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
 const NumberRange kWindow{0, 1 << 20, "from 0 to 1048576"};
 const NumberRange kSequences{1, 65536, "from 1 to 65536"};
+const NumberRange kBeam{1, 64, "from 1 to 64"};
 const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
 const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
 const NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
@@ -86,6 +87,7 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
        "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
       {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
        "Whether there is an entry `logits` too: those of all target tokens, which then are in memory whole."},
+      {"beam", &D::beam, kOptional, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
       {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
       {"max_length", &D::maxLength, kOptional, kTokens, {}, "The longest sequence, begin or end token included."},

@@ -12,6 +12,11 @@ static constexpr StringLiteral kSequences = "sequences";
 static constexpr StringLiteral kSourceLength = "source_length";
 static constexpr StringLiteral kTargetLength = "target_length";
 static constexpr StringLiteral kCacheLength = "cache_length";
+static constexpr StringLiteral kGroups = "groups";
+static constexpr StringLiteral kBeam = "beam";
+
+/// For each hypothesis of a beam search, the rows of the caches that hold its tokens.
+static constexpr StringLiteral kHistory = "cache.history";
 
 // Counters. `step` counts optimizer steps, `micro_step` the batches whose gradients were accumulated.
 static constexpr StringLiteral kStep = "step";
@@ -33,6 +38,7 @@ void Entries::build() {
     if (d.hasEncoder())
       buildEncode();
     buildDecodeStep();
+    buildBeamStep();
   } else {
     buildHidden();
   }
@@ -52,6 +58,9 @@ void Entries::declareSizes() {
     return;
   graph.addSize(kTargetLength, d.maxLength, "target_lengths");
   graph.addSize(kCacheLength, d.maxLength, "cache_lengths");
+  Graph::At beam(graph, "beam");
+  graph.addSize(kGroups, d.maxSequences);
+  graph.addSize(kBeam, d.beam, "group_lengths");
 }
 
 void Entries::declareState() {
@@ -73,6 +82,8 @@ void Entries::declareState() {
       for (StringRef part : {"key", "value"})
         graph.addVariable(cache(Transformer::decoderLayer(i), attention, part), VariableKind::Cache,
                           graph.tensor({d.maxTokens, d.dModel}, graph.f32()), Initializer::zeros());
+  graph.addVariable(kHistory, VariableKind::Cache, graph.tensor({d.maxSequences, d.maxLength}, graph.i32()),
+                    Initializer::zeros());
 }
 
 //===-- Ports ---------------------------------------------------------------------------------------------------===//
@@ -202,13 +213,14 @@ void Entries::buildLogits() {
   graph.endEntry();
 }
 
-/// Runs the encoder and leaves its output behind as the keys and values that each decoder layer makes of it: they are
-/// the same for every token to come.
+/// Runs the encoder and leaves its output behind, at `memory_rows` of the cross-attention caches, as the keys and
+/// values that each decoder layer makes of it: they are the same for every token to come.
 void Entries::buildEncode() {
   graph.beginEntry("encode");
-  Value encoded = transformer.encode(addSource());
+  Tokens source = addSource();
+  Value rows = graph.addIndices("memory_rows", kSourceTokens, d.maxTokens);
+  Value encoded = transformer.encode(source);
   Graph::At at(graph, "max_tokens", "cache");
-  Value rows = graph.create<IotaOp>(graph.tensor({kSourceTokens}, graph.i32()));
   for (int64_t i = 0; i < d.decoderLayers; ++i) {
     std::string layer = Transformer::decoderLayer(i);
     updateCache(cache(layer, "cross", "key"), rows, transformer.keys(layer + ".cross", encoded));
@@ -228,18 +240,8 @@ void Entries::buildDecodeStep() {
   Value rows = graph.addIndices("cache_rows", kSequences, d.maxTokens);
   Sequences cached = addSequences("cache", kSequences, kCacheLength);
   Sequences source = d.hasEncoder() ? addSequences("source", kSequences, kSourceLength) : Sequences();
-  Sequences past = transformer.seenFromLast(cached);
-
-  auto self = [&](StringRef layer, Value x) {
-    Value keys = transformer.keys(layer + ".self", x), values = transformer.values(layer + ".self", x);
-    return Memory{updateCache(cache(layer, "self", "key"), rows, keys),
-                  updateCache(cache(layer, "self", "value"), rows, values), past};
-  };
-  auto cross = [&](StringRef layer, Value x) {
-    return Memory{graph.read(cache(layer, "cross", "key")), graph.read(cache(layer, "cross", "value")), source};
-  };
-  Value logits = transformer.decodeStep({token, position, {starts, lengths, /*longest=*/""}}, self,
-                                        d.hasEncoder() ? Transformer::MemoryOf(cross) : nullptr);
+  Value logits = decodeToken({token, position, {starts, lengths, /*longest=*/""}}, rows,
+                             transformer.seenFromLast(cached), {}, source);
   Graph::At at(graph, "vocab_size", "argmax");
   graph.addOutput("next_token", graph.create<ArgmaxOp>(token.getType(), withoutPadding(logits)));
   graph.addOutput("logits", logits);
@@ -257,6 +259,73 @@ Value Entries::withoutPadding(Value logits) {
   Value never = graph.fill(type, -std::numeric_limits<double>::infinity());
   return graph.create<arith::SelectOp>(padding, never, logits);
 }
+
+/// One more token for each hypothesis of a beam search, and the best continuations of each group of hypotheses: those
+/// of one sentence, neighbours in the batch. Hypothesis i continues hypothesis parent[i] of the step before with
+/// `token`; its tokens' keys and values stay where they were written, and `cache.history` says where that was.
+void Entries::buildBeamStep() {
+  graph.beginEntry("beam_step");
+  Value token = graph.addIndices("token", kSequences, d.vocabSize);
+  Value position = graph.addIndices("position", kSequences, d.maxLength);
+  Value parent = graph.addIndices("parent", kSequences, d.maxSequences);
+  Value row = graph.addIndices("cache_row", kSequences, d.maxTokens);
+  Value length = graph.addIndices("cache_lengths", kSequences, d.maxLength + 1);
+  Sequences source = d.hasEncoder() ? addSequences("source", kSequences, kSourceLength) : Sequences();
+  Value score = graph.addNumbers("score", kSequences);
+  Value expected = graph.addIndices("expected", kSequences, d.vocabSize);
+  Value groupStarts = graph.addIndices("group_starts", kGroups, d.maxSequences + 1);
+  Value groupLengths = graph.addIndices("group_lengths", kGroups, d.beam + 1);
+
+  auto perHypothesis = cast<RankedTensorType>(token.getType());
+  Value hypotheses = graph.create<IotaOp>(perHypothesis);
+  Value history = continueHistory(parent, position, row);
+  updateCache(kHistory, hypotheses, history);
+  Sequences past = transformer.seenFromLast({graph.fill(perHypothesis, 0), length, kCacheLength});
+  Tokens tokens{token, position, {hypotheses, graph.fill(perHypothesis, 1), /*longest=*/""}};
+  Value logits = withoutPadding(decodeToken(tokens, row, past, history, source));
+
+  Graph::At at(graph, "beam", "beam");
+  auto scored = cast<RankedTensorType>(logits.getType());
+  auto entropy = graph.create<CrossEntropyOp>(score.getType(), score.getType(), logits, expected, graph.number(0));
+  Value before = graph.create<arith::SubFOp>(score, entropy.getLogSumExp());
+  Value scores = graph.add(logits, graph.broadcast(before, scored));
+  // Half of twice as many as the beam is wide may end their sentence, and there still are as many to go on with.
+  int64_t count = std::min(2 * d.beam, d.vocabSize);
+  RankedTensorType indices = graph.tensor({kGroups, count}, graph.i32());
+  auto best = graph.create<TopKOp>(graph.tensor({kGroups, count}, graph.f32()), indices, indices, scores, groupStarts,
+                                   groupLengths, kBeam);
+  graph.addOutput("best_score", best.getValues());
+  graph.addOutput("best_parent", best.getRows());
+  graph.addOutput("best_token", best.getColumns());
+  graph.addOutput("expected_loss", entropy.getLoss());
+  graph.addOutput("logits", logits);
+  graph.endEntry();
+}
+
+/// The history of each hypothesis: its parent's, and at its own position the row where its token goes.
+Value Entries::continueHistory(Value parent, Value position, Value row) {
+  Graph::At at(graph, "beam", "history");
+  RankedTensorType type = graph.tensor({kSequences, d.maxLength}, graph.i32());
+  Value past = graph.create<EmbeddingOp>(type, parent, graph.read(kHistory));
+  Value positions = graph.broadcast(graph.create<IotaOp>(graph.tensor({d.maxLength}, graph.i32())), type);
+  Value isNew =
+      graph.create<arith::CmpIOp>(arith::CmpIPredicate::eq, positions, graph.broadcast(position, type)).getResult();
+  return graph.create<arith::SelectOp>(isNew, graph.broadcast(row, type), past);
+}
+
+Value Entries::decodeToken(const Tokens &token, Value rows, const Sequences &past, Value history,
+                           const Sequences &source) {
+  auto self = [&](StringRef layer, Value x) {
+    Value keys = transformer.keys(layer + ".self", x), values = transformer.values(layer + ".self", x);
+    return Memory{updateCache(cache(layer, "self", "key"), rows, keys),
+                  updateCache(cache(layer, "self", "value"), rows, values), past, history};
+  };
+  auto cross = [&](StringRef layer, Value x) {
+    return Memory{graph.read(cache(layer, "cross", "key")), graph.read(cache(layer, "cross", "value")), source};
+  };
+  return transformer.decodeStep(token, self, d.hasEncoder() ? Transformer::MemoryOf(cross) : nullptr);
+}
+
 
 //===-- An encoder alone ----------------------------------------------------------------------------------------===//
 

@@ -26,6 +26,7 @@ private:
   void buildEncode();
   void buildDecodeStep();
   void buildHidden();
+  void buildBeamStep();
   void buildInit();
 
   /// A batch of sentence pairs, or of target sentences where there is no encoder. `targetIn` is what the decoder reads
@@ -44,6 +45,11 @@ private:
 
   /// The name of a cache of a decoder layer's attention.
   static std::string cache(StringRef layer, StringRef attention, StringRef part);
+  /// The logits of one token for each sequence, whose keys and values go to `rows` of the self-attention caches. It
+  /// sees what `past` and, unless it is null, `history` say of these (Memory::rows), and of the cross-attention caches
+  /// what `source` says.
+  Value decodeToken(const Tokens &token, Value rows, const Sequences &past, Value history, const Sequences &source);
+  Value continueHistory(Value parent, Value position, Value row);
   /// Puts `rows` into the cache at `indices` and returns the cache as it then is.
   Value updateCache(StringRef name, Value indices, Value rows);
 

@@ -73,9 +73,12 @@ Value Graph::addIndices(StringRef name, StringRef size, int64_t limit) {
   return entry.getBody().addArgument(tensor({size}, i32()), Location(where));
 }
 
-Value Graph::addScalar(StringRef name) {
+Value Graph::addNumbers(StringRef name, StringRef size) { return addFloats(name, tensor({size}, f32())); }
+Value Graph::addScalar(StringRef name) { return addFloats(name, tensor({1}, f32())); }
+
+Value Graph::addFloats(StringRef name, RankedTensorType type) {
   inputAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
-  return entry.getBody().addArgument(tensor({1}, f32()), Location(where));
+  return entry.getBody().addArgument(type, Location(where));
 }
 
 void Graph::addOutput(StringRef name, Value value) {

@@ -72,6 +72,8 @@ public:
   void beginEntry(StringRef name);
   /// A column of i32, `limit` above each of its values.
   Value addIndices(StringRef name, StringRef size, int64_t limit);
+  /// A column of f32.
+  Value addNumbers(StringRef name, StringRef size);
   Value addScalar(StringRef name);
   void addOutput(StringRef name, Value value);
   void endEntry();
@@ -100,6 +102,7 @@ public:
   OpBuilder builder;
 
 private:
+  Value addFloats(StringRef name, RankedTensorType type);
   /// Moves the insertion point to the end of the symbols, before the first entry.
   void toSymbols();
 

@@ -90,7 +90,7 @@ Value Transformer::scaledDotProductAttention(Value query, const Sequences &queri
 
   Value scores = graph.create<BatchMatmulOp>(scoresType, q, k, /*transpose_rhs=*/true);
   scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
-  scores = mask(scores, queries, memory.sequences, sight);
+  scores = mask(scores, queries, memory, sight);
   Value weights = graph.create<SoftmaxOp>(scores);
   weights = dropout(weights, d.attentionDropout, "attention_dropout");
   Value context = graph.create<BatchMatmulOp>(q.getType(), weights, v, /*transpose_rhs=*/false);
@@ -99,9 +99,10 @@ Value Transformer::scaledDotProductAttention(Value query, const Sequences &queri
 
 /// A query sees the keys of its own sentence, as far as `sight` goes. Each condition is linear in the two indices, from
 /// which kernels learn what tiles they need not visit.
-Value Transformer::mask(Value scores, const Sequences &queries, const Sequences &keys, Sight sight) {
+Value Transformer::mask(Value scores, const Sequences &queries, const Memory &memory, Sight sight) {
+  const Sequences &keys = memory.sequences;
   auto op = graph.create<MaskOp>(scores.getType(), scores, queries.starts, queries.lengths, keys.starts, keys.lengths,
-                                 queries.longest, keys.longest);
+                                 memory.rows, queries.longest, keys.longest);
   if (!sight.causal && !sight.radius)
     return op;
   OpBuilder::InsertionGuard guard(graph.builder);

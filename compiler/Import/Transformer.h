@@ -20,10 +20,12 @@ struct Tokens {
   Value types = {};
 };
 
-/// What attention attends to.
+/// What attention attends to. With `rows` a sequence's keys need not be neighbours: row s of it has the rows of
+/// sequence s, and `sequences` says which part of that row counts.
 struct Memory {
   Value keys, values;
   Sequences sequences;
+  Value rows = {};
 };
 
 /// Which keys of its sequence a query sees: none after itself (3.2.3), none further than `radius` from it (4).
@@ -83,7 +85,7 @@ private:
   Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, Sight sight,
                            function_ref<Memory(Value)> memory);
   Value scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, Sight sight);
-  Value mask(Value scores, const Sequences &queries, const Sequences &keys, Sight sight);
+  Value mask(Value scores, const Sequences &queries, const Memory &memory, Sight sight);
   Value feedForward(const std::string &name, Value x);
   Value linear(const Twine &name, Value x, int64_t outputs);
   Value layerNorm(const Twine &name, Value x);

@@ -69,7 +69,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
   Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
   head = emitter.setGrid(1, attention.heads, {}, 1);
-  Value sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+  sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
   Value keyStart = emitter.loadIndex(attention.keyStarts, sequence);
@@ -141,6 +141,10 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     now.counts = broadcast(inside);
     if (!attention.mask->empty())
       now.counts = arith::AndIOp::create(b, now.counts, inlineRegion(*attention.mask, {now.query, now.key}));
+    if (attention.keyRows)
+      now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
+                              {sequence, now.visited.row, 1, step, {}, now.visited.rowLimit}, Padding::Zero,
+                              /*transposed=*/true);
     return body(now, state);
   });
 }
@@ -149,6 +153,13 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
 
 Value AttentionFrame::load(Value value, const Place &place) {
   return emitter.evaluate(value, place, Padding::Any);
+}
+
+Value AttentionFrame::loadVisited(Value value, const Step &at) {
+  if (!at.rows)
+    return load(value, at.visited);
+  return tile::GatherOp::create(b, emitter.tileType(step, width), emitter.memoryOf(value), at.rows, at.visited.column,
+                                Value());
 }
 
 // The scale goes to the owned rows once instead of to every score, unless that would round them once more.
@@ -192,10 +203,10 @@ Value AttentionFrame::asFactor(Value tile) {
   return arith::TruncFOp::create(b, typeOf(tile).clone(element), tile);
 }
 
-Value AttentionFrame::accumulate(Value weights, Value value, const Place &visited, Value accumulator) {
+Value AttentionFrame::accumulate(Value weights, Value value, const Step &at, Value accumulator) {
   // Tensor cores take the right side transposed.
-  Value right = fragments ? emitter.load(emitter.memoryOf(value), visited, Padding::Any, /*transposed=*/true)
-                          : load(value, visited);
+  Value right = fragments ? emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true)
+                          : loadVisited(value, at);
   return tile::DotOp::create(b, accumulator.getType(), asFactor(weights), right, accumulator, false, fragments);
 }
 

@@ -14,6 +14,10 @@ struct Attention {
   double scale, dropout;
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
   Region *mask;
+  Value keyRows; // where a sequence's keys need not be neighbours; else null
+
+  static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
+  static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
 
   template <typename AttentionLike> static Attention of(AttentionLike op) {
     return {op.getQuery(),
@@ -30,7 +34,8 @@ struct Attention {
             op.getDropout().convertToDouble(),
             op.getQuerySize(),
             op.getKeySize(),
-            &op.getMask()};
+            &op.getMask(),
+            keyRowsOf(op)};
   }
 };
 
@@ -58,6 +63,7 @@ public:
   struct Step {
     Place visited;
     Value query, key, counts;
+    Value rows = {}; // of the visited keys, where they are no neighbours: an i32 tile
   };
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
@@ -65,6 +71,8 @@ public:
   /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
   /// not count, or rows that are not stored.
   Value load(Value value, const Place &place);
+  /// The same of a step's visited rows.
+  Value loadVisited(Value value, const Step &at);
   /// The owned rows of the side that the scores are made of.
   Value loadOwned(Value value);
   /// The scores in units of log(2), from those rows.
@@ -77,8 +85,8 @@ public:
   Value asFactor(Value tile);
   /// The dot product of each owned row with each visited row.
   Value products(Value ownedRows, Value visitedRows);
-  /// accumulator + weights * the visited rows of `value`.
-  Value accumulate(Value weights, Value value, const Place &visited, Value accumulator);
+  /// accumulator + weights * the step's visited rows of `value`.
+  Value accumulate(Value weights, Value value, const Step &at, Value accumulator);
   /// What dropout multiplies the probabilities by, 0 or 1 / (1 - rate); null without dropout.
   Value dropoutFactor(const Step &step);
   /// The probabilities again, from scores in units of log(2) and each query's log-sum-exp in units of log(2).
@@ -109,7 +117,7 @@ private:
   const bool ownsQueries, fragments;
   int64_t width, rows, step;
   SmallVector<Bound> bounds;
-  Value head, queryStart, first, ownedLength, visitedStart, visitedLength;
+  Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };
 

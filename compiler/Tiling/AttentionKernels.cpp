@@ -32,7 +32,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       SmallVector<Value> last = frame.visit(
           {emitter.constant(rows, 1, kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
           [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value keys = frame.load(attention.getKey(), at.visited);
+            Value keys = frame.loadVisited(attention.getKey(), at);
             Value scores = arith::SelectOp::create(b, at.counts, frame.scores(query, keys), lowest);
             Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
             Value rescale = power(state[0], largest);
@@ -42,7 +42,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
             if (Value factor = frame.dropoutFactor(at))
               powers = frame.mul(powers, factor);
             Value rescaled = frame.mul(state[2], emitter.broadcast(rescale, rows, width));
-            return {largest, sum, frame.accumulate(powers, attention.getValue(), at.visited, rescaled)};
+            return {largest, sum, frame.accumulate(powers, attention.getValue(), at, rescaled)};
           });
       // A query without any key gets zeros, not a division by zero.
       Value one = emitter.constant(rows, 1, 1);
@@ -90,7 +90,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                   Value scores = frame.scores(query, keys),
                                         products = frame.products(gradient, values);
                                   StepGradient step(frame, at, scores, products, logSumExp, delta);
-                                  return {frame.accumulate(step.scores, grad.getKey(), at.visited, state[0])};
+                                  return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];
       emitter.store(grad.getResult(), frame.mul(total, grad.getScale().convertToDouble()), frame.owned());
     });
@@ -115,8 +115,8 @@ struct AttentionGradKeyValueKernel
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
             Value scores = frame.scores(keys, queries), products = frame.products(values, gradient);
             StepGradient step(frame, at, scores, products, logSumExp, delta);
-            return {frame.accumulate(step.scores, grad.getQuery(), at.visited, state[0]),
-                    frame.accumulate(step.dropped, grad.getGradient(), at.visited, state[1])};
+            return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
+                    frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
           });
       emitter.store(grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble()), frame.owned());
       emitter.store(grad.getValueGradient(), totals[1], frame.owned());

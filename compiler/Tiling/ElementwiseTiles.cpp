@@ -59,8 +59,9 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
     auto embedding = cast<EmbeddingOp>(op);
     Value rows =
         emitter.evaluate(embedding.getIndices(), placeOfVector(emitter, typeOf(embedding.getIndices()), place));
-    return {tile::GatherOp::create(emitter.builder(), emitter.tileType(place.rows, place.columns),
-                                   emitter.memoryOf(embedding.getTable()), rows, place.column, place.columnLimit)};
+    RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(embedding.getTable()).getElementType());
+    return {tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(embedding.getTable()), rows, place.column,
+                                   place.columnLimit)};
   }
 };
 

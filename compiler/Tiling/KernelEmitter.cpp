@@ -331,7 +331,10 @@ int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) con
 
 SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int64_t maximum, ValueRange state,
                                        function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  trips += llvm::divideCeil(maximum, step);
+  // A loop inside of another one runs once for each of that one's iterations.
+  int64_t outerRepeats = repeats;
+  repeats *= llvm::divideCeil(maximum, step);
+  trips += repeats;
   auto forOp = scf::ForOp::create(b, begin, end, index(step), state);
   OpBuilder::InsertionGuard guard(b);
   if (forOp.getBody()->mightHaveTerminator())
@@ -339,6 +342,7 @@ SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int
   b.setInsertionPointToEnd(forOp.getBody());
   SmallVector<Value> next = body(forOp.getInductionVar(), forOp.getRegionIterArgs());
   scf::YieldOp::create(b, next);
+  repeats = outerRepeats;
   return llvm::to_vector_of<Value>(forOp.getResults());
 }
 

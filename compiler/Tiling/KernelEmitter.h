@@ -135,7 +135,8 @@ private:
   tile::FuncOp func;
   Spread spread = Spread::Columns;
   int64_t vector = 1;
-  int64_t trips = 0;
+  int64_t trips = 0;   // that one invocation's loops make at most, all together
+  int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;
   SmallVector<Attribute> grid;
   llvm::MapVector<StringRef, Value> sizes;
@@ -159,6 +160,7 @@ namespace mlir::heddle {
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
+void registerSelectionKernels(DialectRegistry &registry);
 void registerAttentionKernels(DialectRegistry &registry);
 } // namespace mlir::heddle
 

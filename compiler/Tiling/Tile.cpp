@@ -85,7 +85,7 @@ private:
       for (Type type : op.getResultTypes())
         if (failed(verify(type)))
           return failure();
-      for (StringRef attribute : {"query_size", "key_size"})
+      for (StringRef attribute : {"query_size", "key_size", "row_size"})
         if (auto name = op.getAttrOfType<StringAttr>(attribute); name && !name.empty() && !maxima.contains(name))
           return op.emitError() << attribute << " '" << name.getValue() << "' is not declared";
     }
@@ -211,5 +211,6 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerElementwiseTiles(registry);
   registerMatrixKernels(registry);
   registerRowKernels(registry);
+  registerSelectionKernels(registry);
   registerAttentionKernels(registry);
 }

@@ -30,17 +30,17 @@ def MaskOp : Heddle_Op<"mask", [Pure, SingleBlock, AllTypesMatch<["scores", "res
   let summary = "Sets scores of pairs that do not count to minus infinity";
   let description = [{
     A pair counts if query and key are of the same sequence and the region, where there is one, yields true for
-    (query index, key index), both counted from their sequence's start. `query_size` and `key_size` are those of
-    `heddle.attention`, for the pass that makes one of it.
+    (query index, key index), both counted from their sequence's start. `query_size`, `key_size` and `key_rows` are those
+    of `heddle.attention`, for the pass that makes one of it.
   }];
   let arguments = (ins 3DTensorOf<[F32]>:$scores, Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
-                       Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths, StrAttr:$query_size,
-                       StrAttr:$key_size);
+                       Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
+                       Optional<Heddle_I32Matrix>:$key_rows, StrAttr:$query_size, StrAttr:$key_size);
   let results = (outs 3DTensorOf<[F32]>:$result);
   let regions = (region MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
     $scores `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)`
-    (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+    (`rows` `(` $key_rows^ `)`)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -72,16 +72,19 @@ defvar Heddle_AttentionFormat = [{
 }];
 
 def AttentionOp : Heddle_AttentionBase<"attention",
-    (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value),
+    (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value, Optional<Heddle_I32Matrix>:$key_rows),
     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
     softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. `log_sum_exp` (tensor<TxH>) is what
     the backward pass needs to make the probabilities again. The optional `mask` region gets (query index, key index)
     within the sequence, both i32, and yields whether the pair counts. Dropout acts on the probabilities.
+
+    With `key_rows` a sequence's keys need not be neighbours: key i of sequence s is row key_rows[s, key_starts[s] + i] of
+    `key` and `value`. So hypotheses of a beam search share the rows of a cache that they have in common.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value", Heddle_AttentionFormat);
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionFormat);
 }
 
 def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forward", "gradient"]>]> {

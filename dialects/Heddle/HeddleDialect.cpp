@@ -54,6 +54,8 @@ static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<O
 }
 
 SmallVector<OpOperand *> AttentionOp::getFactors() {
+  if (getKeyRows()) // gathered rows are no fragments
+    return {};
   return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
 }
 SmallVector<OpOperand *> AttentionGradQueryOp::getFactors() {

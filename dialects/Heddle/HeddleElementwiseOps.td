@@ -24,8 +24,8 @@ def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInt
 
 def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The table's rows at the given indices (3.4)";
-  let arguments = (ins Heddle_I32Vector:$indices, Heddle_F32Matrix:$table);
-  let results = (outs Heddle_F32Matrix:$result);
+  let arguments = (ins Heddle_I32Vector:$indices, Heddle_Matrix:$table);
+  let results = (outs Heddle_Matrix:$result);
   let assemblyFormat = "$indices `,` $table attr-dict `:` type($indices) `,` type($table) `->` type($result)";
   let hasVerifier = 1;
 }

@@ -110,17 +110,40 @@ def ArgmaxOp : Heddle_Op<"argmax", [Pure]> {
   let hasVerifier = 1;
 }
 
-class Heddle_ScatterOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, AllTypesMatch<["destination", "result"]>]> {
-  let arguments = (ins Heddle_F32Matrix:$destination, Heddle_I32Vector:$indices, Heddle_F32Matrix:$rows);
-  let results = (outs Heddle_F32Matrix:$result);
+def TopKOp : Heddle_Op<"top_k", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["rows", "columns"]>]> {
+  let summary = "The k largest elements of each segment of rows, and where they are, the largest first";
+  let description = [{
+    Segment s is the rows [starts[s], starts[s] + lengths[s]); k is the number of columns of the results. Of equal
+    elements the one in the earlier row, and then in the earlier column, comes first. A segment with fewer elements than k
+    has -FLT_MAX in the others' place, as has one of which no more elements are numbers. `row_size` names the run-time
+    size that holds the longest segment. With a segment for each sentence's hypotheses it is the choice of a beam search.
+
+    ```mlir
+    %best, %parents, %tokens = heddle.top_k %scores segments(%starts, %lengths) {row_size = "beam"}
+        : tensor<?x37000xf32, #hypotheses>, tensor<?xi32, #sentences> -> tensor<?x8xf32, #sentences>, tensor<?x8xi32, #sentences>
+    ```
+  }];
+  let arguments = (ins Heddle_F32Matrix:$input, Heddle_I32Vector:$starts, Heddle_I32Vector:$lengths, StrAttr:$row_size);
+  let results = (outs Heddle_F32Matrix:$values, Heddle_I32Matrix:$rows, Heddle_I32Matrix:$columns);
+  let assemblyFormat = [{
+    $input `segments` `(` $starts `,` $lengths `)` attr-dict `:` type($input) `,` type($starts) `->` type($values) `,`
+    type($rows)
+  }];
+  let hasVerifier = 1;
+}
+
+class Heddle_ScatterOp<string mnemonic, Type matrix>
+    : Heddle_Op<mnemonic, [Pure, AllTypesMatch<["destination", "result"]>]> {
+  let arguments = (ins matrix:$destination, Heddle_I32Vector:$indices, matrix:$rows);
+  let results = (outs matrix:$result);
   let assemblyFormat = [{
     $destination `,` $indices `,` $rows attr-dict `:` type($destination) `,` type($indices) `,` type($rows)
   }];
   let hasVerifier = 1;
 }
-def ScatterAddOp : Heddle_ScatterOp<"scatter_add"> {
+def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix> {
   let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
 }
-def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows"> {
+def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_Matrix> {
   let summary = "Replaces the destination's row at each index; the last one of equal indices wins";
 }

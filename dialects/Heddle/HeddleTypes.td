@@ -38,6 +38,8 @@ def Heddle_DistributionAttr : EnumAttr<Heddle_Dialect, Heddle_Distribution, "dis
 // dynamic extent is a column (a number per token).
 def Heddle_F32 : RankedTensorOf<[F32]>;
 def Heddle_F32Matrix : 2DTensorOf<[F32]>;
+def Heddle_I32Matrix : 2DTensorOf<[I32]>;
+def Heddle_Matrix : 2DTensorOf<[F32, I32]>;
 def Heddle_Factor : 2DTensorOf<[F32, BF16, F16]>; // what a matrix product multiplies
 def Heddle_F32Vector : 1DTensorOf<[F32]>;
 def Heddle_I32Vector : 1DTensorOf<[I32]>;

@@ -33,6 +33,12 @@ LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTensorType
   return op->emitOpError() << "expects rows of the same type in " << a << " and " << b;
 }
 
+LogicalResult expectSameElements(Operation *op, RankedTensorType a, RankedTensorType b) {
+  if (a.getElementType() == b.getElementType())
+    return success();
+  return op->emitOpError() << "expects the same element type in " << a << " and " << b;
+}
+
 LogicalResult expectRate(Operation *op, StringRef name, const APFloat &rate) {
   double value = rate.convertToDouble();
   if (value >= 0 && value < 1)
@@ -120,7 +126,8 @@ template <typename GradOp> LogicalResult verifyAttentionGrad(GradOp op) {
 
 template <typename ScatterOp> LogicalResult verifyScatter(ScatterOp op) {
   RankedTensorType destination = typeOf(op.getDestination()), rows = typeOf(op.getRows());
-  if (failed(expectSameDim(op, "width", {destination, 1}, {{rows, 1}})))
+  if (failed(expectSameElements(op, destination, rows)) ||
+      failed(expectSameDim(op, "width", {destination, 1}, {{rows, 1}})))
     return failure();
   return expectSameDim(op, "number of rows", {typeOf(op.getIndices()), 0}, {{rows, 0}});
 }
@@ -230,8 +237,8 @@ LogicalResult FillOp::verify() {
 
 LogicalResult BroadcastOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (input.getElementType() != result.getElementType())
-    return emitOpError() << "expects the same element type in " << input << " and " << result;
+  if (failed(expectSameElements(*this, input, result)))
+    return failure();
   if (input.getRank() != 1)
     return emitOpError() << "expects a scalar, a row or a column, got " << input;
   bool scalar = input.getDimSize(0) == 1;
@@ -244,7 +251,8 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult EmbeddingOp::verify() {
   RankedTensorType result = typeOf(getResult());
-  if (failed(expectSameDim(*this, "width", {typeOf(getTable()), 1}, {{result, 1}})))
+  if (failed(expectSameElements(*this, typeOf(getTable()), result)) ||
+      failed(expectSameDim(*this, "width", {typeOf(getTable()), 1}, {{result, 1}})))
     return failure();
   return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{result, 0}});
 }
@@ -376,6 +384,18 @@ LogicalResult ArgmaxOp::verify() {
   return expectSameDim(*this, "number of rows", {typeOf(getInput()), 0}, {{typeOf(getResult()), 0}});
 }
 
+LogicalResult TopKOp::verify() {
+  RankedTensorType input = typeOf(getInput()), values = typeOf(getValues()), rows = typeOf(getRows());
+  if (failed(expectStaticColumns(*this, input)) || failed(expectStaticColumns(*this, values)) ||
+      failed(expectSameDim(*this, "number of segments", {typeOf(getStarts()), 0}, {{values, 0}, {rows, 0}})) ||
+      failed(expectSameDim(*this, "number of results", {values, 1}, {{rows, 1}})))
+    return failure();
+  int64_t count = values.getDimSize(1);
+  if (count < 1 || count > input.getDimSize(1))
+    return emitOpError() << "expects to take 1 to " << input.getDimSize(1) << " elements of a segment, got " << count;
+  return success();
+}
+
 LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
 LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 
@@ -400,7 +420,20 @@ LogicalResult BatchMatmulOp::verify() {
   return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 2}});
 }
 
-LogicalResult MaskOp::verify() { return verifyMaskRegion(*this, getMask()); }
+/// A row of indices for each sequence, or nothing.
+static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts) {
+  if (!keyRows)
+    return success();
+  if (failed(expectStaticColumns(op, typeOf(keyRows))))
+    return failure();
+  return expectSameDim(op, "number of sequences", {typeOf(keyStarts), 0}, {{typeOf(keyRows), 0}});
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyMaskRegion(*this, getMask());
+}
 
 /// Factors may be of fewer bits than results.
 static bool sameButBits(Value result, Value factor) {
@@ -408,7 +441,7 @@ static bool sameButBits(Value result, Value factor) {
 }
 
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyAttention(*this)))
+  if (failed(verifyAttention(*this)) || failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
     return failure();
   if (!sameButBits(getResult(), getQuery()))
     return emitOpError() << "expects a result of the query's type " << getQuery().getType() << ", got "

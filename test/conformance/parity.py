@@ -98,7 +98,7 @@ def decode_with_cache(model, batch, steps):
         state.update(reference.load_safetensors(f"{model.folder}/after.safetensors"))
         return results
 
-    call("encode", source)
+    call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
     logits = [[] for _ in batch]
     for step in range(steps):
         going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]

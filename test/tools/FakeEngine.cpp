@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace heddle::test {
 namespace {
@@ -24,7 +25,7 @@ void mix(int32_t (&state)[2], uint64_t value) {
 FakeEngine::FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t maximumLength)
     : text(str(R"({"architecture": "transformer", "d_model": 8, "vocab_size": )", kVocabulary, R"(, "max_tokens": )",
                maximumTokens, R"(, "max_sequences": )", maximumSequences, R"(, "max_length": )", maximumLength,
-               R"(, "learning_rate": 0.5, "unk_id": 0, "bos_id": 1, "eos_id": 2})")),
+               R"(, "beam": )", kBeam, R"(, "learning_rate": 0.5, "unk_id": 0, "bos_id": 1, "eos_id": 2})")),
       maximumTokens(maximumTokens), maximumSequences(maximumSequences), maximumLength(maximumLength),
       sourceCache(size_t(maximumTokens)), targetCache(size_t(maximumTokens), -1) {}
 
@@ -64,8 +65,8 @@ Status FakeEngine::run(std::string_view entry, std::span<const Input> given) {
     outputs.erase(entry == "eval" ? "logits" : "token_loss");
   } else if (entry == "encode") {
     encode();
-  } else if (entry == "decode_step") {
-    decode();
+  } else if (entry == "beam_step") {
+    beamStep();
   }
   if (entry == "train_step" || entry == "apply_step") {
     ++step;
@@ -91,13 +92,16 @@ Status FakeEngine::train() {
   return Success();
 }
 
-// The source backwards, which is ended by the mark that both sides have.
+// The source backwards from where the translation stands, whatever it says so far, and then the end mark.
 int32_t FakeEngine::nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix) {
   EXPECT_EQ(source.back(), run::kEndId);
   EXPECT_EQ(prefix[0], run::kBeginId);
-  for (size_t i = 1; i < prefix.size(); ++i)
-    EXPECT_EQ(prefix[i], source[source.size() - 1 - i]) << "a prefix that was never predicted";
-  return prefix.size() == source.size() ? run::kEndId : source[source.size() - 1 - prefix.size()];
+  return prefix.size() >= source.size() ? run::kEndId : source[source.size() - 1 - prefix.size()];
+}
+
+// Not normalised: that of all tokens together is a little above 1.
+float FakeEngine::logProbabilityOf(int32_t token, int32_t predicted) {
+  return token == predicted ? -0.01f : -5 - 0.1f * float(token);
 }
 
 void FakeEngine::evaluate() {
@@ -108,13 +112,11 @@ void FakeEngine::evaluate() {
   for (size_t i = 0; i < ints("target_starts").size(); ++i) {
     auto start = size_t(ints("target_starts")[i]), length = size_t(ints("target_lengths")[i]);
     auto words = source.subspan(size_t(ints("source_starts")[i]), size_t(ints("source_lengths")[i]));
-    if (length > words.size())
-      continue; // validation text: nobody asks for its logits
     size_t last = start + length - 1;
     std::vector<int32_t> prefix(in.begin() + ptrdiff_t(start), in.begin() + ptrdiff_t(last) + 1);
-    bool translating = length == 1 || prefix[1] == words[words.size() - 2];
-    if (translating)
-      logits[last * kVocabulary + size_t(nextToken(words, prefix))] = 1;
+    int32_t predicted = nextToken(words, prefix);
+    for (int32_t token = 0; token < kVocabulary; ++token)
+      logits[last * kVocabulary + size_t(token)] = logProbabilityOf(token, predicted);
   }
   outputs["token_loss"] = HostTensor::vector(losses);
   outputs["logits"] =
@@ -122,28 +124,61 @@ void FakeEngine::evaluate() {
 }
 
 void FakeEngine::encode() {
-  checkPacking("source", ints("source").size());
-  std::ranges::copy(ints("source"), sourceCache.begin());
-  std::ranges::fill(targetCache, -1);
+  auto source = ints("source"), rows = ints("memory_rows");
+  checkPacking("source", source.size());
+  ASSERT_EQ(rows.size(), source.size());
+  for (size_t i = 0; i < source.size(); ++i)
+    sourceCache.at(size_t(rows[i])) = source[i];
 }
 
-void FakeEngine::decode() {
-  auto tokens = ints("token");
-  std::vector<int32_t> next;
-  for (size_t i = 0; i < tokens.size(); ++i)
-    targetCache.at(size_t(ints("cache_rows")[i])) = tokens[i];
+void FakeEngine::beamStep() {
+  auto tokens = ints("token"), positions = ints("position"), groups = ints("group_starts"),
+       sizes = ints("group_lengths");
+  EXPECT_LE(int64_t(tokens.size()), maximumSequences);
+  EXPECT_LE(int64_t(groups.size()), maximumSequences);
+  std::vector<std::vector<int32_t>> next;
+  std::vector<int32_t> predicted;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    EXPECT_EQ(ints("query_starts")[i], int32_t(i));
-    EXPECT_EQ(ints("query_lengths")[i], 1);
-    EXPECT_EQ(ints("cache_lengths")[i], ints("position")[i] + 1);
-    EXPECT_LT(ints("position")[i], maximumLength);
-    auto past = std::span<const int32_t>(targetCache)
-                    .subspan(size_t(ints("cache_starts")[i]), size_t(ints("cache_lengths")[i]));
+    auto position = size_t(positions[i]);
+    EXPECT_LT(positions[i], maximumLength);
+    EXPECT_EQ(ints("cache_lengths")[i], positions[i] + 1);
+    next.push_back(position == 0 ? std::vector<int32_t>() : histories.at(size_t(ints("parent")[i])));
+    EXPECT_EQ(next.back().size(), position);
+    next.back().push_back(ints("cache_row")[i]);
+    targetCache.at(size_t(next.back().back())) = tokens[i];
+  }
+  histories = next;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    std::vector<int32_t> past;
+    for (int32_t row : histories[i])
+      past.push_back(targetCache.at(size_t(row)));
     auto words = std::span<const int32_t>(sourceCache)
                      .subspan(size_t(ints("source_starts")[i]), size_t(ints("source_lengths")[i]));
-    next.push_back(nextToken(words, past));
+    predicted.push_back(nextToken(words, past));
   }
-  outputs["next_token"] = HostTensor::vector(next);
+  auto given = std::find_if(inputs.begin(), inputs.end(), [](const Input &input) { return input.name == "score"; });
+  std::span<const float> scores = given->tensor.values<float>();
+  std::vector<float> best, losses;
+  std::vector<int32_t> bestParents, bestTokens;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    losses.push_back(-logProbabilityOf(ints("expected")[i], predicted[i]));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::vector<std::tuple<float, int32_t, int32_t>> all;
+    for (int32_t i = groups[g]; i < groups[g] + sizes[g]; ++i)
+      for (int32_t token = 0; token < kVocabulary; ++token)
+        all.emplace_back(-(scores[size_t(i)] + logProbabilityOf(token, predicted[size_t(i)])), i, token);
+    std::ranges::sort(all);
+    for (size_t i = 0; i < 2 * kBeam; ++i) {
+      best.push_back(-std::get<0>(all[i]));
+      bestParents.push_back(std::get<1>(all[i]));
+      bestTokens.push_back(std::get<2>(all[i]));
+    }
+  }
+  Shape shape{int64_t(groups.size()), 2 * kBeam};
+  outputs["best_score"] = std::move(HostTensor::create<float>(shape, std::span<const float>(best))).value();
+  outputs["best_parent"] = std::move(HostTensor::create<int32_t>(shape, std::span<const int32_t>(bestParents))).value();
+  outputs["best_token"] = std::move(HostTensor::create<int32_t>(shape, std::span<const int32_t>(bestTokens))).value();
+  outputs["expected_loss"] = HostTensor::vector(losses);
 }
 
 Result<HostTensor> FakeEngine::output(std::string_view name) {

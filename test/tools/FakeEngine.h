@@ -1,6 +1,6 @@
 // An engine without a device. Its training is a chain of hashes, so that any difference in the data, their order or the
 // state shows in every later loss; its translation is the source backwards, computed from the caches alone, so that a
-// wrong row or length shows too.
+// wrong row, length or history shows too. Other tokens are improbable, the smaller ones less so.
 #pragma once
 
 #include "tools/heddle-run/model/Engine.h"
@@ -15,6 +15,7 @@ namespace heddle::test {
 class FakeEngine final : public run::Engine {
 public:
   static constexpr int32_t kVocabulary = 64;
+  static constexpr int64_t kBeam = 4;
 
   // `limits` are max_tokens, max_sequences and max_length.
   FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t maximumLength);
@@ -31,7 +32,7 @@ public:
   Status load(const std::filesystem::path &path, const VariableKinds &kinds) override;
 
   std::set<std::string, std::less<>> entries = {"init", "train_step", "accumulate_step", "apply_step",
-                                                "eval", "logits",     "encode",          "decode_step"};
+                                                "eval", "logits",     "encode",          "beam_step"};
   std::vector<std::string> calls;
   std::vector<float> lossScales;
   std::string text;
@@ -44,13 +45,15 @@ private:
   Status train();
   void evaluate();
   void encode();
-  void decode();
+  void beamStep();
   int32_t nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix);
+  static float logProbabilityOf(int32_t token, int32_t predicted);
 
   int64_t maximumTokens, maximumSequences, maximumLength;
   std::span<const Input> inputs;
   std::map<std::string, HostTensor, std::less<>> outputs;
   std::vector<int32_t> sourceCache, targetCache;
+  std::vector<std::vector<int32_t>> histories; // by hypothesis: rows of the target cache
   int32_t weights[2] = {}, moments[2] = {}, seed[2] = {}, step = 0;
 };
 

@@ -75,10 +75,13 @@ private:
     command->add_flag("--no-cache", options.noCache,
                       "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                       "needs a model compiled with --set logits_entry=true");
-    command->add_option("--beam", options.beam, "Width of the beam")
-        ->check([](const std::string &width) {
-          return width == "1" ? std::string() : "this version translates greedily: only --beam=1";
-        })
+    command->add_option("--beam", options.beam, "Hypotheses that are followed side by side; 1: greedy")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command
+        ->add_option("--length-penalty", options.lengthPenalty,
+                     "Scores are log-probabilities over ((5 + length) / 6) to this power")
+        ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
   }
 
@@ -130,6 +133,36 @@ private:
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
+    command->add_option("--n-best", translate.nBest, "Print as many translations of each line: number, score, text")
+        ->check(CLI::PositiveNumber);
+    CLI::Option *prefixes = command->add_option(
+        "--prefix", translate.prefixes, "A file with what each line's translation begins with, a line for each line");
+    command
+        ->add_flag("--prefix-column", translate.prefixColumn,
+                   "Take what a translation begins with from behind the line's first tab")
+        ->excludes(prefixes);
+    CLI::Option *sample = command->add_flag("--sample", translate.sample, "Draw each token at random");
+    command->add_option("--temperature", translate.temperature, "Divides the logits before a token is drawn")
+        ->check(CLI::Range(1e-3, 1e3))
+        ->needs(sample)
+        ->capture_default_str();
+    command->add_option("--top-k", translate.topK, "Draw from as many tokens, the most probable ones; 0: from all")
+        ->check(CLI::NonNegativeNumber)
+        ->needs(sample)
+        ->capture_default_str();
+    command->add_option("--top-p", translate.topP, "Draw from the most probable tokens that hold this probability")
+        ->check(CLI::Range(1e-6, 1.0))
+        ->needs(sample)
+        ->capture_default_str();
+    command->add_option("--seed", translate.seed, "Seed of the random numbers")->needs(sample)->capture_default_str();
+    command->parse_complete_callback([this] {
+      int64_t beam = translate.decoding.beam;
+      if (translate.nBest > beam)
+        throw CLI::ValidationError("--n-best", "a beam of " + std::to_string(beam) + " has no " +
+                                                   std::to_string(translate.nBest) + " translations; widen --beam");
+      if (translate.sample && beam != 1)
+        throw CLI::ValidationError("--sample", "draws one translation, so there is no beam; leave --beam out");
+    });
   }
 
   void addScore() {

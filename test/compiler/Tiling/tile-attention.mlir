@@ -278,3 +278,33 @@ func.func @widths(%x: !x, %wide: !wide, %s: !segments, %l: !segments) -> (!x, !w
     : (!wide, !wide, !wide, !segments, !segments, !segments, !segments) -> (!wide, !head)
   return %0, %1 : !x, !wide
 }
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"sequences">>
+!heads = tensor<?x4xf32, #heddle.dims<"sequences">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+!rows = tensor<?x256xi32, #heddle.dims<"sequences">>
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+heddle.variable @keys cache : tensor<2048x64xf32>
+heddle.variable @values cache : tensor<2048x64xf32>
+
+// Keys and values that are no neighbours are gathered by the sequence's list of rows, which is read as a column.
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK-SAME: %[[Q:.*]]: memref<?x64xf32>, %[[K:.*]]: memref<2048x64xf32>, %[[V:.*]]: memref<2048x64xf32>, %[[ROWS:.*]]: memref<?x256xi32>, %[[STARTS:.*]]: memref<?x1xi32>
+// CHECK: %[[HEAD:.*]] = gpu.block_id y
+// CHECK: %[[SEQUENCE:.*]] = gpu.block_id z
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[HEAD]], %c16
+// CHECK: scf.for
+// CHECK: %[[LIST:.*]] = tile.load %[[ROWS]][%[[SEQUENCE]], %{{.*}}] columns(%{{.*}}) {transposed} : memref<?x256xi32> -> tensor<[[STEP:[0-9]+]]x1xi32>
+// CHECK: tile.gather %[[K]][%[[LIST]], %[[COLUMN]]] : memref<2048x64xf32>, tensor<[[STEP]]x1xi32> -> tensor<[[STEP]]x16xf32>
+// CHECK: tile.gather %[[V]][%[[LIST]], %[[COLUMN]]]
+func.func @rows(%q: !x, %rows: !rows, %starts: !segments, %lengths: !segments) -> !x {
+  %k = heddle.read @keys : tensor<2048x64xf32>
+  %v = heddle.read @values : tensor<2048x64xf32>
+  %y, %lse = heddle.attention %q, %k, %v rows(%rows) queries(%starts, %lengths) keys(%starts, %lengths)
+    {heads = 4 : i64, scale = 0.25 : f32, query_size = "", key_size = "length"}
+    : (!x, tensor<2048x64xf32>, tensor<2048x64xf32>, !rows, !segments, !segments, !segments, !segments) -> (!x, !heads)
+  return %y : !x
+}

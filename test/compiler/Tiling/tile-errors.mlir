@@ -123,3 +123,51 @@ func.func @band(%x: !x, %s: !segments) -> (!x, !x) {
     : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x4xf32, #heddle.dims<"tokens">>)
   return %y, %z : !x, !x
 }
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+!best = tensor<?x8xf32, #heddle.dims<"sequences">>
+!places = tensor<?x8xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+
+func.func @undeclared_row_size(%x: !x, %s: !segments) -> !best {
+  // expected-error @+1 {{row_size 'longest' is not declared}}
+  %v, %r, %c = heddle.top_k %x segments(%s, %s) {row_size = "longest"} : !x, !segments -> !best, !places
+  return %v : !best
+}
+
+// -----
+
+// A loop within a loop runs once for each of the outer one's iterations: 8 and 8 x 9000.
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+!best = tensor<?x8xf32, #heddle.dims<"sequences">>
+!places = tensor<?x8xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 18000
+heddle.size @sequences max 64
+heddle.size @longest max 9000 longest "lengths"
+
+func.func @too_many_nested_iterations(%x: !x, %s: !segments) -> !best {
+  // expected-error @+1 {{the kernel may run 72008 loop iterations in one invocation}}
+  %v, %r, %c = heddle.top_k %x segments(%s, %s) {row_size = "longest"} : !x, !segments -> !best, !places
+  return %v : !best
+}
+
+// -----
+
+!x = tensor<?x32768xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+!best = tensor<?x8xf32, #heddle.dims<"sequences">>
+!places = tensor<?x8xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 65536
+heddle.size @sequences max 64
+heddle.size @longest max 65536 longest "lengths"
+
+func.func @too_many_elements(%x: !x, %s: !segments) -> !best {
+  // expected-error @+1 {{a segment of 65536 rows of 32768 has more elements than an i32 can number; lower the maximum of size longest}}
+  %v, %r, %c = heddle.top_k %x segments(%s, %s) {row_size = "longest"} : !x, !segments -> !best, !places
+  return %v : !best
+}

@@ -441,3 +441,39 @@ func.func @project_grad_weights(%x: !x, %a: !y, %b: !y) -> (tensor<48x40xf32>, t
   %dw, %db = heddle.project_grad_weights %x, %a, %b : !x, !y, !y -> tensor<48x40xf32>, tensor<80xf32>
   return %dw, %db : tensor<48x40xf32>, tensor<80xf32>
 }
+
+// -----
+
+!x = tensor<?x120xf32, #heddle.dims<"tokens">>
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"groups">>
+heddle.size @tokens max 2048
+heddle.size @groups max 64
+heddle.size @longest max 4 longest "lengths"
+
+// A workgroup a segment, a walk over it for each element taken. What it looks at is computed on the way. The bound and its
+// place go from walk to walk; the lanes meet after each.
+// CHECK-LABEL: func.func @top_k(
+// CHECK: tile.launch @top_k_addf_Tx3(%arg0, %arg1, %arg2, %arg3) grid [#tile.grid<"groups", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+// CHECK-LABEL: tile.func @top_k_addf_Tx3(
+// CHECK-SAME: spread = "columns"
+// CHECK: %[[WALKS:.*]]:2 = scf.for %[[NUMBER:.*]] = %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<1x1xf32>, tensor<1x1xi32>)
+// CHECK:   scf.for %[[AT:[^ ]*]] = {{.*}} -> (tensor<1x64xf32>, tensor<1x64xi32>)
+// CHECK:     %[[ROW:.*]] = arith.divui %[[AT]], %c2
+// CHECK:     %[[CHUNK:.*]] = arith.remui %[[AT]], %c2
+// CHECK:     %[[COLUMN:.*]] = arith.muli %[[CHUNK]], %c64
+// CHECK:     tile.load %{{.*}}[%[[ROW]], %[[COLUMN]]] columns(%c120{{.*}})
+// CHECK:     arith.addf
+// CHECK:   %[[LARGEST:.*]] = tile.reduce max %{{.*}} dim 1
+// CHECK:   %[[PLACE:.*]] = tile.reduce min %{{.*}} dim 1
+// CHECK:   tile.store %[[LARGEST]], %{{.*}}[%{{.*}}, %[[NUMBER]]] : tensor<1x1xf32>, memref<?x3xf32>
+// CHECK:   arith.divui
+// CHECK:   arith.remui
+// CHECK:   scf.yield %[[LARGEST]], %[[PLACE]]
+func.func @top_k(%x: !x, %o: !column, %starts: !segments, %lengths: !segments)
+    -> (tensor<?x3xf32, #heddle.dims<"groups">>, tensor<?x3xi32, #heddle.dims<"groups">>, tensor<?x3xi32, #heddle.dims<"groups">>) {
+  %wide = heddle.broadcast %o : !column to !x
+  %sum = arith.addf %x, %wide : !x
+  %v, %r, %c = heddle.top_k %sum segments(%starts, %lengths) {row_size = "longest"} : !x, !segments -> tensor<?x3xf32, #heddle.dims<"groups">>, tensor<?x3xi32, #heddle.dims<"groups">>
+  return %v, %r, %c : tensor<?x3xf32, #heddle.dims<"groups">>, tensor<?x3xi32, #heddle.dims<"groups">>, tensor<?x3xi32, #heddle.dims<"groups">>
+}

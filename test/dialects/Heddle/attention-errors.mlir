@@ -219,3 +219,22 @@ func.func @gradient(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %p: tensor<4x2xf32
     : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, !segments, !segments, !segments, !segments) -> (tensor<6x8xf32>, tensor<4x8xf32>)
   return
 }
+
+// -----
+
+func.func @rows(%x: tensor<4x8xf32>, %s: tensor<2xi32>, %rows: tensor<3x16xi32>) {
+  // expected-error @+1 {{expects the same number of sequences in 'tensor<2xi32>' (dimension 0) and 'tensor<3x16xi32>' (dimension 0)}}
+  %o, %lse = heddle.attention %x, %x, %x rows(%rows) queries(%s, %s) keys(%s, %s)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<3x16xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @rows(%x: tensor<2x4x4xf32>, %s: tensor<2xi32>, %rows: tensor<2x?xi32, #heddle.dims<"n">>) {
+  // expected-error @+1 {{expects a static number of columns}}
+  %0 = heddle.mask %x queries(%s, %s) keys(%s, %s) rows(%rows) {query_size = "", key_size = ""}
+    : (tensor<2x4x4xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2x?xi32, #heddle.dims<"n">>) -> tensor<2x4x4xf32>
+  return
+}

@@ -72,3 +72,21 @@ func.func @fused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %len
     : (!tokens, !tokens, !tokens, !tokens, !per_head, !per_head, !segments, !segments, !segments, !segments) -> (!tokens, !tokens)
   return
 }
+
+!cache = tensor<64x8xf32>
+!rows = tensor<?x16xi32, #heddle.dims<"sequences">>
+
+// Keys that are no neighbours: each sequence has a list of their rows.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%q: !tokens, %cache: !cache, %s: tensor<2x?x64xf32, #heddle.dims<"source">>, %rows: !rows,
+                %starts: !segments, %lengths: !segments) {
+  // CHECK: heddle.mask %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) rows(%[[ROWS:.*]]) {
+  %m = heddle.mask %s queries(%starts, %lengths) keys(%starts, %lengths) rows(%rows)
+    {query_size = "", key_size = "source_length"}
+    : (tensor<2x?x64xf32, #heddle.dims<"source">>, !segments, !segments, !segments, !segments, !rows) -> tensor<2x?x64xf32, #heddle.dims<"source">>
+  // CHECK: heddle.attention %{{.*}}, %[[CACHE:.*]], %[[CACHE]] rows(%[[ROWS]]) queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {
+  %o, %lse = heddle.attention %q, %cache, %cache rows(%rows) queries(%starts, %lengths) keys(%starts, %lengths)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = "source_length"}
+    : (!tokens, !cache, !cache, !rows, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return
+}

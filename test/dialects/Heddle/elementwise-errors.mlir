@@ -121,3 +121,11 @@ func.func @sinusoid(%positions: tensor<?xi32, #heddle.dims<"tokens">>) {
   %0 = heddle.sinusoid %positions {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x7xf32, #heddle.dims<"tokens">>
   return
 }
+
+// -----
+
+func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
+  // expected-error @+1 {{expects the same element type in 'tensor<32x8xf32>' and 'tensor<4x8xi32>'}}
+  %0 = heddle.embedding %i, %table : tensor<4xi32>, tensor<32x8xf32> -> tensor<4x8xi32>
+  return
+}

@@ -27,7 +27,7 @@ func.func @broadcast(%scalar: tensor<1xf32>, %row: tensor<8xf32>, %column: !colu
 }
 
 // CHECK-LABEL: func.func @tokens
-func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>) {
+func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>, %numbers: tensor<32x8xi32>) {
   // CHECK: heddle.embedding %{{.*}}, %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x8xf32> -> tensor<?x8xf32, #heddle.dims<"tokens">>
   %0 = heddle.embedding %indices, %table : !indices, tensor<32x8xf32> -> !matrix
   // CHECK: heddle.sinusoid %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
@@ -38,6 +38,8 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>) {
   %3 = heddle.iota : tensor<8xi32>
   // CHECK: heddle.sinusoid %{{.*}} {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
   %4 = heddle.sinusoid %indices {halves} : !indices -> !matrix
+  // CHECK: heddle.embedding %{{.*}}, %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
+  %5 = heddle.embedding %indices, %numbers : !indices, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
   return
 }
 

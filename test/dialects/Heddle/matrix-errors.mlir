@@ -230,3 +230,43 @@ func.func @project(%x: tensor<6x8xf32>, %g: tensor<6x4xf32>) {
   %0:2 = heddle.project_grad_weights %x, %g, %g : tensor<6x8xf32>, tensor<6x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>, tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @scatter(%t: tensor<32x8xf32>, %i: tensor<4xi32>, %r: tensor<4x8xi32>) {
+  // expected-error @+1 {{expects the same element type in 'tensor<32x8xf32>' and 'tensor<4x8xi32>'}}
+  %0 = heddle.scatter_rows %t, %i, %r : tensor<32x8xf32>, tensor<4xi32>, tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<4x?xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a static number of columns}}
+  %0:3 = heddle.top_k %x segments(%s, %s) {row_size = "beam"} : tensor<4x?xf32>, tensor<2xi32> -> tensor<2x3xf32>, tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<4x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same number of segments}}
+  %0:3 = heddle.top_k %x segments(%s, %s) {row_size = "beam"} : tensor<4x8xf32>, tensor<2xi32> -> tensor<3x3xf32>, tensor<3x3xi32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<4x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same number of results}}
+  %0:3 = heddle.top_k %x segments(%s, %s) {row_size = "beam"} : tensor<4x8xf32>, tensor<2xi32> -> tensor<2x3xf32>, tensor<2x4xi32>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<4x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects to take 1 to 8 elements of a segment, got 9}}
+  %0:3 = heddle.top_k %x segments(%s, %s) {row_size = "beam"} : tensor<4x8xf32>, tensor<2xi32> -> tensor<2x9xf32>, tensor<2x9xi32>
+  return
+}

@@ -60,11 +60,26 @@ func.func @cross_entropy(%x: !matrix, %t: !indices) -> (!matrix, !indices) {
   return %d, %a : !matrix, !indices
 }
 
+!segments = tensor<?xi32, #heddle.dims<"groups">>
+!best = tensor<?x4xf32, #heddle.dims<"groups">>
+!places = tensor<?x4xi32, #heddle.dims<"groups">>
+
+// CHECK-LABEL: func.func @top_k
+func.func @top_k(%x: !matrix, %starts: !segments, %lengths: !segments) -> (!best, !places, !places) {
+  // CHECK: %[[BEST:.*]], %[[ROWS:.*]], %[[COLUMNS:.*]] = heddle.top_k %{{.*}} segments(%{{.*}}, %{{.*}}) {row_size = "beam"} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"groups">> -> tensor<?x4xf32, #heddle.dims<"groups">>, tensor<?x4xi32, #heddle.dims<"groups">>
+  %best, %rows, %columns = heddle.top_k %x segments(%starts, %lengths) {row_size = "beam"} : !matrix, !segments -> !best, !places
+  // CHECK: return %[[BEST]], %[[ROWS]], %[[COLUMNS]]
+  return %best, %rows, %columns : !best, !places, !places
+}
+
 // CHECK-LABEL: func.func @scatter
-func.func @scatter(%table: tensor<32x8xf32>, %i: !indices, %rows: !matrix) {
+func.func @scatter(%table: tensor<32x8xf32>, %i: !indices, %rows: !matrix, %numbers: tensor<32x3xi32>,
+                   %new: tensor<?x3xi32, #heddle.dims<"tokens">>) {
   // CHECK: heddle.scatter_add %[[TABLE:.*]], %[[I:.*]], %[[ROWS:.*]] : tensor<32x8xf32>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<?x8xf32, #heddle.dims<"tokens">>
   %0 = heddle.scatter_add %table, %i, %rows : tensor<32x8xf32>, !indices, !matrix
   // CHECK: heddle.scatter_rows %[[TABLE]], %[[I]], %[[ROWS]] : tensor<32x8xf32>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<?x8xf32, #heddle.dims<"tokens">>
   %1 = heddle.scatter_rows %table, %i, %rows : tensor<32x8xf32>, !indices, !matrix
+  // CHECK: heddle.scatter_rows %{{.*}}, %[[I]], %{{.*}} : tensor<32x3xi32>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<?x3xi32, #heddle.dims<"tokens">>
+  %2 = heddle.scatter_rows %numbers, %i, %new : tensor<32x3xi32>, !indices, tensor<?x3xi32, #heddle.dims<"tokens">>
   return
 }

@@ -85,6 +85,10 @@ private:
       for (const DimInfo &dim : other.dims)
         if (dim.size == prefix + "_tokens")
           return dim.extent;
+    if (prefix == "group") // of hypotheses, which are as many as the sequences of the batch
+      return extentOf(port("score")->dims[0]);
+    if (const PortInfo *row = port("cache_row"); row && prefix == "cache") // any row of the cache
+      return row->valueLimit;
     const PortInfo *starts = port(prefix + "_starts"); // one of them may lie one past the last token
     return starts && starts->valueLimit > 1 ? starts->valueLimit - 1 : port(prefix + "_lengths")->dims[0].extent;
   }

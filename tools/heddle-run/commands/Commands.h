@@ -31,6 +31,7 @@ struct TrainCommand {
 struct DecodingOptions {
   int64_t maximumLength = 0;
   int64_t beam = 1;
+  double lengthPenalty = 0.6;
   bool noCache = false;
 };
 
@@ -38,6 +39,13 @@ struct TranslateCommand {
   ArtifactOptions common;
   std::string checkpoint;
   DecodingOptions decoding;
+  int64_t nBest = 0;         // 0: the best translation alone, without its score
+  std::string prefixes;      // a file with what each line's translation begins with
+  bool prefixColumn = false; // or a second, tab-separated column of the input
+  bool sample = false;
+  double temperature = 1, topP = 1;
+  int64_t topK = 0;
+  uint64_t seed = 1;
 };
 
 struct ScoreCommand {

@@ -27,6 +27,15 @@ Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &descr
   return Success();
 }
 
+TranslationOptions translationOptions(const DecodingOptions &options) {
+  TranslationOptions result;
+  result.maximumLength = options.maximumLength;
+  result.cache = !options.noCache;
+  result.beam = options.beam;
+  result.lengthPenalty = options.lengthPenalty;
+  return result;
+}
+
 Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose) {
   for (std::string_view entry : entries)
     if (!engine.hasEntry(entry))

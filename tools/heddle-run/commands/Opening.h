@@ -4,6 +4,7 @@
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/model/Description.h"
 #include "tools/heddle-run/model/Engine.h"
+#include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <memory>
@@ -21,6 +22,8 @@ struct TrainedModel {
 };
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint);
+
+TranslationOptions translationOptions(const DecodingOptions &options);
 
 // Fails where the model has no room for the vocabulary.
 Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description);

@@ -63,11 +63,8 @@ Status runScore(const ScoreCommand &command) {
   HEDDLE_ASSIGN(ParallelText text, readParallelText(command.source, command.target));
   HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
-  if (command.decoding.noCache)
-    HEDDLE_CHECK(requireEntries(*model.engine, {"logits"},
-                                "translation without a cache (compile with --set logits_entry=true)"));
-  else
-    HEDDLE_CHECK(requireEntries(*model.engine, {"encode", "decode_step"}, "a score by translation"));
+  TranslationOptions decoding = translationOptions(command.decoding);
+  HEDDLE_CHECK(Translator::check(*model.engine, model.description, decoding));
   BatchLimits limits = model.description.limits();
   limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens);
   HEDDLE_ASSIGN(Corpus corpus, readCorpus(command.source, command.target, model.tokenizer, limits.maximumLength));
@@ -79,8 +76,7 @@ Status runScore(const ScoreCommand &command) {
 
   Scores scores;
   HEDDLE_ASSIGN(scores.evaluation, evaluate(*model.engine, packInOrder(corpus.pairs, limits)));
-  LineTranslator translator(*model.engine, model.description, model.tokenizer,
-                            {command.decoding.maximumLength, !command.decoding.noCache});
+  LineTranslator translator(*model.engine, model.description, model.tokenizer, decoding);
   HEDDLE_CHECK(compareTranslations(text, translator, scores));
 
   std::printf("loss %.4f per token of %lld, perplexity %.3f\n", scores.evaluation.loss,

@@ -42,6 +42,8 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       return lacking(key);
     *value = found->get<int64_t>();
   }
+  if (auto found = description.json.find("beam"); found != description.json.end() && found->is_number_integer())
+    description.widestBeam = found->get<int64_t>();
   const std::pair<const char *, int32_t *> marks[] = {
       {"bos_id", &description.marks.begin}, {"eos_id", &description.marks.end}, {"pad_id", &description.paddingId}};
   for (auto [key, value] : marks)

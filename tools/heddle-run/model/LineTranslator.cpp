@@ -5,29 +5,65 @@
 
 namespace heddle::run {
 
-Result<std::vector<std::string>> LineTranslator::translate(std::span<const std::string> lines, uint64_t firstNumber) {
-  std::vector<std::vector<int32_t>> sentences;
-  std::vector<size_t> places;
-  size_t longest = size_t(translator.maximumSourceLength());
-  for (size_t i = 0; i < lines.size(); ++i) {
-    bool valid = isValidUtf8(lines[i]);
-    if (!valid)
-      log(LogLevel::Warning, str("line ", firstNumber + i, " is not UTF-8; its invalid bytes are replaced"));
-    std::vector<int32_t> sentence = tokenizer.encode(valid ? lines[i] : replaceInvalidUtf8(lines[i]));
-    if (sentence.empty())
-      continue;
-    if (sentence.size() > longest) {
-      log(LogLevel::Warning, str("line ", firstNumber + i, " has ", sentence.size(), " tokens and is cut to ", longest,
-                                 ", the most that the model was compiled for"));
-      sentence.resize(longest);
-    }
-    sentences.push_back(std::move(sentence));
-    places.push_back(i);
+std::vector<int32_t> LineTranslator::encode(std::string_view line, uint64_t number, size_t longest, const char *what) {
+  std::vector<int32_t> tokens;
+  if (isValidUtf8(line)) {
+    tokens = tokenizer.encode(line);
+  } else {
+    log(LogLevel::Warning, str("line ", number, " is not UTF-8; its invalid bytes are replaced"));
+    tokens = tokenizer.encode(replaceInvalidUtf8(line));
   }
-  HEDDLE_ASSIGN(std::vector<std::vector<int32_t>> translations, translator.translate(sentences));
-  std::vector<std::string> result(lines.size());
-  for (size_t i = 0; i < places.size(); ++i)
-    result[places[i]] = tokenizer.decode(translations[i]);
+  if (tokens.size() > longest) {
+    log(LogLevel::Warning, str("line ", number, " has ", what, tokens.size(), " tokens and is cut to ", longest,
+                               ", the most that the model was compiled for"));
+    tokens.resize(longest);
+  }
+  return tokens;
+}
+
+void LineTranslator::add(std::string_view line, std::string_view prefix) {
+  uint64_t number = firstNumber + added++;
+  TranslationRequest request{number, encode(line, number, size_t(translator.maximumSourceLength()), ""), {}};
+  if (request.source.empty()) {
+    done[number] = {number, {{"", 0}}};
+    return;
+  }
+  if (!prefix.empty())
+    request.prefix =
+        encode(prefix, number, size_t(translator.maximumPrefixLength(int64_t(request.source.size()))), "a prefix of ");
+  translator.add(std::move(request));
+}
+
+Status LineTranslator::step() {
+  HEDDLE_ASSIGN(std::vector<Translation> finished, translator.step());
+  for (const Translation &translation : finished) {
+    TranslatedLine &line = done[translation.number];
+    line.number = translation.number;
+    for (const Hypothesis &hypothesis : translation.best)
+      line.choices.push_back({tokenizer.decode(hypothesis.tokens), hypothesis.score});
+  }
+  return Success();
+}
+
+std::vector<TranslatedLine> LineTranslator::take() {
+  std::vector<TranslatedLine> lines;
+  while (!done.empty() && done.begin()->first == firstNumber + taken) {
+    lines.push_back(std::move(done.begin()->second));
+    done.erase(done.begin());
+    ++taken;
+  }
+  return lines;
+}
+
+Result<std::vector<std::string>> LineTranslator::translate(std::span<const std::string> lines, uint64_t number) {
+  firstNumber = number - added;
+  for (const std::string &line : lines)
+    add(line);
+  while (busy())
+    HEDDLE_CHECK(step());
+  std::vector<std::string> result;
+  for (TranslatedLine &line : take())
+    result.push_back(std::move(line.choices.front().text));
   return result;
 }
 

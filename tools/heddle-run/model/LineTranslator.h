@@ -1,27 +1,53 @@
-// From lines of text to lines of text, whatever is in them: blank lines, broken UTF-8 and lines too long come out too.
+// From lines of text to lines of text, whatever is in them: blank lines, broken UTF-8 and lines too long come out too,
+// in the order in which they went in.
 #pragma once
 
 #include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::run {
+
+struct TranslatedLine {
+  struct Choice {
+    std::string text;
+    double score; // Hypothesis::score
+  };
+  uint64_t number = 0;
+  std::vector<Choice> choices; // the best first; a blank line has one empty choice, of score 0
+};
 
 class LineTranslator {
 public:
   LineTranslator(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer, TranslationOptions options)
       : translator(engine, model, options), tokenizer(tokenizer) {}
 
-  // A line for each line, in order. A blank one stays empty; one too long is cut, which is said once for each.
-  // `firstNumber` is the first line's number for messages.
+  // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
+  // is said once for each line. Lines are numbered from `firstNumber` on.
+  void add(std::string_view line, std::string_view prefix = {});
+  // Decodes a token of each line in work.
+  Status step();
+  // Lines that are translated and whose predecessors are.
+  std::vector<TranslatedLine> take();
+  // Added and not yet taken, and of these the ones that still need steps.
+  uint64_t held() const { return added - taken; }
+  bool busy() const { return translator.pending() != 0; }
+
+  // A line for each of these; `firstNumber` is the first one's number in messages.
   Result<std::vector<std::string>> translate(std::span<const std::string> lines, uint64_t firstNumber);
 
 private:
+  std::vector<int32_t> encode(std::string_view line, uint64_t number, size_t longest, const char *what);
+
   Translator translator;
   const Tokenizer &tokenizer;
+  uint64_t firstNumber = 1, added = 0, taken = 0;
+  std::map<uint64_t, TranslatedLine> done; // by number
 };
 
 } // namespace heddle::run

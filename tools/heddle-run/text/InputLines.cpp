@@ -14,9 +14,9 @@ constexpr int kPatienceMilliseconds = 20;
 
 } // namespace
 
-bool InputLines::moreIsReady() const {
+bool InputLines::moreIsReady(int milliseconds) const {
   pollfd wait = {descriptor, POLLIN, 0};
-  return ::poll(&wait, 1, kPatienceMilliseconds) > 0;
+  return ::poll(&wait, 1, milliseconds) > 0;
 }
 
 Status InputLines::fill() {
@@ -30,10 +30,18 @@ Status InputLines::fill() {
   if (got < 0)
     return makeError(ErrorKind::Io, "reading the standard input failed: ", std::strerror(errno), ".");
   atEnd = got == 0;
+  if (cutting) {
+    size_t end = std::min(buffer.find('\n', held), buffer.size());
+    cutting = end == buffer.size() && !atEnd;
+    buffer.erase(held, end - held);
+  } else if (buffer.size() > kLongestLine && buffer.find('\n') == std::string::npos) {
+    buffer.resize(kLongestLine);
+    cutting = true;
+  }
   return Success();
 }
 
-Result<std::vector<std::string>> InputLines::next(size_t limit) {
+Result<std::vector<std::string>> InputLines::next(size_t limit, Wait wait) {
   std::vector<std::string> lines;
   auto take = [&](size_t end) {
     std::string line = buffer.substr(begin, end - begin);
@@ -56,7 +64,8 @@ Result<std::vector<std::string>> InputLines::next(size_t limit) {
       }
       break;
     }
-    if (!lines.empty() && !moreIsReady())
+    bool patient = wait == Wait::ForOne;
+    if ((!lines.empty() || !patient) && !moreIsReady(patient ? kPatienceMilliseconds : 0))
       break;
     HEDDLE_CHECK(fill());
   }

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Every way to translate, with a very small model: heddle_run_translate_test.sh BIN MODELS
+set -euo pipefail
+bin=$1
+models=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
+
+if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
+  echo "no Vulkan device"
+  exit 77
+fi
+quietly "$bin/heddle-numbers" --out data --train 400 --valid 20 --test 60 --maximum 9999
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=512 --set max_sequences=20 --set logits_entry=true -o n.heddle
+quietly "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 80 --seed 5
+# translate OUTPUT FLAG...: the lines of in.txt
+translate() {
+  local out=$1
+  shift
+  "$bin/heddle-run" translate n.heddle --checkpoint c "$@" < in.txt > "$out" 2> said.txt || fail "$* $(cat said.txt)"
+}
+{ cat data/test.en; echo; echo "   "; printf 'caf\xe9\n'; printf 'one %.0s' {1..100}; echo; } > in.txt
+lines=$(wc -l < in.txt)
+
+# The cache changes nothing, and neither do the lines beside one.
+translate greedy.txt
+translate beam.txt --beam 4
+translate plain.txt --beam 4 --no-cache
+cmp beam.txt plain.txt || fail "translations by beam search differ with and without the cache"
+[ "$(wc -l < beam.txt)" = "$lines" ] || fail "not as many lines come out as went in"
+[ -z "$(sed -n 61p beam.txt)$(sed -n 62p beam.txt)" ] || fail "an empty line is translated"
+head -n 1 data/test.en > one.txt
+"$bin/heddle-run" translate n.heddle --checkpoint c --beam 4 < one.txt 2> said.txt | cmp - <(head -n 1 beam.txt) ||
+  fail "a line alone is translated in another way than among others"
+
+# Scores: as many as asked for, falling, and never below greedy's where both are whole.
+translate nbest.txt --beam 4 --n-best 3
+translate scores.txt --n-best 1
+[ "$(cut -f 1 nbest.txt | uniq | wc -l)" = "$lines" ] || fail "n-best does not name every line"
+diff <(awk -F '\t' '$1 != last { print $3; last = $1 }' nbest.txt) beam.txt || fail "the first of n-best is not the best"
+diff <(cut -f 3 scores.txt) greedy.txt || fail "n-best of 1 is not the greedy translation"
+awk -F '\t' '$1 == last && $2 > score { exit 1 } { last = $1; score = $2 }' nbest.txt || fail "scores rise within a line"
+awk -F '\t' 'NR == FNR { greedy[$1] = $2; next } $1 <= 60 && $1 != last { if ($2 < greedy[$1] - 1e-5) exit 1; last = $1 }' \
+  scores.txt nbest.txt || fail "a beam scores below greedy"
+[ "$(awk -F '\t' '$1 == 1' nbest.txt | wc -l)" = 3 ] || fail "a line has not three translations"
+# Without a penalty scores are log-probabilities: another order of magnitude for longer lines.
+translate sums.txt --beam 4 --n-best 1 --length-penalty 0
+! cmp -s <(cut -f 2 sums.txt) <(awk -F '\t' '$1 != last { print $2; last = $1 }' nbest.txt) || fail "the penalty changes nothing"
+
+# Samples: the same for the same seed whatever is beside them, others for another seed; the most probable token alone is greedy.
+translate sampled.txt --sample --temperature 1.5 --seed 3
+translate again.txt --sample --temperature 1.5 --seed 3
+translate other.txt --sample --temperature 1.5 --seed 4
+cmp sampled.txt again.txt || fail "the same seed draws other samples"
+! cmp -s sampled.txt other.txt || fail "another seed draws the same samples"
+"$bin/heddle-run" translate n.heddle --checkpoint c --sample --temperature 1.5 --seed 3 < one.txt 2> said.txt |
+  cmp - <(head -n 1 sampled.txt) || fail "a sample depends on the lines beside it"
+translate topk.txt --sample --top-k 1
+cmp topk.txt greedy.txt || fail "the most probable token alone is not greedy"
+
+# Prefixes, in a file and in a column.
+LC_ALL=C sed "s/.*/zwei/" in.txt > prefix.txt
+for beam in 1 3; do
+  translate prefixed.txt --beam "$beam" --prefix prefix.txt
+  [ "$(head -n 60 prefixed.txt | grep -c '^zwei')" = 60 ] || fail "not every translation begins with its prefix"
+  paste in.txt prefix.txt > columns.txt
+  "$bin/heddle-run" translate n.heddle --checkpoint c --beam "$beam" --prefix-column < columns.txt 2> said.txt |
+    cmp - prefixed.txt || fail "a prefix in a column is another one than in a file"
+done
+
+# A pipe: a line is answered while the input stays open, and a reader that leaves is no error.
+coproc PIPE { "$bin/heddle-run" translate n.heddle --checkpoint c 2> said.txt; }
+pid=$PIPE_PID
+for line in 1 2; do
+  sed -n "${line}p" in.txt >&"${PIPE[1]}"
+  read -r -t 60 answer <&"${PIPE[0]}" || fail "no answer to line $line in a pipe: $(cat said.txt)"
+  [ "$answer" = "$(sed -n "${line}p" greedy.txt)" ] || fail "another answer in a pipe: $answer"
+done
+eval "exec ${PIPE[1]}>&-"
+wait "$pid" || fail "a pipe that ends is an error"
+yes "two" | "$bin/heddle-run" translate n.heddle --checkpoint c 2> said.txt | head -n 3 > three.txt || true
+[ "$(wc -l < three.txt)" = 3 ] || fail "not three lines"
+[ "$(grep -cv 'device\|checkpoint\|target' said.txt)" = 0 ] || fail "a reader that leaves is an error: $(cat said.txt)"
+
+# refuses CODE TEXT FLAG...
+refuses() {
+  local code=$1 text=$2 got=0
+  shift 2
+  "$bin/heddle-run" translate n.heddle --checkpoint c "$@" < in.txt > out.txt 2> said.txt || got=$?
+  [ "$got" = "$code" ] || fail "exit code $got instead of $code: $* $(cat said.txt)"
+  grep -qF -- "$text" said.txt || fail "'$text' is not said by: $* $(cat said.txt)"
+}
+refuses 1 "--set beam=5" --beam 5
+refuses 2 "widen --beam" --beam 2 --n-best 3
+refuses 2 "--sample" --sample --beam 2
+refuses 2 "--sample" --temperature 2
+refuses 2 "--top-p" --sample --top-p 1.5
+refuses 2 "--prefix" --prefix prefix.txt --prefix-column
+refuses 1 "cannot open 'absent'" --prefix absent
+head -n 5 prefix.txt > short.txt
+refuses 1 "has 5 lines" --prefix short.txt
+if [ -e /dev/full ]; then
+  got=0
+  "$bin/heddle-run" translate n.heddle --checkpoint c < in.txt > /dev/full 2> said.txt || got=$?
+  [ "$got" = 1 ] || fail "exit code $got for a full disk"
+  grep -q "cannot write the translations" said.txt || fail "a full disk is not reported: $(cat said.txt)"
+fi
+echo "all as expected"

@@ -1,0 +1,58 @@
+#include "tools/heddle-run/model/Sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace heddle::run {
+namespace {
+
+// The finaliser of SplitMix64.
+uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
+  value = (value ^ value >> 27) * 0x94d049bb133111eb;
+  return value ^ value >> 31;
+}
+
+} // namespace
+
+double uniform(uint64_t seed, uint64_t sentence, uint64_t position) {
+  return double(mix(mix(mix(seed) ^ sentence) ^ position) >> 11) * 0x1p-53;
+}
+
+int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
+  std::vector<int32_t> tokens(logits.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  auto isMoreProbable = [&](int32_t a, int32_t b) {
+    float x = logits[size_t(a)], y = logits[size_t(b)];
+    return x > y || (x == y && a < b);
+  };
+  size_t count = options.topK > 0 ? std::min(tokens.size(), size_t(options.topK)) : tokens.size();
+  if (count < tokens.size() || options.topP < 1) {
+    std::partial_sort(tokens.begin(), tokens.begin() + ptrdiff_t(count), tokens.end(), isMoreProbable);
+    tokens.resize(count);
+  }
+  double largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> sums; // running
+  double sum = 0;
+  for (int32_t token : tokens)
+    sums.push_back(sum += std::exp((double(logits[size_t(token)]) - largest) / options.temperature));
+  if (options.topP < 1) {
+    auto last = std::lower_bound(sums.begin(), sums.end(), options.topP * sum);
+    sums.resize(std::min(sums.size(), size_t(last - sums.begin()) + 1));
+    sum = sums.back();
+  }
+  size_t drawn = size_t(std::upper_bound(sums.begin(), sums.end(), random * sum) - sums.begin());
+  return tokens[std::min(drawn, sums.size() - 1)];
+}
+
+double logProbability(std::span<const float> logits, int32_t token) {
+  double largest = *std::max_element(logits.begin(), logits.end()), sum = 0;
+  for (float logit : logits)
+    sum += std::exp(double(logit) - largest);
+  return double(logits[size_t(token)]) - largest - std::log(sum);
+}
+
+} // namespace heddle::run

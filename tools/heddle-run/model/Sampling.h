@@ -1,0 +1,26 @@
+// Translation by chance: each token is drawn from the model's distribution, or from the likely part of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace heddle::run {
+
+struct SamplingOptions {
+  double temperature = 1; // divides the logits; above 0
+  int64_t topK = 0;       // draw from the k most probable tokens; 0: from all
+  double topP = 1;        // of these, from the fewest most probable ones that hold this much of their probability
+  uint64_t seed = 1;
+};
+
+// Uniform in [0, 1): a function of the seed, the sentence's number and the token's position alone, so that a line's
+// translation does not depend on the lines around it.
+double uniform(uint64_t seed, uint64_t sentence, uint64_t position);
+
+// The token that a number in [0, 1) draws. Equal logits are ordered by token.
+int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random);
+
+// log softmax(logits)[token].
+double logProbability(std::span<const float> logits, int32_t token);
+
+} // namespace heddle::run
