@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
-#include "tools/heddle-run/model/Checkpoint.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
 
 namespace heddle::run {
 
@@ -31,13 +31,13 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
-  HEDDLE_CHECK(Manifest::read(checkpoint)); // so that a folder of another kind is called just that
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
+  HEDDLE_ASSIGN(std::filesystem::path found, findCheckpoint(checkpoint));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(found));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, *engine, description, CheckpointUse::Weights));
-  log(LogLevel::Info, str("checkpoint ", checkpoint, " of step ", manifest.step));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(found, *engine, description, CheckpointUse::Weights));
+  log(LogLevel::Info, str("checkpoint ", found.string(), " of step ", manifest.step));
   return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
 }
 

@@ -1,7 +1,6 @@
 #include "tools/heddle-run/model/Description.h"
 
 #include <array>
-#include <cstdio>
 #include <set>
 
 namespace heddle::run {
@@ -19,12 +18,6 @@ Error lacking(std::string_view key) {
 }
 
 } // namespace
-
-std::string hexadecimal(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   ModelDescription description;
@@ -47,13 +40,6 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       return makeError(ErrorKind::Unsupported, "the model was compiled with ", key, " = ", found->dump(),
                        ", but heddle-run uses ", value, "; compile it without that key.");
   return description;
-}
-
-std::string ModelDescription::hash() const {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char c : json.dump())
-    hash = (hash ^ c) * 0x100000001b3;
-  return hexadecimal(hash);
 }
 
 std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly) {

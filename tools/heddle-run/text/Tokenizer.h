@@ -21,14 +21,17 @@ inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
 
+enum class VocabularyType { Bpe, Unigram };
+
 class Tokenizer {
 public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
   static Result<Tokenizer> fromBytes(std::string_view model, const std::string &name);
 
-  // Learns byte pair encoding with at most `pieces` pieces from the lines of the files. A corpus too small for that
-  // many gives a model with fewer; the caller compares pieces().
-  static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces);
+  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
+  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces().
+  static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
+                                 VocabularyType type = VocabularyType::Bpe);
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;
