@@ -140,10 +140,28 @@ refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
 refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
 refuses "max_sequences=17" "${train[@]}" --checkpoint other --batch-sequences 17
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
-  --set decoder_layers=1 --set max_tokens=256 -o other.heddle
+  --set decoder_layers=1 --set max_tokens=256 --set learning_rate=0 --set warmup=7 --set clip_norm=1 \
+  --set label_smoothing=0.1 --set dropout=0.1 -o other.heddle
 refuses "d_model (32, now 16)" "$bin/heddle-run" translate other.heddle --checkpoint whole
 refuses "accumulate=true" "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de \
   --checkpoint other --accumulate 2
+# The rate follows the paper's formula (5.3), and the smoothed, clipped training with it learns.
+quietly "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de --checkpoint other --log other.jsonl \
+  --steps 60
+/usr/bin/python3 - << 'END' || fail "the learning rate is not the paper's"
+import json
+records = [json.loads(line) for line in open("other.jsonl")]
+for record in records:
+    step = record["step"]
+    expected = 16**-0.5 * min(step**-0.5, step * 7**-1.5)
+    assert abs(record["learning_rate"] / expected - 1) < 1e-5, (step, record["learning_rate"], expected)
+assert len(records) == 60 and records[-1]["loss"] < 0.8 * records[0]["loss"], records[-1]
+END
+# A rate that is far too high ends the training with the step and the entry, and leaves no checkpoint of it.
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 --set learning_rate=1000 --set warmup=1 -o wild.heddle
+refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src data/train.en --tgt data/train.de \
+  --checkpoint wild --steps 50 --save-every 1
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
 grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
 [ -f whole.1/step-00000040/weights.safetensors ] || fail "an earlier training is lost"

@@ -62,6 +62,9 @@ def main():
                  "2", "--validate-every", "5", "--shuffle-window", "200"]
         run(*train, "--checkpoint", "whole", "--log", "whole.jsonl")
 
+        seconds = [json.loads(line).get("seconds", 0) for line in (folder / "whole.jsonl").read_text().splitlines()]
+        one_step = sorted(seconds)[len(seconds) // 2]
+
         killed, log, in_step = folder / "killed", folder / "killed.jsonl", 0
         resumed = []
         for _ in range(KILLS):
@@ -78,7 +81,7 @@ def main():
                             if max(losses(log), default=0) >= int(first.group(1)) + steps:
                                 break
                         time.sleep(0.001)
-                    time.sleep(draw.uniform(0, 0.03))
+                    time.sleep(draw.uniform(0, 2 * one_step))
                     in_step += 1
                 ended = program.poll()
                 program.send_signal(signal.SIGKILL)
