@@ -120,7 +120,7 @@ TEST(BatchSource, OrderIsFixed) {
   std::vector<Ids> served;
   for (int i = 0; i < 4; ++i)
     served.push_back(pairsOf(next(source)));
-  EXPECT_EQ(served, (std::vector<Ids>{{1, 11, 2}, {0, 3, 10}, {4, 9, 7}, {5, 8, 6}}));
+  EXPECT_EQ(served, (std::vector<Ids>{{1, 2, 11}, {0, 3, 10}, {9, 7, 6}, {5, 8, 4}}));
 }
 
 TEST(BatchSource, NothingToServe) {
