@@ -30,3 +30,12 @@ function(heddle_test_properties name)
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${environment}")
 endfunction()
+
+# heddle_on_cuda_emulator(<test>...)
+#
+# Lets registered tests find a CUDA device on any machine: the one that the software driver of test/cuda/emulator has.
+function(heddle_on_cuda_emulator)
+  foreach(name ${ARGN})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:heddle_cuda_emulator>")
+  endforeach()
+endfunction()

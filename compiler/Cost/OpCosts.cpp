@@ -84,7 +84,7 @@ struct AttentionCost
     Value value = op->getOperand(operand);
     auto type = cast<RankedTensorType>(value.getType());
     if ((value == attention.getKey() || value == attention.getValue()) && type.hasStaticShape())
-      return counter.keys(attention) * (type.getDimSize(1) * 4);
+      return counter.keys(attention) * (type.getDimSize(1) * type.getElementTypeBitWidth() / 8);
     return Amount::bytes(type);
   }
 };

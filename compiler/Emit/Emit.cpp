@@ -17,24 +17,32 @@ namespace {
 
 template <typename T> using Offset = flatbuffers::Offset<T>;
 
+/// The targets that launch the same kernels in the same way, and these kernels.
+struct SharedPlan {
+  SmallVector<size_t> targets; // by place
+  KernelTable kernels;
+};
+
 class Writer {
 public:
-  Writer(ModuleOp module, const KernelTable &kernels) : module(module), kernels(kernels) {}
+  Writer(ArrayRef<PlannedTarget> targets, ArrayRef<SharedPlan> plans)
+      : targets(targets), plans(plans), module(targets.front().module) {}
 
-  LogicalResult write(ArrayRef<PlannedTarget> planned, Artifact &artifact);
+  LogicalResult write(Artifact &artifact);
 
 private:
   FailureOr<Offset<schema::TensorType>> writeType(Operation *op, RankedTensorType type);
   LogicalResult writeSizes();
+  LogicalResult verifySameVariables();
   LogicalResult writeVariables();
-  FailureOr<Offset<schema::Entry>> writeEntry(plan::EntryOp entry);
+  FailureOr<Offset<schema::Entry>> writeEntry(plan::EntryOp entry, const KernelTable &kernels);
   template <typename PortOp> LogicalResult writePorts(plan::EntryOp entry, std::vector<Offset<schema::Port>> &ports);
-  FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch);
+  FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch, const KernelTable &kernels);
   FailureOr<int32_t> writeCost(plan::LaunchOp launch);
   FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
                                                                               ArrayRef<TermAttr> terms);
   int32_t writePairs(PairsAttr pairs);
-  Offset<schema::Target> writeTarget(StringRef name, ArrayRef<KernelCode> codes, uint64_t arenaBytes);
+  Offset<schema::Kernel> writeKernel(const KernelCode &code);
   Offset<flatbuffers::String> writeString(StringRef text) { return builder.CreateString(text.data(), text.size()); }
 
   /// The place of a size or variable in its table; failure after an error.
@@ -44,8 +52,9 @@ private:
     return op->emitError() << "there is no " << kind << " '" << name << "'";
   }
 
-  ModuleOp module;
-  const KernelTable &kernels;
+  ArrayRef<PlannedTarget> targets;
+  ArrayRef<SharedPlan> plans;
+  ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
@@ -103,16 +112,43 @@ FailureOr<Offset<schema::TensorType>> Writer::writeType(Operation *op, RankedTen
   return schema::CreateTensorTypeDirect(builder, element, &dims);
 }
 
+static bool isSame(Operation *a, Operation *b) {
+  return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
+}
+
+/// One table for all targets: profiles add sizes of their own to those of the model, and no call minds one more.
 LogicalResult Writer::writeSizes() {
-  // Names first: a size may be a chunk of a later one.
-  for (auto [index, size] : llvm::enumerate(module.getOps<SizeOp>()))
-    sizeIndices[size.getSymName()] = index;
-  for (auto size : module.getOps<SizeOp>()) {
+  SmallVector<SizeOp> all;
+  for (const PlannedTarget &target : targets)
+    for (auto size : ModuleOp(target.module).getOps<SizeOp>()) {
+      auto [known, isNew] = sizeIndices.try_emplace(size.getSymName(), all.size());
+      if (isNew)
+        all.push_back(size);
+      else if (!isSame(all[known->second], size))
+        return size.emitError() << "targets " << targets.front().name << " and " << target.name << " make the size '"
+                                << size.getSymName()
+                                << "' differently, and an artifact has one table of sizes; compile one artifact for "
+                                   "each of them";
+    }
+  for (SizeOp size : all) {
     int32_t of = size.getOfAttr() ? sizeIndices.lookup(size.getOfAttr().getValue()) : -1;
     auto name = writeString(size.getSymName());
     auto longest = size.getLongest() ? writeString(*size.getLongest()) : 0;
     sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed(), of, size.getFrom()));
   }
+  return success();
+}
+
+LogicalResult Writer::verifySameVariables() {
+  auto variablesOf = [](ModuleOp module) { return llvm::to_vector(module.getOps<VariableOp>()); };
+  SmallVector<VariableOp> first = variablesOf(module);
+  for (const PlannedTarget &target : targets.drop_front())
+    if (SmallVector<VariableOp> own = variablesOf(target.module);
+        own.size() != first.size() || !llvm::all_of_zip(first, own, isSame))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << "targets " << targets.front().name << " and " << target.name
+             << " keep different variables, and an artifact has one table of them; compile one artifact for each of "
+                "them";
   return success();
 }
 
@@ -158,7 +194,7 @@ LogicalResult Writer::writePorts(plan::EntryOp entry, std::vector<Offset<schema:
   return success();
 }
 
-FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch) {
+FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, const KernelTable &kernels) {
   std::vector<schema::Grid> grid;
   for (auto axis : launch.getGrid().getAsRange<tile::GridAttr>()) {
     int32_t size = -1;
@@ -242,13 +278,13 @@ int32_t Writer::writePairs(PairsAttr attribute) {
   return known->second;
 }
 
-FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry) {
+FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const KernelTable &kernels) {
   std::vector<Offset<schema::Port>> inputs, outputs;
   if (failed(writePorts<plan::InputOp>(entry, inputs)) || failed(writePorts<plan::OutputOp>(entry, outputs)))
     return failure();
   std::vector<Offset<schema::Launch>> launches;
   for (auto launch : entry.getOps<plan::LaunchOp>()) {
-    FailureOr<Offset<schema::Launch>> written = writeLaunch(launch);
+    FailureOr<Offset<schema::Launch>> written = writeLaunch(launch, kernels);
     if (failed(written))
       return failure();
     launches.push_back(*written);
@@ -256,87 +292,101 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry) {
   return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches);
 }
 
-Offset<schema::Target> Writer::writeTarget(StringRef name, ArrayRef<KernelCode> codes, uint64_t arenaBytes) {
-  std::vector<Offset<schema::Kernel>> written;
-  for (const KernelCode &code : codes) {
-    auto kernelName = writeString(code.name);
-    auto words = builder.CreateVector(code.words.data(), code.words.size());
-    Offset<flatbuffers::Vector<uint32_t>> texels;
-    if (!code.texels.empty())
-      texels = builder.CreateVector(code.texels.data(), code.texels.size());
-    schema::KernelBuilder kernel(builder);
-    kernel.add_name(kernelName);
-    kernel.add_lanes(code.lanes);
-    kernel.add_code(words);
-    kernel.add_subgroup(code.lanes); // every profile's workgroup is one subgroup
-    if (!code.texels.empty())
-      kernel.add_texels(texels);
-    written.push_back(kernel.Finish());
-  }
-  return schema::CreateTargetDirect(builder, name.str().c_str(), &written, arenaBytes);
+Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
+  auto name = writeString(code.name);
+  auto words = builder.CreateVector(code.words.data(), code.words.size());
+  Offset<flatbuffers::Vector<uint32_t>> texels;
+  if (!code.texels.empty())
+    texels = builder.CreateVector(code.texels.data(), code.texels.size());
+  Offset<flatbuffers::Vector<uint8_t>> binary;
+  if (!code.binary.empty())
+    binary = builder.CreateVector(reinterpret_cast<const uint8_t *>(code.binary.data()), code.binary.size());
+  schema::KernelBuilder kernel(builder);
+  kernel.add_name(name);
+  kernel.add_lanes(code.lanes);
+  kernel.add_code(words);
+  kernel.add_subgroup(code.subgroup);
+  if (!code.texels.empty())
+    kernel.add_texels(texels);
+  if (!code.binary.empty())
+    kernel.add_binary(binary);
+  kernel.add_shared_bytes(code.sharedBytes);
+  kernel.add_registers(code.registers);
+  kernel.add_spill_bytes(code.spillBytes);
+  return kernel.Finish();
 }
 
-LogicalResult Writer::write(ArrayRef<PlannedTarget> planned, Artifact &artifact) {
-  if (failed(writeSizes()) || failed(writeVariables()))
+LogicalResult Writer::write(Artifact &artifact) {
+  if (failed(writeSizes()) || failed(verifySameVariables()) || failed(writeVariables()))
     return failure();
-  std::vector<Offset<schema::Entry>> entries;
-  uint64_t arenaBytes = 0;
-  for (auto entry : module.getOps<plan::EntryOp>()) {
-    FailureOr<Offset<schema::Entry>> written = writeEntry(entry);
-    if (failed(written))
-      return failure();
-    entries.push_back(*written);
-    arenaBytes = std::max<uint64_t>(arenaBytes, entry.getArenaBytes());
-    artifact.launches += llvm::range_size(entry.getOps<plan::LaunchOp>());
-  }
-  std::vector<Offset<schema::Target>> targets;
-  for (auto [target, codes] : llvm::zip(planned, kernels.targets)) {
-    targets.push_back(writeTarget(target.name, codes, arenaBytes));
-    for (const KernelCode &code : codes)
-      artifact.codeBytes += code.words.size() * sizeof(uint32_t);
+  std::vector<Offset<schema::Entry>> moduleEntries;
+  std::vector<Offset<schema::Target>> targetOffsets(targets.size());
+  for (const SharedPlan &plan : plans) {
+    bool isFirst = &plan == plans.begin();
+    std::vector<Offset<schema::Entry>> entries;
+    uint64_t arenaBytes = 0;
+    for (auto entry : ModuleOp(targets[plan.targets.front()].module).getOps<plan::EntryOp>()) {
+      FailureOr<Offset<schema::Entry>> written = writeEntry(entry, plan.kernels);
+      if (failed(written))
+        return failure();
+      entries.push_back(*written);
+      arenaBytes = std::max<uint64_t>(arenaBytes, entry.getArenaBytes());
+      if (isFirst)
+        artifact.launches += llvm::range_size(entry.getOps<plan::LaunchOp>());
+    }
+    for (auto [place, codes] : llvm::zip(plan.targets, plan.kernels.targets)) {
+      std::vector<Offset<schema::Kernel>> kernels;
+      for (const KernelCode &code : codes) {
+        kernels.push_back(writeKernel(code));
+        artifact.codeBytes += code.words.size() * sizeof(uint32_t) + code.binary.size();
+      }
+      targetOffsets[place] = schema::CreateTargetDirect(builder, targets[place].name.c_str(), &kernels, arenaBytes,
+                                                        isFirst ? nullptr : &entries);
+    }
+    artifact.kernels += plan.kernels.targets.front().size();
+    if (isFirst)
+      moduleEntries = std::move(entries);
   }
   auto text = module->getAttrOfType<StringAttr>("heddle.description");
   auto description = text ? writeString(text) : 0;
   auto producer = writeString("heddle-compile");
   auto sizeTable = builder.CreateVector(sizes);
   auto variableTable = builder.CreateVector(variables);
-  auto entryTable = builder.CreateVector(entries);
-  auto targetTable = builder.CreateVector(targets);
+  auto entryTable = builder.CreateVector(moduleEntries);
+  auto targetTable = builder.CreateVector(targetOffsets);
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, schema::kSchemaVersion, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());
-  artifact.entries = entries.size();
-  artifact.kernels = kernels.targets.front().size();
+  artifact.entries = moduleEntries.size();
   artifact.bytes.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
   return success();
 }
 
-/// The artifact has one list of launches for all of its targets.
-static LogicalResult verifySamePlan(PlannedTarget &a, PlannedTarget &b) {
+static bool planAlike(PlannedTarget &a, PlannedTarget &b) {
   auto entriesOf = [](ModuleOp module) { return llvm::to_vector(module.getOps<plan::EntryOp>()); };
   auto as = entriesOf(a.module), bs = entriesOf(b.module);
-  auto same = [](plan::EntryOp x, plan::EntryOp y) {
-    return OperationEquivalence::isEquivalentTo(x, y, OperationEquivalence::IgnoreLocations);
-  };
-  if (as.size() == bs.size() && llvm::all_of_zip(as, bs, same))
-    return success();
-  return emitError(UnknownLoc::get(a.module.getContext()))
-         << "targets " << a.name << " and " << b.name
-         << " launch their kernels differently, and an artifact has one plan; compile one artifact for each of them";
+  return as.size() == bs.size() && llvm::all_of_zip(as, bs, isSame);
 }
 
 FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets) {
-  for (PlannedTarget &other : targets.drop_front())
-    if (failed(verifySamePlan(targets.front(), other)))
+  std::vector<SharedPlan> plans(1);
+  plans.front().targets = {0};
+  for (size_t i = 1; i < targets.size(); ++i) {
+    bool alike = planAlike(targets.front(), targets[i]);
+    (alike ? plans.front() : plans.emplace_back()).targets.push_back(i);
+  }
+  for (SharedPlan &plan : plans) {
+    SmallVector<PlannedTarget> planned;
+    for (size_t place : plan.targets)
+      planned.push_back(targets[place]);
+    if (failed(plan.kernels.build(planned)))
       return failure();
-  KernelTable kernels;
-  if (failed(kernels.build(targets)))
-    return failure();
+  }
   Artifact artifact;
-  if (failed(Writer(targets.front().module, kernels).write(targets, artifact)))
+  if (failed(Writer(targets, plans).write(artifact)))
     return failure();
   return artifact;
 }

@@ -17,13 +17,14 @@ struct PlannedTarget {
 struct Artifact {
   std::string bytes;
   size_t entries = 0;
-  size_t kernels = 0; // after identical ones were made one
-  size_t launches = 0;
+  size_t kernels = 0;  // after identical ones were made one
+  size_t launches = 0; // of the first target
   uint64_t codeBytes = 0;
 };
 
-/// Serialises the kernels and writes the artifact. The same modules give the same bytes. Every target must plan the
-/// same launches: the artifact has one plan. Fails after an error.
+/// Serialises the kernels and writes the artifact. The same modules give the same bytes. Targets that plan their
+/// launches as the first does share its entries and kernels, others have their own; sizes of one name and variables
+/// must be the same in all. Fails after an error.
 FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets);
 
 } // namespace mlir::heddle

@@ -1,7 +1,10 @@
 #include "compiler/Emit/KernelTable.h"
 
+#include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/Threading.h"
 #include "llvm/ADT/SetVector.h"
@@ -11,8 +14,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static LogicalResult serialize(spirv::ModuleOp module, KernelCode &code) {
-  code.name = module.getName()->str();
+static LogicalResult serializeSpirv(spirv::ModuleOp module, KernelCode &code) {
   for (auto mode : module.getOps<spirv::ExecutionModeOp>())
     if (mode.getExecutionMode() == spirv::ExecutionMode::LocalSize) {
       code.lanes = 1;
@@ -21,8 +23,29 @@ static LogicalResult serialize(spirv::ModuleOp module, KernelCode &code) {
     }
   if (code.lanes == 0)
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
+  code.subgroup = code.lanes; // a workgroup of every Vulkan profile is one subgroup
   code.texels = getTexelArguments(module);
   return serializeKernel(module, code.words);
+}
+
+/// PTX is text; a null byte ends it, and more of them fill the last word.
+static LogicalResult serializePtx(gpu::GPUModuleOp module, KernelCode &code) {
+  auto main = module.lookupSymbol<LLVM::LLVMFuncOp>("main");
+  auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
+  code.lanes = lanes[0];
+  std::string ptx;
+  if (failed(emitPtx(module, ptx)))
+    return failure();
+  code.words.assign(ptx.size() / sizeof(uint32_t) + 1, 0);
+  std::memcpy(code.words.data(), ptx.data(), ptx.size());
+  return success();
+}
+
+static LogicalResult serialize(Operation *module, KernelCode &code) {
+  code.name = SymbolTable::getSymbolName(module).str();
+  if (auto spirv = dyn_cast<spirv::ModuleOp>(module))
+    return serializeSpirv(spirv, code);
+  return serializePtx(cast<gpu::GPUModuleOp>(module), code);
 }
 
 LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned) {
@@ -34,10 +57,10 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned) {
 
   std::vector<std::vector<KernelCode>> codes(planned.size());
   for (auto [target, kernels] : llvm::zip(planned, codes)) {
-    SmallVector<spirv::ModuleOp> modules;
+    SmallVector<Operation *> modules;
     SymbolTable symbols(target.module);
     for (StringAttr name : names) {
-      modules.push_back(symbols.lookup<spirv::ModuleOp>(name));
+      modules.push_back(symbols.lookup(name));
       if (!modules.back())
         return target.module.emitError() << "target " << target.name << " has no kernel '" << name.getValue() << "'";
     }

@@ -1,4 +1,4 @@
-// The kernels of an artifact, each code once.
+// The kernels of one plan, which several targets may share, each code once.
 #ifndef HEDDLE_COMPILER_EMIT_KERNELTABLE_H
 #define HEDDLE_COMPILER_EMIT_KERNELTABLE_H
 
@@ -12,8 +12,13 @@ namespace mlir::heddle {
 struct KernelCode {
   std::string name;
   uint32_t lanes = 0;
+  uint32_t subgroup = 0; // lanes that exchange values without shared memory
   SmallVector<uint32_t, 0> words;
   SmallVector<uint32_t> texels; // follows from the words
+  // CUDA alone.
+  std::string binary;       // a cubin; may be empty
+  uint32_t sharedBytes = 0; // dynamic shared memory of a launch
+  uint32_t registers = 0, spillBytes = 0;
 };
 
 class KernelTable {

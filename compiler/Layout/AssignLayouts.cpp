@@ -1,7 +1,7 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a reduction and its result. A product connects nothing but its accumulator and result; its operands
 // hold the contracted dimension whole in each lane, which is either the kernel's own layout or a tile that every lane
-// has.
+// has. Tensor cores want fragments instead; see Tile/README.md.
 #include "compiler/Layout/AssignLayouts.h"
 
 #include "dialects/Tile/Tile.h"
@@ -27,23 +27,28 @@ public:
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
-    bool rows = func.getSpread() == "rows";
+    bool rows = func.getSpread() == "rows", fragments = func.getSpread() == "fragments";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
-    auto dealt = SimtAttr::get(&getContext(), rows ? lanes : 1, rows ? 1 : lanes, 1, 1, vector);
-    auto whole = SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
+    auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
+                           : SimtAttr::get(&getContext(), rows ? lanes : 1, rows ? 1 : lanes, 1, 1, vector);
+    auto whole = fragments ? SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)
+                           : SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
 
     // The operand of a product that does not share the dimension along which the lanes stand is whole in every lane.
     DenseMap<const void *, SimtAttr> layouts;
     WalkResult walked = func.walk([&](DotOp dot) {
-      bool transposed = rows ? dot.getTransposeLhs() : dot.getTransposeRhs();
-      if (transposed) {
+      if (fragments && (dot.getTransposeLhs() || !dot.getTransposeRhs())) {
+        dot.emitError("of fragments the right side, and only that, is transposed");
+        return WalkResult::interrupt();
+      }
+      if (!fragments && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
         dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
                         << func.getSpread() << " that is the " << (rows ? "left" : "right") << " one";
         return WalkResult::interrupt();
       }
       for (auto [value, layout] : {std::pair<Value, SimtAttr>{dot.getResult(), dealt},
-                                   {dot.getLhs(), rows ? dealt : whole},
-                                   {dot.getRhs(), rows ? whole : dealt}}) {
+                                   {dot.getLhs(), rows || fragments ? dealt : whole},
+                                   {dot.getRhs(), rows || fragments ? whole : dealt}}) {
         SimtAttr &known = layouts[classOf(value)];
         if (known && known != layout) {
           dot.emitError() << "one tile is needed both dealt to the lanes and whole in each lane";

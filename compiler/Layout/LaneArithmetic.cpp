@@ -175,7 +175,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
   /// A butterfly over the lanes that share the reduced dimension: each ends with the whole.
   Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const Dealing &dealing) const {
-    auto width = static_cast<uint32_t>(lanes.count());
+    auto width = static_cast<uint32_t>(lanes.subgroup());
     for (int64_t distance = 1; distance < dealing.lanes; distance *= 2) {
       auto offset = static_cast<int32_t>(distance * dealing.stride);
       SmallVector<Value> elements;

@@ -1,6 +1,7 @@
 // What heddle-lower-to-lanes cannot do, told before it starts.
 #include "compiler/Layout/Lanes.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,9 +18,23 @@ bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
   return a.getDimSize(dimA) == b.getDimSize(dimB) && Dealing::of(a, dimA) == Dealing::of(b, dimB);
 }
 
+LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
+  auto isFragment = [](RankedTensorType tile) { return tile::getLayout(tile).isFragment(); };
+  if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
+      tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kFragmentColumns)
+    return op.emitOpError() << "multiplies 16-bit factors that are dealt as fragments, the right one transposed and whole "
+                            << "in each subgroup, got " << lhs << " and " << rhs;
+  if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % kFragmentDepth != 0)
+    return op.emitOpError() << "takes " << kFragmentRows << " rows a subgroup and a depth of " << kFragmentDepth
+                            << " at a time, which do not divide " << lhs;
+  return success();
+}
+
 LogicalResult checkDot(tile::DotOp op) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = op.getType();
   int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
+  if (isTensorFactor(lhs))
+    return checkFragments(op, lhs, rhs, result);
   if (Dealing::of(lhs, 1 - lhsRow).lanes != 1 || Dealing::of(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   if (!agree(lhs, lhsRow, result, 0))
@@ -30,7 +45,7 @@ LogicalResult checkDot(tile::DotOp op) {
   return success();
 }
 
-LogicalResult checkReduce(tile::ReduceOp op, int64_t workgroup) {
+LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   RankedTensorType input = typeOf(op.getInput()), result = op.getType();
   int kept = 1 - static_cast<int>(op.getDim());
   if (!agree(input, kept, result, kept) ||
@@ -38,9 +53,9 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t workgroup) {
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " deal differently";
   Dealing reduced = Dealing::of(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
-      reduced.lanes * reduced.stride > workgroup)
+      reduced.lanes * reduced.stride > subgroup)
     return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "
-                            << "workgroup of " << workgroup << ", got " << input;
+                            << "subgroup of " << subgroup << ", got " << input;
   return success();
 }
 
@@ -77,14 +92,14 @@ LogicalResult checkConstant(arith::ConstantOp op) {
 } // namespace
 
 LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
-  int64_t workgroup = kernel.getWorkgroup();
+  int64_t subgroup = std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && !tile::getLayout(type))
         return op->emitOpError() << "has no layout for " << type << "; heddle-assign-layouts gives it one";
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([](tile::DotOp op) { return checkDot(op); })
-        .Case([&](tile::ReduceOp op) { return checkReduce(op, workgroup); })
+        .Case([&](tile::ReduceOp op) { return checkReduce(op, subgroup); })
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
         .Case([](tile::GatherOp op) { return checkGather(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })

@@ -30,6 +30,8 @@ public:
   explicit Lanes(tile::FuncOp kernel);
 
   int64_t count() const { return workgroup; }
+  /// Lanes that can exchange registers. Kernels on fragments have several subgroups, all others one.
+  int64_t subgroup() const { return std::min<int64_t>(workgroup, tile::SimtAttr::kFragmentLanes); }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
   /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
@@ -49,6 +51,8 @@ struct LaneBuilder : ImplicitLocOpBuilder {
   Value index(int64_t value) { return arith::ConstantIndexOp::create(*this, value); }
   Value constant(Type type, int64_t value);
   Value add(Value base, int64_t offset);
+  Value scaled(Value value, int64_t factor) { return createOrFold<arith::MulIOp>(value, index(factor)); }
+  Value remainder(Value value, int64_t divisor) { return createOrFold<arith::RemUIOp>(value, index(divisor)); }
   Value less(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b); }
   /// The conjunction of conditions, either of which may be null: none.
   Value both(Value a, Value b);
@@ -92,13 +96,14 @@ private:
 };
 
 template <typename Op> struct LanePattern : OpConversionPattern<Op> {
-  LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
-      : OpConversionPattern<Op>(converter, context), lanes(lanes) {}
+  LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes, PatternBenefit benefit = 1)
+      : OpConversionPattern<Op>(converter, context, benefit), lanes(lanes) {}
   const Lanes &lanes;
 };
 
 void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
 /// The draws whose registers hold the four words of one counter each. They are found before the conversion, which takes

@@ -1,12 +1,16 @@
 #include "compiler/Layout/LowerToLanes.h"
 
 #include "compiler/Layout/Lanes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -20,8 +24,8 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
   StringRef getDescription() const override { return "Turn a workgroup's program on tiles into one lane's"; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                    vector::VectorDialect>();
+    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, nvgpu::NVGPUDialect,
+                    NVVM::NVVMDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
   }
 
   void runOnOperation() override {
@@ -45,12 +49,13 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     ConversionTarget target(getContext());
     populateLaneMemoryPatterns(converter, lanes, patterns);
     populateLaneArithmeticPatterns(converter, lanes, patterns);
+    populateLaneFragmentPatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) {
       if (isa<tile::TileDialect>(op->getDialect()))
-        return isa<tile::FuncOp, tile::ReturnOp>(op);
+        return isa<tile::FuncOp, tile::ReturnOp, tile::SharedOp>(op);
       return converter.isLegal(op);
     });
 
@@ -65,4 +70,14 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
 } // namespace
 
 std::unique_ptr<Pass> heddle::createLowerToLanesPass() { return std::make_unique<LowerToLanesPass>(); }
+
+void heddle::buildLaneProgram(OpPassManager &kernels) {
+  kernels.addPass(createLowerToLanesPass());
+  kernels.addPass(createCSEPass());
+  // From the top down, the canonicalizer takes time quadratic in a kernel's size.
+  kernels.addPass(createCanonicalizerPass(GreedyRewriteConfig().setUseTopDownTraversal(false)));
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+}
+
 void heddle::registerLowerToLanesPass() { PassRegistration<LowerToLanesPass>(); }

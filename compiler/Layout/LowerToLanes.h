@@ -5,6 +5,7 @@
 #include <memory>
 
 namespace mlir {
+class OpPassManager;
 class Pass;
 
 namespace heddle {
@@ -13,6 +14,9 @@ namespace heddle {
 /// and short vectors in arith, math, scf, vector, memref and gpu.
 std::unique_ptr<Pass> createLowerToLanesPass();
 void registerLowerToLanesPass();
+
+/// Adds to a pipeline on tile.func that pass and what tidies up after it: what every target's lowering starts with.
+void buildLaneProgram(OpPassManager &kernels);
 
 } // namespace heddle
 } // namespace mlir

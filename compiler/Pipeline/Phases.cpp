@@ -6,9 +6,11 @@
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/StageFactors.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
+#include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
@@ -38,6 +40,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
+  if (options.precision != Precision::F32)
+    passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
   passes.addPass(createCountCostsPass());
 }
@@ -46,12 +50,18 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createTilePass(*options.profile, options.choices));
 }
 
-static void buildLayout(OpPassManager &passes, const PipelineOptions &) {
+static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
+  if (options.profile->tensorStages > 1)
+    passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(options.profile->tensorStages));
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
 }
 
 static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
-  buildVulkanLowering(passes, options.profile->texelLoads);
+  const TargetProfile &profile = *options.profile;
+  if (profile.chip.empty())
+    buildVulkanLowering(passes, profile.texelLoads);
+  else
+    buildCudaLowering(passes, profile.chip);
 }
 
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }

@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
+#include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Target/TargetProfile.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/Pass.h"
@@ -39,6 +40,8 @@ struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
   FusionOptions fusion;
+  /// Of the factors of products, from phase `fuse` on.
+  Precision precision = Precision::F32;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.

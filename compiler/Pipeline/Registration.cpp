@@ -7,10 +7,14 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
+#include "compiler/Layout/StageFactors.h"
 #include "compiler/Planning/Plan.h"
+#include "compiler/Target/CUDA/CudaLowering.h"
+#include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "compiler/Tiling/Tiling.h"
@@ -20,16 +24,19 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
-                  plan::PlanDialect>();
+  registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect,
+                  HeddleDialect, tile::TileDialect, plan::PlanDialect>();
+  registerPtxTranslations(registry);
   registerTilingInterfaces(registry);
   registerOpCosts(registry);
 }
@@ -43,11 +50,16 @@ void mlir::heddle::registerAllPasses() {
   registerFuseKernelsPass();
   registerCountCostsPass();
   registerTilePass();
+  registerSetPrecisionPass();
+  registerStageFactorsPass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();
   registerLowerToSpirvPass();
   registerVulkanLowering();
+  registerExpandMathPass();
+  registerLowerToNvvmPass();
+  registerCudaLowering();
   registerPlanPass();
   registerVerifyPhasePass();
 }

@@ -52,7 +52,7 @@ bool isLaidOut(Operation *op) {
   return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || llvm::all_of(op->getResultTypes(), hasLayout));
 }
 
-bool isKernelCode(Operation *op) { return isInDialect(op, {"spirv"}); }
+bool isKernelCode(Operation *op) { return isInDialect(op, {"spirv", "gpu", "llvm", "nvvm"}); }
 bool isLowered(Operation *op) { return isLaunching(op) || isKernelCode(op); }
 bool isPlanned(Operation *op) { return isSymbol(op) || isKernelCode(op) || isInDialect(op, {"plan"}); }
 

@@ -13,10 +13,42 @@ constexpr int64_t kVulkanBindings = 16;
 // maxComputeWorkGroupCount is at least this on every Vulkan device.
 constexpr int64_t kVulkanWorkgroups = 65535;
 
+constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip) {
+  return {
+      .name = name,
+      .summary = summary,
+      .chip = chip,
+      .lanes = 32,
+      .vector = 4,
+      .texelLoads = false,
+      .accumulators = 64,
+      .loadCost = 8,
+      .shareCost = 4,
+      .parallelGroups = 2048,
+      .tensorSubgroups = 4,
+      .tensorGroups = 132,
+      .tensorRows = 128,
+      .tensorColumns = 128,
+      .tensorDepth = 64,
+      .tensorStages = 3,
+      .attentionRows = 1,
+      .attentionKeys = 16,
+      .attentionWork = 4096,
+      .tensorAttentionRows = 16,
+      .tensorAttentionKeys = 64,
+      .elementwiseRows = 1,
+      .elementwiseRuns = 1,
+      .maxBindings = 16,
+      .maxWorkgroups = 65535, // along y and z
+      .maxLoopTrips = 0,
+  };
+}
+
 constexpr TargetProfile kProfiles[] = {
     {
         .name = "vulkan:software",
         .summary = "Mesa's lavapipe: a subgroup of 8 lanes on one CPU thread",
+        .chip = "",
         // Loads are done lane by lane and are what limits: tall and wide register tiles, few iterations.
         .lanes = 8,
         .vector = 4,
@@ -27,9 +59,17 @@ constexpr TargetProfile kProfiles[] = {
         .loadCost = 22,
         .shareCost = 8,
         .parallelGroups = 4,
+        .tensorSubgroups = 0,
+        .tensorGroups = 0,
+        .tensorRows = 0,
+        .tensorColumns = 0,
+        .tensorDepth = 0,
+        .tensorStages = 0,
         .attentionRows = 4,
         .attentionKeys = 8,
         .attentionWork = 4096,
+        .tensorAttentionRows = 0,
+        .tensorAttentionKeys = 0,
         .elementwiseRows = 4,
         .elementwiseRuns = 1,
         .maxBindings = kVulkanBindings,
@@ -40,6 +80,7 @@ constexpr TargetProfile kProfiles[] = {
     {
         .name = "vulkan:nvidia",
         .summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes",
+        .chip = "",
         .lanes = 32,
         .vector = 4,
         .texelLoads = false,
@@ -47,9 +88,17 @@ constexpr TargetProfile kProfiles[] = {
         .loadCost = 8,
         .shareCost = 4,
         .parallelGroups = 2048,
+        .tensorSubgroups = 0,
+        .tensorGroups = 0,
+        .tensorRows = 0,
+        .tensorColumns = 0,
+        .tensorDepth = 0,
+        .tensorStages = 0,
         .attentionRows = 1,
         .attentionKeys = 16,
         .attentionWork = 4096,
+        .tensorAttentionRows = 0,
+        .tensorAttentionKeys = 0,
         .elementwiseRows = 1,
         .elementwiseRuns = 1,
         .maxBindings = kVulkanBindings,
@@ -59,6 +108,7 @@ constexpr TargetProfile kProfiles[] = {
     {
         .name = "vulkan:portable",
         .summary = "any Vulkan 1.3 device: 32 lanes, small register tiles",
+        .chip = "",
         .lanes = 32,
         .vector = 4,
         .texelLoads = false,
@@ -66,15 +116,25 @@ constexpr TargetProfile kProfiles[] = {
         .loadCost = 8,
         .shareCost = 4,
         .parallelGroups = 512,
+        .tensorSubgroups = 0,
+        .tensorGroups = 0,
+        .tensorRows = 0,
+        .tensorColumns = 0,
+        .tensorDepth = 0,
+        .tensorStages = 0,
         .attentionRows = 1,
         .attentionKeys = 8,
         .attentionWork = 2048,
+        .tensorAttentionRows = 0,
+        .tensorAttentionKeys = 0,
         .elementwiseRows = 1,
         .elementwiseRuns = 1,
         .maxBindings = kVulkanBindings,
         .maxWorkgroups = kVulkanWorkgroups,
         .maxLoopTrips = 65535,
     },
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from Ampere on, by CUDA", "sm_80"),
+    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a"),
 };
 
 } // namespace
@@ -91,9 +151,7 @@ const TargetProfile *heddle::lookupTargetProfile(StringRef name, std::string &me
       nearest = &profile, distance = edits;
   }
   std::string known = llvm::join(llvm::map_range(kProfiles, [](auto &profile) { return profile.name; }), ", ");
-  if (name.starts_with("cuda:"))
-    message = ("target '" + name + "': this build has no CUDA target yet; it has " + known).str();
-  else if (distance <= 3)
+  if (distance <= 3)
     message = ("there is no target '" + name + "'; did you mean '" + nearest->name + "'?").str();
   else
     message = ("there is no target '" + name + "'; this build has " + known).str();

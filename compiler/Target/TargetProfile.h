@@ -13,6 +13,8 @@ namespace mlir::heddle {
 struct TargetProfile {
   StringLiteral name;
   StringLiteral summary;
+  /// The NVIDIA architecture that kernels become PTX for; empty: they become SPIR-V.
+  StringLiteral chip;
 
   /// Lanes of a workgroup, which is one subgroup: lanes exchange values without shared memory or a barrier.
   int64_t lanes;
@@ -30,11 +32,25 @@ struct TargetProfile {
   double shareCost;
   int64_t parallelGroups;
 
+  /// Products of 16-bit factors on tensor cores: the subgroups of a workgroup (0: there are no tensor cores), workgroups
+  /// that run at once with a processor each, a workgroup's tile of the result at most, how much of the contracted
+  /// dimension a step takes, and how many steps' factors have room in shared memory, where they are copied ahead of
+  /// their use.
+  int64_t tensorSubgroups;
+  int64_t tensorGroups;
+  int64_t tensorRows;
+  int64_t tensorColumns;
+  int64_t tensorDepth;
+  int64_t tensorStages;
+
   /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at
   /// most: fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;
+  /// The same on tensor cores: rows of a subgroup's tile of scores, and its columns.
+  int64_t tensorAttentionRows;
+  int64_t tensorAttentionKeys;
 
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;

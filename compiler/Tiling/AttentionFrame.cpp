@@ -1,5 +1,6 @@
 #include "compiler/Tiling/AttentionFrame.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/MaskBounds.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,7 +18,20 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
+      fragments(isTensorFactor(attention.query.getType())),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
+  for (const MaskBound &bound : getMaskBounds(*attention.mask)) {
+    auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
+    if (visited == 1 || visited == -1)
+      bounds.push_back({owned, visited, bound.constant});
+  }
+  if (fragments)
+    chooseFragments(products);
+  else
+    chooseRegisters(products);
+}
+
+void AttentionFrame::chooseRegisters(int64_t products) {
   emitter.setSpread(KernelEmitter::Spread::Rows);
   emitter.setVector({width});
   const TargetProfile &profile = emitter.getProfile();
@@ -34,14 +48,21 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
   while (work() > profile.attentionWork && rowsOfLane > 1)
     rowsOfLane = (rowsOfLane + 1) / 2;
   rows = rowsOfLane * emitter.getLanes();
-  for (const MaskBound &bound : getMaskBounds(*attention.mask)) {
-    auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
-    if (visited == 1 || visited == -1)
-      bounds.push_back({owned, visited, bound.constant});
-  }
   while (step / 2 >= maximumVisited() && step % (2 * emitter.getVector()) == 0)
     step /= 2;
   step = emitter.stepFor(maximumVisited(), step);
+}
+
+void AttentionFrame::chooseFragments(int64_t products) {
+  emitter.setSpread(KernelEmitter::Spread::Fragments);
+  const TargetProfile &profile = emitter.getProfile();
+  rows = profile.tensorSubgroups * profile.tensorAttentionRows;
+  step = profile.tensorAttentionKeys;
+  // A lane holds a tile of scores for each product but those that add up to results, and those results.
+  while (step > 2 * kFragmentDepth && products > 2 && width > 64)
+    step /= 2;
+  while (step / 2 >= maximumVisited() && step > kFragmentDepth)
+    step /= 2;
 }
 
 void AttentionFrame::emit(function_ref<void()> body) {
@@ -127,12 +148,18 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
 Value AttentionFrame::load(Value value, const Place &place) {
-  return emitter.load(emitter.memoryOf(value), place, Padding::Any);
+  return emitter.evaluate(value, place, Padding::Any);
 }
 
+// The scale goes to the owned rows once instead of to every score, unless that would round them once more.
 Value AttentionFrame::loadOwned(Value value) {
-  // The scale goes to the owned rows once instead of to every score.
-  return mul(load(value, ownedPlace), attention.scale * std::numbers::log2e);
+  Value rows = load(value, ownedPlace);
+  return fragments ? rows : mul(rows, attention.scale * std::numbers::log2e);
+}
+
+Value AttentionFrame::scores(Value ownedRows, Value visitedRows) {
+  Value scores = products(ownedRows, visitedRows);
+  return fragments ? mul(scores, attention.scale * std::numbers::log2e) : scores;
 }
 
 Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
@@ -158,8 +185,18 @@ Value AttentionFrame::products(Value ownedRows, Value visitedRows) {
   return tile::DotOp::create(b, zeros.getType(), ownedRows, visitedRows, zeros, false, /*transposeRhs=*/true);
 }
 
-Value AttentionFrame::accumulate(Value weights, Value visitedRows, Value accumulator) {
-  return tile::DotOp::create(b, accumulator.getType(), weights, visitedRows, accumulator, false, false);
+Value AttentionFrame::asFactor(Value tile) {
+  Type element = typeOf(attention.query).getElementType();
+  if (typeOf(tile).getElementType() == element)
+    return tile;
+  return arith::TruncFOp::create(b, typeOf(tile).clone(element), tile);
+}
+
+Value AttentionFrame::accumulate(Value weights, Value value, const Place &visited, Value accumulator) {
+  // Tensor cores take the right side transposed.
+  Value right = fragments ? emitter.load(emitter.memoryOf(value), visited, Padding::Any, /*transposed=*/true)
+                          : load(value, visited);
+  return tile::DotOp::create(b, accumulator.getType(), asFactor(weights), right, accumulator, false, fragments);
 }
 
 /// The region's value, computed for whole tiles.

@@ -65,16 +65,20 @@ public:
   /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
   /// not count, or rows that are not stored.
   Value load(Value value, const Place &place);
-  /// The owned rows of the side that the scores are made of, scaled: their products are scores in units of log(2).
+  /// The owned rows of the side that the scores are made of.
   Value loadOwned(Value value);
+  /// The scores in units of log(2), from those rows.
+  Value scores(Value ownedRows, Value visitedRows);
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
   void storePerQuery(Value result, Value tile);
 
+  /// A tile in the type of the kernel's factors.
+  Value asFactor(Value tile);
   /// The dot product of each owned row with each visited row.
   Value products(Value ownedRows, Value visitedRows);
-  /// accumulator + weights * visitedRows.
-  Value accumulate(Value weights, Value visitedRows, Value accumulator);
+  /// accumulator + weights * the visited rows of `value`.
+  Value accumulate(Value weights, Value value, const Place &visited, Value accumulator);
   /// What dropout multiplies the probabilities by, 0 or 1 / (1 - rate); null without dropout.
   Value dropoutFactor(const Step &step);
   /// The probabilities again, from scores in units of log(2) and each query's log-sum-exp in units of log(2).
@@ -91,6 +95,9 @@ private:
   struct Bound {
     int64_t owned, visited, constant;
   };
+  /// These set the spread, `rows` and `step`.
+  void chooseRegisters(int64_t products);
+  void chooseFragments(int64_t products);
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
   Value splat(double value, Value like);
@@ -99,7 +106,7 @@ private:
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;
   const Attention attention;
-  const bool ownsQueries;
+  const bool ownsQueries, fragments;
   int64_t width, rows, step;
   SmallVector<Bound> bounds;
   Value head, queryStart, first, ownedLength, visitedStart, visitedLength;

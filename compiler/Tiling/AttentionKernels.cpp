@@ -33,7 +33,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           {emitter.constant(rows, 1, kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
           [&](const Step &at, ValueRange state) -> SmallVector<Value> {
             Value keys = frame.load(attention.getKey(), at.visited);
-            Value scores = arith::SelectOp::create(b, at.counts, frame.products(query, keys), lowest);
+            Value scores = arith::SelectOp::create(b, at.counts, frame.scores(query, keys), lowest);
             Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
             Value rescale = power(state[0], largest);
             // A query whose keys so far do not count has them at its maximum: their powers are not zero by themselves.
@@ -42,7 +42,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
             if (Value factor = frame.dropoutFactor(at))
               powers = frame.mul(powers, factor);
             Value rescaled = frame.mul(state[2], emitter.broadcast(rescale, rows, width));
-            return {largest, sum, frame.accumulate(powers, frame.load(attention.getValue(), at.visited), rescaled)};
+            return {largest, sum, frame.accumulate(powers, attention.getValue(), at.visited, rescaled)};
           });
       // A query without any key gets zeros, not a division by zero.
       Value one = emitter.constant(rows, 1, 1);
@@ -87,10 +87,10 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                 [&](const Step &at, ValueRange state) -> SmallVector<Value> {
                                   Value keys = frame.load(grad.getKey(), at.visited),
                                         values = frame.load(grad.getValue(), at.visited);
-                                  Value scores = frame.products(query, keys),
+                                  Value scores = frame.scores(query, keys),
                                         products = frame.products(gradient, values);
                                   StepGradient step(frame, at, scores, products, logSumExp, delta);
-                                  return {frame.accumulate(step.scores, keys, state[0])};
+                                  return {frame.accumulate(step.scores, grad.getKey(), at.visited, state[0])};
                                 })[0];
       emitter.store(grad.getResult(), frame.mul(total, grad.getScale().convertToDouble()), frame.owned());
     });
@@ -113,10 +113,10 @@ struct AttentionGradKeyValueKernel
                   gradient = frame.load(grad.getGradient(), at.visited);
             Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
-            Value scores = frame.products(keys, queries), products = frame.products(values, gradient);
+            Value scores = frame.scores(keys, queries), products = frame.products(values, gradient);
             StepGradient step(frame, at, scores, products, logSumExp, delta);
-            return {frame.accumulate(step.scores, queries, state[0]),
-                    frame.accumulate(step.dropped, gradient, state[1])};
+            return {frame.accumulate(step.scores, grad.getQuery(), at.visited, state[0]),
+                    frame.accumulate(step.dropped, grad.getGradient(), at.visited, state[1])};
           });
       emitter.store(grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble()), frame.owned());
       emitter.store(grad.getValueGradient(), totals[1], frame.owned());

@@ -98,7 +98,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  func.setSpread(spread == Spread::Rows ? "rows" : "columns");
+  func.setSpread(spread == Spread::Rows ? "rows" : spread == Spread::Columns ? "columns" : "fragments");
+  if (spread == Spread::Fragments)
+    func.setWorkgroup(profile.lanes * profile.tensorSubgroups);
   func.setVector(vector);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
     int64_t count = func.getNumArguments();
@@ -131,7 +133,11 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 //===-- Decisions -----------------------------------------------------------------------------------------------===//
 
-void KernelEmitter::setSpread(Spread value) { spread = value; }
+void KernelEmitter::setSpread(Spread value) {
+  spread = value;
+  if (spread == Spread::Fragments)
+    vector = 2;
+}
 
 void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
   vector = profile.vector;

@@ -51,8 +51,9 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns };
-  /// Along which dimension of its tiles the lanes stand.
+  enum class Spread { Rows, Columns, Fragments };
+  /// Along which dimension of its tiles the lanes stand. Fragments are for products on tensor cores, which several
+  /// subgroups share.
   void setSpread(Spread spread);
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);

@@ -1,4 +1,5 @@
 // Matrix products. Each lane owns a register tile of the result and walks along the contracted dimension.
+#include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/ProductFrame.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,7 +20,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<MatmulOp>(op);
     bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
-    if (transposeLhs && transposeRhs)
+    if (transposeLhs && transposeRhs && !isTensorFactor(matmul.getLhs().getType()))
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     SumOp sum;
@@ -27,7 +28,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       sum = companion;
 
     // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
-    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result);
+    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
+                       isTensorFactor(matmul.getLhs().getType()));
     SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
@@ -40,7 +42,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto matmul = cast<MatmulOp>(op);
     auto sum = dyn_cast<SumOp>(other);
     return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
-           !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1;
+           !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
+           !isTensorFactor(matmul.getRhs().getType());
   }
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/Tiling/ProductFrame.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -11,8 +12,28 @@ using namespace mlir::heddle;
 static constexpr int64_t kStep = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-                           const Matrix &result, int64_t loops)
-    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), depth(emitter.maximumRows(contracted)) {
+                           const Matrix &result, int64_t loops, bool fragments)
+    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(fragments),
+      depth(emitter.maximumRows(contracted)) {
+  auto [rows, columns] = fragments ? chooseFragments(result) : chooseRegisters(contracted, result, loops);
+
+  // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
+  // that is larger.
+  int rowAxis = rows <= columns ? 0 : 1;
+  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
+  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
+  tile = {row, column, rows, columns, {}, {}};
+  if (result.isDynamic() || result.rows % rows != 0)
+    tile.rowLimit = emitter.rowsOf(result);
+  if (result.columns % columns != 0)
+    tile.columnLimit = emitter.index(result.columns);
+  end = emitter.rowsOf(contracted);
+  if (contracted.isDynamic() || depth % step != 0)
+    depthLimit = end;
+}
+
+std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result,
+                                                           int64_t loops) {
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
@@ -30,20 +51,27 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
   step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+  return {rows, columns};
+}
 
-  // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
-  // that is larger.
-  int rowAxis = rows <= columns ? 0 : 1;
-  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
-  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
-  tile = {row, column, rows, columns, {}, {}};
-  if (result.isDynamic() || result.rows % rows != 0)
-    tile.rowLimit = emitter.rowsOf(result);
-  if (result.columns % columns != 0)
-    tile.columnLimit = emitter.index(result.columns);
-  end = emitter.rowsOf(contracted);
-  if (contracted.isDynamic() || depth % step != 0)
-    depthLimit = end;
+/// The largest tile of which there are enough for all of the device's processors.
+std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result) {
+  const TargetProfile &profile = emitter.getProfile();
+  emitter.setSpread(KernelEmitter::Spread::Fragments);
+  int64_t least = kFragmentRows * profile.tensorSubgroups, rows = profile.tensorRows, columns = profile.tensorColumns;
+  auto count = [&] {
+    return llvm::divideCeil(emitter.maximumRows(result), rows) * llvm::divideCeil(result.columns, columns);
+  };
+  auto larger = [&](int64_t extent, int64_t tile) { return extent <= tile / 2; };
+  while (columns > 2 * kFragmentDepth && (larger(result.columns, columns) || count() < profile.tensorGroups)) {
+    columns /= 2;
+    if (rows > least && count() < profile.tensorGroups)
+      rows /= 2;
+  }
+  while (rows > least && (larger(emitter.maximumRows(result), rows) || count() < profile.tensorGroups))
+    rows /= 2;
+  step = std::min<int64_t>(profile.tensorDepth, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
+  return {rows, columns};
 }
 
 SmallVector<Value> ProductFrame::zeros(bool withSums) const {
@@ -65,6 +93,8 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     Place rhsPlace = transposeRhs
                          ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+    if (fragments)
+      return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
     Value left = emitter.evaluate(lhs, lhsPlace, padding), right = emitter.evaluate(rhs, rhsPlace, padding);
     SmallVector<Value> next{
         tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
@@ -72,6 +102,16 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       next.push_back(arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, right, 0)));
     return next;
   });
+}
+
+/// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.
+Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace,
+                                      Value accumulator) const {
+  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+  Value left = emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, transposeLhs);
+  Value right = emitter.load(emitter.memoryOf(rhs), rhsPlace, padding, !transposeRhs);
+  return tile::DotOp::create(emitter.builder(), accumulator.getType(), left, right, accumulator,
+                             /*transposeLhs=*/false, /*transposeRhs=*/true);
 }
 
 void ProductFrame::storeSums(Value result, Value sums, Value shift) const {

@@ -11,8 +11,9 @@ class ProductFrame {
 public:
   /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's spread and the first two
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
+  /// 16-bit factors are multiplied on tensor cores.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-               const Matrix &result, int64_t loops = 1);
+               const Matrix &result, int64_t loops = 1, bool fragments = false);
 
   /// The workgroup's tile of the result.
   const Place &place() const { return tile; }
@@ -26,8 +27,13 @@ public:
   void storeSums(Value result, Value sums, Value shift = {}) const;
 
 private:
+  /// These set `step` and return the rows and columns of the workgroup's tile.
+  std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops);
+  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result);
+  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
+
   KernelEmitter &emitter;
-  bool transposeLhs, transposeRhs;
+  bool transposeLhs, transposeRhs, fragments;
   int64_t depth, step;
   Value end, depthLimit;
   Place tile;

@@ -55,7 +55,8 @@ def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType]> {
 // `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch, or are
 // empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is.
 class Heddle_AttentionBase<string mnemonic, dag tensors, list<Trait> traits = []>
-    : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock] # traits> {
+    : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock,
+                            DeclareOpInterfaceMethods<ProductOpInterface>] # traits> {
   let arguments = !con(tensors,
       (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths, Heddle_I32Vector:$key_starts,
            Heddle_I32Vector:$key_lengths, Optional<Heddle_Seed>:$seed, Optional<Heddle_Step>:$step),
@@ -71,7 +72,7 @@ defvar Heddle_AttentionFormat = [{
 }];
 
 def AttentionOp : Heddle_AttentionBase<"attention",
-    (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Heddle_F32Matrix:$value),
+    (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value),
     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
@@ -93,8 +94,8 @@ def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forwa
 
 // The two halves of the backward pass make the probabilities again, tile by tile: one walks over the keys of a tile of
 // queries, the other over the queries of a tile of keys, so that neither needs atomic additions.
-defvar Heddle_AttentionGradOperands = (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Heddle_F32Matrix:$value,
-    Heddle_F32Matrix:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
+defvar Heddle_AttentionGradOperands = (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value,
+    Heddle_Factor:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
 
 def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands> {
   let summary = "The gradient of attention's query";

@@ -38,6 +38,31 @@ void HeddleDialect::initialize() {
       >();
 }
 
+//===-- Products ------------------------------------------------------------------------------------------------===//
+
+SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }
+
+/// Attention has none where sequences have one query each, whose products are of matrices and vectors, nor where a head
+/// is not as wide as a whole number of instructions is deep.
+template <typename AttentionLike>
+static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
+  constexpr int64_t kDepth = 16;
+  int64_t width = cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
+  if (attention.getQuerySize().empty() || width % kDepth != 0)
+    return {};
+  return llvm::to_vector(factors);
+}
+
+SmallVector<OpOperand *> AttentionOp::getFactors() {
+  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
+}
+SmallVector<OpOperand *> AttentionGradQueryOp::getFactors() {
+  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
+}
+SmallVector<OpOperand *> AttentionGradKeyValueOp::getFactors() {
+  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
+}
+
 LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                        function_ref<InFlightDiagnostic()> emitError) const {
   int64_t dynamic = llvm::count(shape, ShapedType::kDynamic);

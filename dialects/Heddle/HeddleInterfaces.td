@@ -18,6 +18,15 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients)>];
 }
 
+def ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::mlir::heddle";
+  let description = [{ An op that consists of matrix products, which tensor cores compute from factors of 16 bits. }];
+  let methods = [InterfaceMethod<[{
+      The operands that are factors. All of them have one element type.
+    }],
+    "::llvm::SmallVector<::mlir::OpOperand *>", "getFactors", (ins)>];
+}
+
 // Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar
 // operand, or by a gather), so that it can join any kernel whose tiles cover that place. For ops of other dialects
 // `ElementwiseMappable` says the same.

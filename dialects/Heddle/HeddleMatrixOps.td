@@ -1,8 +1,9 @@
 // Ops that anchor a kernel: matrix products, reductions along rows and columns, gathers' transposes.
 
-def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+                                     DeclareOpInterfaceMethods<ProductOpInterface>]> {
   let summary = "Matrix product, either side transposed on request";
-  let arguments = (ins Heddle_F32Matrix:$lhs, Heddle_F32Matrix:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Heddle_Factor:$lhs, Heddle_Factor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;

@@ -38,6 +38,7 @@ def Heddle_DistributionAttr : EnumAttr<Heddle_Dialect, Heddle_Distribution, "dis
 // dynamic extent is a column (a number per token).
 def Heddle_F32 : RankedTensorOf<[F32]>;
 def Heddle_F32Matrix : 2DTensorOf<[F32]>;
+def Heddle_Factor : 2DTensorOf<[F32, BF16, F16]>; // what a matrix product multiplies
 def Heddle_F32Vector : 1DTensorOf<[F32]>;
 def Heddle_I32Vector : 1DTensorOf<[I32]>;
 
@@ -51,6 +52,6 @@ def Heddle_Scalar : Heddle_FixedTensor<1, F32, "F32">;
 def Heddle_Step : Heddle_FixedTensor<1, I32, "I32">;
 def Heddle_Seed : Heddle_FixedTensor<2, I32, "I32">;
 
-def Heddle_Tensor : RankedTensorOf<[F32, I32, I1]>;
+def Heddle_Tensor : RankedTensorOf<[F32, BF16, F16, I32, I1]>;
 
 #endif

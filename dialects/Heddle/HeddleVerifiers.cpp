@@ -282,6 +282,8 @@ LogicalResult AdamOp::verify() {
 LogicalResult MatmulOp::verify() {
   RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
   int64_t lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
+  if (lhs.getElementType() != rhs.getElementType())
+    return emitOpError() << "multiplies elements of one type, got " << lhs << " and " << rhs;
   if (failed(expectSameDim(*this, "contracted extent", {lhs, 1 - lhsRow}, {{rhs, 1 - rhsColumn}})) ||
       failed(expectSameDim(*this, "number of rows", {lhs, lhsRow}, {{result, 0}})))
     return failure();
@@ -403,10 +405,15 @@ LogicalResult BatchMatmulOp::verify() {
 
 LogicalResult MaskOp::verify() { return verifyMaskRegion(*this, getMask()); }
 
+/// Factors may be of fewer bits than results.
+static bool sameButBits(Value result, Value factor) {
+  return typeOf(result).clone(typeOf(factor).getElementType()) == factor.getType();
+}
+
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  if (getResult().getType() != getQuery().getType())
+  if (!sameButBits(getResult(), getQuery()))
     return emitOpError() << "expects a result of the query's type " << getQuery().getType() << ", got "
                          << getResult().getType();
   return expectPerHead(*this, "log_sum_exp", typeOf(getLogSumExp()), typeOf(getQuery()), getHeads());
@@ -423,7 +430,7 @@ LogicalResult AttentionDeltaOp::verify() {
 LogicalResult AttentionGradQueryOp::verify() {
   if (failed(verifyAttentionGrad(*this)))
     return failure();
-  if (getResult().getType() != getQuery().getType())
+  if (!sameButBits(getResult(), getQuery()))
     return emitOpError("expects a result of the query's type");
   return success();
 }
@@ -431,7 +438,7 @@ LogicalResult AttentionGradQueryOp::verify() {
 LogicalResult AttentionGradKeyValueOp::verify() {
   if (failed(verifyAttentionGrad(*this)))
     return failure();
-  if (getKeyGradient().getType() != getKey().getType() || getValueGradient().getType() != getKey().getType())
+  if (!sameButBits(getKeyGradient(), getKey()) || !sameButBits(getValueGradient(), getKey()))
     return emitOpError("expects results of the key's type");
   return success();
 }

@@ -83,8 +83,9 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
-  if (getSpread() != "rows" && getSpread() != "columns")
-    return emitOpError() << "expects 'spread' to be \"rows\" or \"columns\", got \"" << getSpread() << "\"";
+  if (!llvm::is_contained({"rows", "columns", "fragments"}, getSpread()))
+    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\" or \"fragments\", got \"" << getSpread()
+                         << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (getFunctionType().getNumResults() != 0)
@@ -137,10 +138,29 @@ LogicalResult GatherOp::verify() {
                        << getResult().getType();
 }
 
+LogicalResult SharedOp::verify() {
+  MemRefType type = getResult().getType();
+  if (type.hasStaticShape() && gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+    return success();
+  return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
+}
+
+LogicalResult CopyOp::verify() {
+  MemRefType from = getMemory().getType(), to = getShared().getType();
+  if (from.getElementType() != to.getElementType())
+    return emitOpError() << "copies " << from.getElementType() << " elements to " << to;
+  if (static_cast<int64_t>(getRows()) > to.getDimSize(0))
+    return emitOpError() << "copies " << getRows() << " rows to " << to;
+  return success();
+}
+
 LogicalResult DotOp::verify() {
   ArrayRef<int64_t> lhs = typeOf(getLhs()).getShape(), rhs = typeOf(getRhs()).getShape();
   ArrayRef<int64_t> result = typeOf(getResult()).getShape();
   int lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
+  if (typeOf(getLhs()).getElementType() != typeOf(getRhs()).getElementType())
+    return emitOpError() << "multiplies elements of one type, got " << getLhs().getType() << " and "
+                         << getRhs().getType();
   if (lhs[lhsRow] == result[0] && rhs[rhsColumn] == result[1] && lhs[1 - lhsRow] == rhs[1 - rhsColumn])
     return success();
   return emitOpError() << "cannot multiply " << getLhs().getType() << " and " << getRhs().getType() << " into "

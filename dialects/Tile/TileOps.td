@@ -13,15 +13,17 @@ include "mlir/IR/SymbolInterfaces.td"
 class TileOf<list<Type> elements> : 2DTensorOf<elements>;
 def Tile_F32 : TileOf<[F32]>;
 def Tile_I32 : TileOf<[I32]>;
-def Tile_Any : TileOf<[F32, I32, I1]>;
-def Tile_Memory : MemRefRankOf<[F32, I32], [2]>;
+def Tile_Factor : TileOf<[F32, BF16, F16]>;
+def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
+def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
+def Tile_Shared : MemRefRankOf<[BF16, F16], [2]>;
 
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` the dimension of a tile along which they stand ("rows" or "columns"), `vector` how many neighbouring
-    columns a register may hold. 
+    `spread` how they stand over a tile: along its "rows" or "columns", or as a tensor core wants "fragments" of it.
+    `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        StrAttr:$spread, I64Attr:$vector, OptionalAttr<DictArrayAttr>:$arg_attrs,
@@ -88,9 +90,49 @@ def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+//===-- Shared memory -------------------------------------------------------------------------------------------===//
+// A kernel that multiplies large tiles keeps the next ones on their way: copies run beside the arithmetic.
+
+def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Memory that the lanes of a workgroup share for as long as the kernel runs";
+  let description = [{
+    A row's elements do not lie in their order: lanes that read neighbouring rows at once would meet in one bank. Only
+    `copy` and `load` know where they are.
+  }];
+  let results = (outs Tile_Shared:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts to copy rows of a matrix into shared memory, as wide as that is, from its row `to` on";
+  let description = [{
+    The copy belongs to the group that the next `commit` closes. Elements at or past a limit become zero.
+  }];
+  let arguments = !con((ins Tile_Shared:$shared, Index:$to, I64Attr:$rows), Tile_Place);
+  let assemblyFormat = !strconcat(Tile_PlaceFormat,
+      " `to` $shared `[` $to `]` `count` $rows attr-dict `:` type($memory) `to` type($shared)");
+  let hasVerifier = 1;
+}
+
+def CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Closes a group of copies";
+  let assemblyFormat = "attr-dict";
+}
+
+def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits until all but the last `pending` groups of copies are there, in all lanes";
+  let description = [{ It also waits for all lanes to come here: what they read before may be overwritten. }];
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+//===-- Arithmetic ----------------------------------------------------------------------------------------------===//
+
 def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "accumulator + lhs * rhs, either side transposed on request";
-  let arguments = (ins Tile_F32:$lhs, Tile_F32:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
+  let description = [{ The factors may be of 16 bits; their products and sums are of 32. }];
+  let arguments = (ins Tile_Factor:$lhs, Tile_Factor:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
                        UnitAttr:$transpose_rhs);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";

@@ -54,6 +54,11 @@ std::string_view view(const flatbuffers::String *text) {
   return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
 }
 
+const flatbuffers::Vector<flatbuffers::Offset<schema::Entry>> &entriesOf(const schema::Module &module,
+                                                                         const schema::Target &target) {
+  return target.entries() ? *target.entries() : *module.entries();
+}
+
 Shape maximumShape(const schema::Module &module, const schema::TensorType &type) {
   Shape shape;
   for (const schema::Dim *dim : *type.dims())

@@ -41,6 +41,10 @@ private:
 ElementType elementType(const schema::TensorType &type);
 std::string_view view(const flatbuffers::String *text); // empty for null
 
+// The entries as planned for a target of the module.
+const flatbuffers::Vector<flatbuffers::Offset<schema::Entry>> &entriesOf(const schema::Module &module,
+                                                                         const schema::Target &target);
+
 // The shape at the sizes' maxima.
 Shape maximumShape(const schema::Module &module, const schema::TensorType &type);
 

@@ -169,35 +169,65 @@ Status verifyCosts(const schema::Module &module) {
   return Success();
 }
 
+// K1, K2 and K4 for one kernel.
+Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const std::string &what) {
+  if (kernel.lanes() < 1 || kernel.lanes() > 65536)
+    return broken(str(what, " has ", kernel.lanes(), " lanes."));
+  if (kernel.subgroup() > kernel.lanes())
+    return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
+  std::string problem;
+  if (target.starts_with("vulkan:"))
+    problem = checkSpirv({kernel.code()->data(), kernel.code()->size()}, kernel.lanes(), texelsOf(kernel));
+  else if (target.starts_with("cuda:"))
+    problem = checkCuda(kernel);
+  return problem.empty() ? Status(Success()) : Status(broken(str(what, " ", problem, ".")));
+}
+
 Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
   HEDDLE_CHECK(checkNames(*module.targets(), "target"));
   if (module.targets()->size() == 0)
     return broken("it has no target.");
   const schema::Target &first = *module.targets()->Get(0);
+  if (first.entries())
+    return broken(str("its first target '", first.name()->c_str(), "' has entries beside the module's."));
   uint64_t codeBytes = 0;
   for (const schema::Target *target : *module.targets()) {
-    std::string_view targetName(target->name()->c_str(), target->name()->size());
-    if (target->kernels()->size() != first.kernels()->size())
+    std::string_view targetName = target->name()->string_view();
+    if (!target->entries() && target->kernels()->size() != first.kernels()->size())
       return broken(str("target '", targetName, "' has ", target->kernels()->size(), " kernels, and '",
                         first.name()->c_str(), "' has ", first.kernels()->size(), "."));
     HEDDLE_CHECK(checkNames(*target->kernels(), "kernel"));
     for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
       const schema::Kernel &kernel = *target->kernels()->Get(i);
       std::string what = str("kernel '", kernel.name()->c_str(), "' of target '", targetName, "'");
-      if (kernel.name()->string_view() != first.kernels()->Get(i)->name()->string_view())
+      if (!target->entries() && kernel.name()->string_view() != first.kernels()->Get(i)->name()->string_view())
         return broken(str(what, " stands where '", first.name()->c_str(), "' has another."));
-      if (kernel.lanes() < 1 || kernel.lanes() > 65536)
-        return broken(str(what, " has ", kernel.lanes(), " lanes."));
-      if (kernel.subgroup() > kernel.lanes())
-        return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
-      codeBytes += uint64_t(kernel.code()->size()) * sizeof(uint32_t);
+      codeBytes += uint64_t(kernel.code()->size()) * sizeof(uint32_t) + (kernel.binary() ? kernel.binary()->size() : 0);
       if (codeBytes > fileBytes)
         return broken("its kernels share their code.");
-      std::span<const uint32_t> code(kernel.code()->data(), kernel.code()->size());
-      if (targetName.starts_with("vulkan:"))
-        if (std::string problem = checkSpirv(code, kernel.lanes(), texelsOf(kernel)); !problem.empty())
-          return broken(str(what, " ", problem, "."));
+      HEDDLE_CHECK(verifyKernel(kernel, targetName, what));
     }
+  }
+  return Success();
+}
+
+// The entries of the module for the targets that use them, and every target's own.
+Status verifyEntries(const schema::Module &module) {
+  HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
+  PlanTargets shared;
+  for (const schema::Target *target : *module.targets())
+    if (!target->entries())
+      shared.targets.push_back(target);
+  for (const schema::Entry *entry : *module.entries())
+    HEDDLE_CHECK(verifyEntry(module, *entry, shared));
+  for (const schema::Target *target : *module.targets()) {
+    if (!target->entries())
+      continue;
+    std::string what = str("target '", target->name()->c_str(), "'");
+    for (const schema::Entry *entry : *target->entries())
+      if (Status status = verifyEntry(module, *entry, {{target}}); !status)
+        return std::move(status).error().within(what);
+    HEDDLE_CHECK(verifySameInterface(module, *target));
   }
   return Success();
 }
@@ -229,13 +259,7 @@ Status verify(std::span<const std::byte> file) {
   HEDDLE_CHECK(verifyVariables(module));
   HEDDLE_CHECK(verifyTargets(module, file.size()));
   HEDDLE_CHECK(verifyCosts(module));
-  HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
-  uint64_t arenaBytes = std::numeric_limits<uint64_t>::max();
-  for (const schema::Target *target : *module.targets())
-    arenaBytes = std::min(arenaBytes, target->arena_bytes());
-  for (const schema::Entry *entry : *module.entries())
-    HEDDLE_CHECK(verifyEntry(module, *entry, arenaBytes, module.targets()->Get(0)->kernels()->size()));
-  return Success();
+  return verifyEntries(module);
 }
 
 } // namespace heddle

@@ -8,23 +8,31 @@
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
-//   P1  a port's bytes are what its shape needs at the maxima; it lies in every target's arena, 4-byte aligned
+//   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
+//   entry,
+//       4-byte aligned
 //   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
+//   P3  a target's own entries have the names of the module's, in the same order, and their ports the same names, types
+//       and value limits; the first target has no entries of its own
 //   E1  every size that an entry uses is bound by its inputs
 //   L1  a launch names a kernel that exists, has 3 grid axes whose sizes exist, tiles and repeats are positive, and no
 //       count exceeds 2^32 - 1 at the maxima
-//   L2  a launch has at most 16 bindings; each lies in its variable or in every target's arena, 4-byte aligned
+//   L2  a launch has at most 16 bindings; each lies in its variable or in the arena of every target that uses the
+//       entry, 4-byte aligned
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative
 //   C2  a launch's cost exists, the entry's inputs bind its sizes, and the pairs' lengths are i32 vectors among them
-//   K1  every target has the same kernels in the same order; lanes are in [1, 65536], and a subgroup has
-//       no more of them
+//   K1  every target has the first's kernels in the same order, unless it has entries of its own; lanes are in
+//       [1, 65536], and a subgroup has no more of them
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations,
 //       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
+//   K4  CUDA code is text that ends in NUL and has `.entry main`; a binary begins as ELF files do; lanes are a multiple
+//   of
+//       32 and at most 1024, shared memory is at most 227 KiB, and there are no texel buffers
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -34,6 +42,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace heddle {
 
@@ -56,11 +65,23 @@ template <typename Struct> bool aligned(const flatbuffers::Vector<const Struct *
 // M2 for one name.
 Status checkName(const flatbuffers::String *name, const std::string &what);
 
-// P1 to L2 and C2. `arenaBytes` is the smallest of the targets'; `kernels` is what every target has.
-Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels);
+// What the entries of a plan may refer to: the targets that use it, which have the same kernels.
+struct PlanTargets {
+  std::vector<const schema::Target *> targets;
+  uint64_t arenaBytes() const; // the smallest
+};
+
+// P1, P2, E1, L1 to L3 and C2.
+Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan);
+
+// P3 for all entries of a target that has its own.
+Status verifySameInterface(const schema::Module &module, const schema::Target &target);
 
 // K2. Returns what is wrong, empty for a good module.
 std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels);
+
+// K4, likewise.
+std::string checkCuda(const schema::Kernel &kernel);
 
 } // namespace verifier
 } // namespace heddle

@@ -17,8 +17,9 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t room) { return offset <= roo
 
 class EntryVerifier {
 public:
-  EntryVerifier(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels)
-      : module(module), entry(entry), arenaBytes(arenaBytes), kernels(kernels), bound(module.sizes()->size()),
+  EntryVerifier(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan)
+      : module(module), entry(entry), plan(plan), arenaBytes(plan.arenaBytes()),
+        kernels(plan.targets.front()->kernels()->size()), bound(module.sizes()->size()),
         where(str("entry '", entry.name()->c_str(), "'")) {}
 
   Status verify() {
@@ -123,7 +124,7 @@ private:
           str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings, " are the most."));
     for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i)
       HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), str(what, ", binding ", i)));
-    for (const schema::Target *target : *module.targets())
+    for (const schema::Target *target : plan.targets)
       if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
         for (uint32_t argument : *texels)
           HEDDLE_CHECK(verifyTexels(launch, argument, what));
@@ -205,6 +206,7 @@ private:
 
   const schema::Module &module;
   const schema::Entry &entry;
+  const PlanTargets &plan;
   const uint64_t arenaBytes;
   const size_t kernels;
   std::unordered_set<int32_t> checkedCosts;
@@ -212,10 +214,58 @@ private:
   const std::string where;
 };
 
+// P3 for the inputs or outputs of one entry.
+Status samePorts(const schema::Entry &entry, const schema::Entry &own, bool input, const std::string &what) {
+  const auto &ports = input ? *entry.inputs() : *entry.outputs(), &others = input ? *own.inputs() : *own.outputs();
+  const char *kind = input ? "inputs" : "outputs";
+  if (ports.size() != others.size())
+    return broken(str(what, " has ", others.size(), " ", kind, ", and the module's has ", ports.size(), "."));
+  for (flatbuffers::uoffset_t i = 0; i < ports.size(); ++i) {
+    const schema::Port &port = *ports.Get(i), &other = *others.Get(i);
+    if (port.name()->string_view() != other.name()->string_view())
+      return broken(str(what, " has '", other.name()->c_str(), "' among its ", kind, " where the module's has '",
+                        port.name()->c_str(), "'."));
+    auto sameDim = [](const schema::Dim *a, const schema::Dim *b) {
+      return a->size() == b->size() && (a->size() >= 0 || a->extent() == b->extent());
+    };
+    const auto &dims = *port.type()->dims(), &otherDims = *other.type()->dims();
+    bool same = port.type()->element() == other.type()->element() && port.value_limit() == other.value_limit() &&
+                std::equal(dims.begin(), dims.end(), otherDims.begin(), otherDims.end(), sameDim);
+    if (!same)
+      return broken(str(what, " has '", port.name()->c_str(), "' with another type than the module's."));
+  }
+  return Success();
+}
+
 } // namespace
 
-Status verifyEntry(const schema::Module &module, const schema::Entry &entry, uint64_t arenaBytes, size_t kernels) {
-  return EntryVerifier(module, entry, arenaBytes, kernels).verify();
+uint64_t PlanTargets::arenaBytes() const {
+  uint64_t bytes = std::numeric_limits<uint64_t>::max();
+  for (const schema::Target *target : targets)
+    bytes = std::min(bytes, target->arena_bytes());
+  return bytes;
+}
+
+Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan) {
+  return EntryVerifier(module, entry, plan).verify();
+}
+
+Status verifySameInterface(const schema::Module &module, const schema::Target &target) {
+  std::string where = str("target '", target.name()->c_str(), "'");
+  if (target.entries()->size() != module.entries()->size())
+    return broken(
+        str(where, " has ", target.entries()->size(), " entries, and the module has ", module.entries()->size(), "."));
+  for (flatbuffers::uoffset_t i = 0; i < module.entries()->size(); ++i) {
+    const schema::Entry &entry = *module.entries()->Get(i), &own = *target.entries()->Get(i);
+    HEDDLE_CHECK(checkName(own.name(), str(where, ", entry ", i)));
+    if (own.name()->string_view() != entry.name()->string_view())
+      return broken(
+          str(where, " has the entry '", own.name()->c_str(), "' where the module has '", entry.name()->c_str(), "'."));
+    std::string what = str("entry '", own.name()->c_str(), "' of ", where);
+    HEDDLE_CHECK(samePorts(entry, own, /*input=*/true, what));
+    HEDDLE_CHECK(samePorts(entry, own, /*input=*/false, what));
+  }
+  return Success();
 }
 
 } // namespace heddle::verifier

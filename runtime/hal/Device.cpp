@@ -1,8 +1,12 @@
 #include "runtime/hal/Device.h"
 
+#include "runtime/core/Log.h"
+#include "runtime/hal/cuda/CudaBackend.h"
 #include "runtime/hal/vulkan/VulkanBackend.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace heddle::hal {
@@ -23,7 +27,22 @@ const char *toString(DeviceType type) {
   return "other";
 }
 
-Result<std::vector<DeviceInfo>> listDevices() { return vulkan::listDevices(); }
+Result<std::vector<DeviceInfo>> listDevices() {
+  std::vector<DeviceInfo> devices;
+  std::optional<Error> broken;
+  for (auto list : {cuda::listDevices, vulkan::listDevices}) {
+    Result<std::vector<DeviceInfo>> found = list();
+    if (found)
+      std::ranges::move(*found, std::back_inserter(devices));
+    else if (found.error().kind != ErrorKind::NotFound && !broken)
+      broken = std::move(found).error();
+  }
+  if (broken && devices.empty())
+    return std::move(*broken);
+  if (broken)
+    log(LogLevel::Warning, broken->message);
+  return devices;
+}
 
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options) {
   std::string_view backend = choice.substr(0, choice.find(':'));
@@ -41,11 +60,9 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const Device
   if (backend == "vulkan")
     return vulkan::openDevice(index, options);
   if (backend == "cuda")
-    return makeError(ErrorKind::Unsupported, "'", choice,
-                     "' asks for CUDA, and this build has no CUDA backend yet. Use "
-                     "--device=vulkan; `heddle-run devices` lists what there is.");
+    return cuda::openDevice(index);
   return makeError(ErrorKind::InvalidArgument, "'", choice,
-                   "' is no device: known are 'vulkan' and 'vulkan:N'. "
+                   "' is no device: known are 'vulkan', 'vulkan:N', 'cuda' and 'cuda:N'. "
                    "`heddle-run devices` lists what there is.");
 }
 

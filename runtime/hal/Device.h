@@ -1,5 +1,6 @@
 // The hardware abstraction: what the session asks of a device, and nothing else. Backends live in folders beside this
-// file (vulkan/); their drivers are opened at run time, so one build serves machines with any, all or none of them.
+// file (vulkan/, cuda/); their drivers are opened at run time, so one build serves machines with any, all or none of
+// them.
 //
 // The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
 // recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
@@ -26,16 +27,18 @@ enum class DeviceType { Cpu, IntegratedGpu, DiscreteGpu, VirtualGpu, Other };
 const char *toString(DeviceType type);
 
 struct DeviceInfo {
-  std::string id;     // "vulkan:0", what opens this device
+  std::string id;     // "vulkan:0" or "cuda:0", what opens this device
   std::string name;   // "NVIDIA H200"
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
   uint32_t vendorId = 0; // PCI
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
-  uint32_t subgroupSize = 0;    // of kernels that ask for none
-  uint32_t maxSubgroupSize = 0; // of those that do
-  uint32_t maxLanes = 0;        // of a workgroup
+  uint32_t subgroupSize = 0;      // of kernels that ask for none
+  uint32_t maxSubgroupSize = 0;   // of those that do
+  uint32_t maxLanes = 0;          // of a workgroup
+  uint32_t maxSharedBytes = 0;    // of a workgroup that asks for shared memory at run time; CUDA only
+  uint32_t computeCapability = 0; // 90 for 9.0; CUDA only
   std::array<uint32_t, 3> maxWorkgroups{};
   std::string unusable; // why Heddle cannot run on it; empty where it can
 };
@@ -64,10 +67,14 @@ public:
   virtual ~Program() = default;
 };
 
+// See `Kernel` of schema/artifact.fbs, which says what the backends' code is.
 struct KernelSource {
   std::string_view name; // for messages
   std::span<const uint32_t> code;
-  uint32_t subgroup = 0; // lanes that must share a subgroup; at most the device's maxSubgroupSize
+  std::span<const uint8_t> binary; // of the same kernel, used where the device takes it
+  uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
+  uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
+  uint32_t sharedBytes = 0;        // of a workgroup, beside what the code says; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };
@@ -130,11 +137,13 @@ struct DeviceOptions {
   bool directAccess = true;
 };
 
-// What there is on this machine. No devices at all is no error; a backend that is broken is.
+// What there is on this machine, CUDA's devices before Vulkan's. No devices at all is no error, nor is a backend that
+// this machine does not have. One that is there and broken is an error where the other has no device either, and a
+// warning in the log where it has.
 Result<std::vector<DeviceInfo>> listDevices();
 
-// Opens "vulkan:1"; "vulkan" is the first usable device of that backend, GPUs before processors. There is no silent
-// fallback: what is asked for is opened, or it is an error.
+// Opens "vulkan:1" or "cuda:1"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
+// processors. There is no silent fallback: what is asked for is opened, or it is an error.
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
 
 // How many warnings and errors the backend's validation layers have reported in this process. They are on when the

@@ -14,4 +14,9 @@ inline constexpr uint32_t kMaxBindings = 16;
 
 inline constexpr uint32_t kMaxRank = 8;
 
+// CUDA: the most threads of a block, threads of a warp, and shared memory of a block on any architecture yet.
+inline constexpr uint32_t kMaxCudaLanes = 1024;
+inline constexpr uint32_t kCudaWarp = 32;
+inline constexpr uint32_t kMaxCudaSharedBytes = 227 << 10;
+
 } // namespace heddle::schema

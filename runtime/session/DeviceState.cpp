@@ -37,6 +37,10 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
   if (kernel.subgroup() > device.maxSubgroupSize)
     return str("kernel '", view(kernel.name()), "' is written for subgroups of ", kernel.subgroup(), " lanes, and '",
                device.name, "' has ", device.maxSubgroupSize, " at most");
+  if (kernel.shared_bytes() > device.maxSharedBytes)
+    return str("kernel '", view(kernel.name()), "' needs ", describeBytes(kernel.shared_bytes()),
+               " of shared memory, and '", device.name, "' gives a workgroup ", describeBytes(device.maxSharedBytes),
+               " at most");
   return "";
 }
 
@@ -53,9 +57,16 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
       return makeError(ErrorKind::Unsupported, problem, ". Compile for another target than '", view(target.name()),
                        "'.");
     missing.push_back(index);
-    sources.push_back({view(kernel.name()), {kernel.code()->data(), kernel.code()->size()}, kernel.subgroup(), {}});
+    hal::KernelSource &source = sources.emplace_back();
+    source.name = view(kernel.name());
+    source.code = {kernel.code()->data(), kernel.code()->size()};
+    source.lanes = kernel.lanes();
+    source.subgroup = kernel.subgroup();
+    source.sharedBytes = kernel.shared_bytes();
+    if (const auto *binary = kernel.binary())
+      source.binary = {binary->data(), binary->size()};
     if (const auto *texels = kernel.texels())
-      sources.back().texels = {texels->data(), texels->size()};
+      source.texels = {texels->data(), texels->size()};
   }
   HEDDLE_ASSIGN(auto loaded, device.load(sources));
   for (size_t i = 0; i < missing.size(); ++i)

@@ -95,7 +95,8 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   auto state = std::make_unique<State>();
   state->artifact = std::move(artifact);
   state->options = options;
-  HEDDLE_ASSIGN(state->device, hal::openDevice(options.device, options.deviceOptions));
+  std::string device = options.device.empty() ? chooseDevice(*state->artifact, options.target) : options.device;
+  HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
   state->onDevice = std::make_unique<DeviceState>(*state->device, state->module(), *state->target);
   state->entries = describeEntries(state->module());
@@ -123,7 +124,7 @@ Status Session::State::prepare(std::span<const std::string_view> names) {
     auto [position, added] = runners.try_emplace(info->name);
     if (added) {
       auto index = static_cast<flatbuffers::uoffset_t>(info - entries.data());
-      position->second = std::make_unique<EntryRunner>(*onDevice, *module().entries()->Get(index));
+      position->second = std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index));
     }
     std::vector<uint32_t> used = position->second->kernels();
     kernels.insert(kernels.end(), used.begin(), used.end());

@@ -1,6 +1,6 @@
 // The public API: a compiled model on a device.
 //
-//   auto session = heddle::Session::open("model.heddle", {.device = "vulkan"});
+//   auto session = heddle::Session::open("model.heddle");
 //   if (!session) { std::cerr << session.message(); return 1; }
 //   if (auto status = (*session)->init(/*seed=*/1); !status) ...
 //   auto outputs = (*session)->call("eval", {{"source", source}, {"source_lengths", lengths}, ...});
@@ -34,8 +34,10 @@
 namespace heddle {
 
 struct SessionOptions {
-  std::string device = "vulkan"; // or "vulkan:1"; hal::listDevices() has them all
-  std::string target = {};       // a target of the artifact by name; empty: the best that the device supports
+  // "cuda", "vulkan:1": hal::listDevices() has them all. Empty: a CUDA device if there is one and the artifact has code
+  // for it, else the best of Vulkan's.
+  std::string device = {};
+  std::string target = {}; // a target of the artifact by name; empty: the best that the device supports
   hal::DeviceOptions deviceOptions = {};
 };
 

@@ -25,6 +25,10 @@ struct Session::State {
   Result<uint32_t> variableIndex(std::string_view name) const;
 };
 
+// The device to use where the caller names none: a CUDA device that the artifact has code for, else Vulkan's best, for
+// hal::openDevice. What stands in the way of CUDA code that the artifact has is said in the log.
+std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget);
+
 // The target to use: `wanted` by name, or the best for the device.
 Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,
                                             const hal::DeviceInfo &device);

@@ -33,24 +33,17 @@ public:
         variable("unused", schema::VariableKind::Cache, schema::ElementType::F32, 7),
         variable("seed", schema::VariableKind::Counter, schema::ElementType::I32, 2),
     });
-    auto entries = fb.CreateVector(std::vector{
-        CreateEntryDirect(fb, "add", ports({floats("a", 0), floats("b", 1)}), ports({floats("sum", 2)}),
-                          launches({launch(sizeN, {slot(0), slot(1), slot(2)})})),
-        CreateEntryDirect(fb, "chain", ports({floats("a", 0)}), ports({floats("double", 1), floats("triple", 2)}),
-                          launches({launch(sizeN, {slot(0), slot(0), slot(1)}),
-                                    launch(sizeN, {slot(1), slot(0), slot(2)}, /*barrier=*/true)})),
-        CreateEntryDirect(fb, "accumulate", ports({floats("a", 3)}), ports({}),
-                          launches({launch(sizeN, {slot(3), stored(total), stored(total)})})),
-        CreateEntryDirect(fb, "init", ports({}), ports({}), launches({})),
-        CreateEntryDirect(fb, "lookup", ports({integers("index", 0, sizeN, 10), integers("lengths", 1, sizeM, 0)}),
-                          ports({floats("twice", 2, sizeLongest)}),
-                          launches({launch(sizeLongest, {stored(weight), stored(weight), slot(2)})})),
-    });
-    std::vector<uint32_t> code = options.code.empty() ? testKernel("add") : options.code;
+    auto entries = fb.CreateVector(this->entries());
     std::vector<flatbuffers::Offset<Target>> targets;
     for (const std::string &name : options.targets) {
-      std::vector kernels{CreateKernelDirect(fb, "add", options.lanes, &code, targets.empty() ? options.subgroup : 0)};
-      targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes()));
+      bool cuda = name.starts_with("cuda:");
+      std::vector<uint32_t> code = !options.code.empty() ? options.code : cuda ? testPtx("add") : testKernel("add");
+      uint32_t subgroup = cuda ? kCudaWarp : targets.empty() ? options.subgroup : 0;
+      std::vector kernels{CreateKernelDirect(fb, "add", cuda ? 2 * kCudaWarp : options.lanes, &code, subgroup)};
+      std::vector<flatbuffers::Offset<Entry>> own;
+      if (options.ownEntries && !targets.empty())
+        own = this->entries();
+      targets.push_back(CreateTargetDirect(fb, name.c_str(), &kernels, 4 * slotBytes(), own.empty() ? nullptr : &own));
     }
     auto description = fb.CreateString(R"({"architecture": "adder"})");
     auto producer = fb.CreateString("test");
@@ -67,6 +60,22 @@ public:
   }
 
 private:
+  std::vector<flatbuffers::Offset<Entry>> entries() {
+    return {
+        CreateEntryDirect(fb, "add", ports({floats("a", 0), floats("b", 1)}), ports({floats("sum", 2)}),
+                          launches({launch(sizeN, {slot(0), slot(1), slot(2)})})),
+        CreateEntryDirect(fb, "chain", ports({floats("a", 0)}), ports({floats("double", 1), floats("triple", 2)}),
+                          launches({launch(sizeN, {slot(0), slot(0), slot(1)}),
+                                    launch(sizeN, {slot(1), slot(0), slot(2)}, /*barrier=*/true)})),
+        CreateEntryDirect(fb, "accumulate", ports({floats("a", 3)}), ports({}),
+                          launches({launch(sizeN, {slot(3), stored(total), stored(total)})})),
+        CreateEntryDirect(fb, "init", ports({}), ports({}), launches({})),
+        CreateEntryDirect(fb, "lookup", ports({integers("index", 0, sizeN, 10), integers("lengths", 1, sizeM, 0)}),
+                          ports({floats("twice", 2, sizeLongest)}),
+                          launches({launch(sizeLongest, {stored(weight), stored(weight), slot(2)})})),
+    };
+  }
+
   // The arena has four slots of the largest vector.
   uint64_t slotBytes() const { return static_cast<uint64_t>(options.maximum) * 4; }
   Binding slot(uint64_t index) const { return Binding(Space::Arena, 0, index * slotBytes(), slotBytes()); }
@@ -126,14 +135,30 @@ private:
   std::list<std::vector<flatbuffers::Offset<Launch>>> keptLaunches;
 };
 
+std::vector<std::byte> readKernel(const std::string &path) {
+  Result<std::vector<std::byte>> bytes = readFile(path, 1 << 20);
+  if (!bytes)
+    std::abort();
+  return std::move(*bytes);
+}
+
 } // namespace
 
 std::vector<uint32_t> testKernel(const std::string &name) {
-  Result<std::vector<std::byte>> bytes = readFile(std::string(HEDDLE_TEST_KERNELS) + "/" + name + ".spv", 1 << 20);
-  if (!bytes)
-    std::abort();
-  std::vector<uint32_t> words(bytes->size() / sizeof(uint32_t));
-  std::memcpy(words.data(), bytes->data(), words.size() * sizeof(uint32_t));
+  std::vector<std::byte> bytes = readKernel(std::string(HEDDLE_TEST_KERNELS) + "/" + name + ".spv");
+  std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint32_t));
+  return words;
+}
+
+std::vector<uint32_t> testPtx(const std::string &name) {
+  std::vector<std::byte> bytes = readKernel(std::string(HEDDLE_TEST_SOURCES) + "/" + name + ".ptx");
+  return ptxWords({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+}
+
+std::vector<uint32_t> ptxWords(std::string_view text) {
+  std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1); // one NUL at least
+  std::memcpy(words.data(), text.data(), text.size());
   return words;
 }
 

@@ -10,17 +10,21 @@ namespace heddle::test {
 
 // A kernel assembled from kernels/NAME.spvasm.
 std::vector<uint32_t> testKernel(const std::string &name);
+// The text of kernels/NAME.ptx as an artifact holds it.
+std::vector<uint32_t> testPtx(const std::string &name);
+std::vector<uint32_t> ptxWords(std::string_view text);
 
 // What may be varied about the artifact below.
 struct AdderOptions {
   int64_t maximum = 1000;
   std::vector<std::string> targets = {"vulkan:software", "vulkan:portable"};
-  std::vector<uint32_t> code = {}; // instead of the add kernel's
-  uint32_t lanes = 8;
+  std::vector<uint32_t> code = {}; // instead of the add kernel's, which is SPIR-V or PTX as the target wants
+  uint32_t lanes = 8;              // of Vulkan's targets; CUDA's have 64, two subgroups
   uint32_t tile = 8;
   uint32_t subgroup = 0; // that the first target asks for
   bool sealed = true;
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
+  bool ownEntries = false;  // every target but the first has entries of its own
 };
 
 // A model of vector additions:

@@ -2,6 +2,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/Backends.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/VulkanEnvironment.h"
 
@@ -13,12 +14,15 @@ namespace {
 
 [[maybe_unused]] testing::Environment *const environment = test::watchValidation();
 
-class CheckpointTest : public testing::Test {
+class CheckpointTest : public test::BackendTest {
 protected:
-  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}) {
+  std::unique_ptr<Session> openAdder() {
+    test::AdderOptions options;
+    options.targets = GetParam().targets;
     auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder.heddle");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
-    auto opened = Session::open(*artifact);
+    auto opened = Session::open(
+        *artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return std::move(*opened);
   }
@@ -44,7 +48,9 @@ protected:
                          seed = {"seed", ElementType::I32, {2}};
 };
 
-TEST_F(CheckpointTest, roundTrips) {
+HEDDLE_FOR_EACH_BACKEND(CheckpointTest);
+
+TEST_P(CheckpointTest, roundTrips) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 0.25f);
   {
@@ -74,7 +80,7 @@ TEST_F(CheckpointTest, roundTrips) {
   EXPECT_EQ(weightsOnly->memory().optimizerState, 0u);
 }
 
-TEST_F(CheckpointTest, ofAnotherModelIsRefused) {
+TEST_P(CheckpointTest, ofAnotherModelIsRefused) {
   auto session = openAdder();
   auto expect = [&](const char *part) {
     std::string message = loadMessage(*session);
@@ -93,7 +99,7 @@ TEST_F(CheckpointTest, ofAnotherModelIsRefused) {
   EXPECT_EQ(loadMessage(*session), "accepted");
 }
 
-TEST_F(CheckpointTest, refusedOnesChangeNothing) {
+TEST_P(CheckpointTest, refusedOnesChangeNothing) {
   auto session = openAdder();
   ASSERT_TRUE(session->writeVariable("weight", HostTensor::vector(std::vector<float>(1000, 3))).ok());
   write({weight, seed}); // total is missing
@@ -105,7 +111,7 @@ TEST_F(CheckpointTest, refusedOnesChangeNothing) {
   EXPECT_NE(loadMessage(*session).find("No such file"), std::string::npos);
 }
 
-TEST_F(CheckpointTest, failedSavesLeaveTheOldFile) {
+TEST_P(CheckpointTest, failedSavesLeaveTheOldFile) {
   auto session = openAdder();
   test::spit(folder / "c", "old");
   EXPECT_FALSE(session->save(folder / "c").ok());

@@ -2,6 +2,7 @@
 // no driver, broken validation) runs in a child process.
 #include "runtime/session/Session.h"
 #include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/Backends.h"
 #include "test/runtime/VulkanEnvironment.h"
 
 #include <gtest/gtest.h>
@@ -36,30 +37,41 @@ TEST(DeviceTest, listsAndOpens) {
   EXPECT_EQ(openMessage("vulkan"), "opened");
 }
 
-TEST(DeviceTest, refusesWhatIsNotThere) {
-  expectPart(openMessage("vulkan:99"), "there is no device 'vulkan:99'");
-  expectPart(openMessage("vulkan:x"), "after the colon comes a number");
-  expectPart(openMessage("vulkan:"), "after the colon comes a number");
-  expectPart(openMessage("cuda"), "this build has no CUDA backend yet");
-  expectPart(openMessage("cuda:0"), "this build has no CUDA backend yet");
-  expectPart(openMessage("metal"), "'metal' is no device");
-  expectPart(openMessage(""), "'' is no device");
+class OpenTest : public test::BackendTest {};
+HEDDLE_FOR_EACH_BACKEND(OpenTest);
+
+TEST_P(OpenTest, opensTheFirstOfABackend) {
+  EXPECT_EQ(openMessage(GetParam().name), "opened");
+  EXPECT_EQ(openMessage(str(GetParam().name, ":0")), "opened");
+  expectPart(openMessage(str(GetParam().name, ":99")), str("there is no device '", GetParam().name, ":99'").c_str());
 }
 
-TEST(DeviceTest, memoryBeyondTheDeviceIsRefused) {
-  auto device = hal::openDevice("vulkan");
+TEST_P(OpenTest, memoryBeyondTheDeviceIsRefused) {
+  auto device = hal::openDevice(GetParam().name);
   ASSERT_TRUE(device.ok()) << device.message();
   auto buffer = (*device)->allocate("the arena", uint64_t(1) << 50);
   ASSERT_FALSE(buffer.ok());
   EXPECT_EQ(buffer.error().kind, ErrorKind::OutOfMemory);
-  expectPart(buffer.message(), "no device memory for the arena: it needs 1.0 PiB, and one allocation holds at most");
+  expectPart(buffer.message(), "no device memory for the arena: it needs 1.0 PiB, and ");
+  EXPECT_TRUE((*device)->allocate("a little", 16).ok()) << "the device goes on working";
+}
+
+TEST(DeviceTest, refusesWhatIsNotThere) {
+  expectPart(openMessage("vulkan:99"), "there is no device 'vulkan:99'");
+  expectPart(openMessage("vulkan:x"), "after the colon comes a number");
+  expectPart(openMessage("vulkan:"), "after the colon comes a number");
+  expectPart(openMessage("cuda:x"), "after the colon comes a number, as in 'cuda:0'");
+  // CUDA or not, there is no such device.
+  expectPart(openMessage("cuda:99"), "there is no ");
+  expectPart(openMessage("metal"), "'metal' is no device");
+  expectPart(openMessage(""), "'' is no device");
 }
 
 // Target choice, through the sessions that make it.
 std::string chosenTarget(std::vector<std::string> targets, const std::string &wanted = "") {
   auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
   EXPECT_TRUE(artifact.ok()) << artifact.message();
-  auto session = Session::open(*artifact, {.target = wanted});
+  auto session = Session::open(*artifact, {.device = "vulkan", .target = wanted});
   return session.ok() ? std::string((*session)->target()) : session.message();
 }
 
@@ -74,6 +86,25 @@ TEST(TargetTest, theBestOneIsChosen) {
   EXPECT_EQ(chosenTarget({"vulkan:software", "vulkan:portable"}, "vulkan:portable"), "vulkan:portable");
   expectPart(chosenTarget({"vulkan:software"}, "vulkan:nvidia"), "no target 'vulkan:nvidia'");
   expectPart(chosenTarget({"cuda:sm_80"}), "has no code for 'vulkan:");
+}
+
+// Where nobody names a device: CUDA's if it is there and the artifact has code for it.
+TEST(TargetTest, theDefaultDeviceIsCudaWhereItCanBe) {
+  auto open = [](std::vector<std::string> targets, std::string wanted = "") {
+    auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
+    EXPECT_TRUE(artifact.ok()) << artifact.message();
+    auto session = Session::open(*artifact, {.target = wanted});
+    return session.ok() ? (*session)->device().id + " " + std::string((*session)->target()) : session.message();
+  };
+  std::string cuda = test::absence({"cuda", "cuda", true, {}});
+  bool hasCuda = cuda.empty();
+  EXPECT_TRUE(open({"cuda:sm_80", "vulkan:portable"}).starts_with(hasCuda ? "cuda:0 cuda:sm_80" : "vulkan:"));
+  EXPECT_TRUE(open({"vulkan:portable"}).starts_with("vulkan:"));
+  EXPECT_TRUE(open({"vulkan:portable", "cuda:sm_80"}, "vulkan:portable").starts_with("vulkan:"));
+  // Code for CUDA alone does not run on anything else.
+  if (!hasCuda) {
+    EXPECT_EQ(open({"cuda:sm_80"}), cuda);
+  }
 }
 
 TEST(TargetTest, narrowSubgroupsRuleATargetOut) {
@@ -129,7 +160,9 @@ void misuseAndExit() {
   auto device = hal::openDevice("vulkan");
   if (!device)
     std::_Exit(2);
-  hal::KernelSource source{"wide", code};
+  hal::KernelSource source;
+  source.name = "wide";
+  source.code = code;
   if (validationMessageCount() != 0)
     std::_Exit(3);
   (void)(*device)->load({&source, 1});

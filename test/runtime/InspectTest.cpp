@@ -74,6 +74,48 @@ TEST_F(InspectTest, printsAndWritesKernels) {
             std::string(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t)));
 }
 
+TEST_F(InspectTest, saysWhatCudaCodeHolds) {
+  std::vector<std::byte> bytes = test::buildAdder({.targets = {"cuda:sm_80", "vulkan:portable"}, .ownEntries = true});
+  std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());
+  module->seal = 0;
+  schema::KernelT &kernel = *module->targets[0]->kernels[0];
+  kernel.binary = {0x7f, 'E', 'L', 'F', 0};
+  kernel.registers = 17;
+  kernel.spill_bytes = 12;
+  kernel.shared_bytes = 2048;
+  module->targets[1]->entries[1]->launches.pop_back(); // a plan of its own, with a launch less
+  flatbuffers::FlatBufferBuilder builder;
+  schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
+  test::spit(folder / "c.heddle", {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()});
+  const std::string ptx = test::slurp(std::string(HEDDLE_TEST_SOURCES) + "/add.ptx");
+
+  Outcome run = inspect("c.heddle");
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("64 lanes     5 launches, 1.0 KiB of PTX, 5 bytes of cubin, 17 registers, spills 12 bytes, "
+                            "shared 2.0 KiB"),
+            std::string::npos)
+      << run.output;
+  auto json = nlohmann::json::parse(inspect("c.heddle --json").output, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  const auto &first = json["targets"][0]["kernels"][0], &second = json["targets"][1]["kernels"][0];
+  EXPECT_EQ(first["code_bytes"], ptx.size());
+  EXPECT_EQ(first["binary_bytes"], 5);
+  EXPECT_EQ(first["registers"], 17);
+  EXPECT_EQ(first["spill_bytes"], 12);
+  EXPECT_EQ(first["shared_bytes"], 2048);
+  EXPECT_EQ(first["launches"], 5);
+  EXPECT_EQ(second["launches"], 4) << "of the target's own plan";
+  EXPECT_FALSE(second.contains("registers"));
+
+  run = inspect("c.heddle --kernel=add --target=cuda:sm_80");
+  EXPECT_NE(run.output.find("chain, launch 1: grid"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find(ptx), std::string::npos) << run.output;
+  run = inspect("c.heddle --kernel=add --target=vulkan:portable");
+  EXPECT_EQ(run.output.find("chain, launch 1: grid"), std::string::npos) << run.output;
+  EXPECT_EQ(inspect("c.heddle --kernel=add -o add.ptx").exitCode, 0);
+  EXPECT_EQ(test::slurp(folder / "add.ptx"), ptx);
+}
+
 TEST_F(InspectTest, saysWhatIsWrong) {
   Outcome run = inspect("a.heddle --kernel=sub");
   EXPECT_EQ(run.exitCode, 1);

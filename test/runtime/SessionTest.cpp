@@ -1,9 +1,11 @@
-// The whole runtime on a real driver: artifacts made in memory, kernels written by hand. Everything runs twice, with
-// the host touching device memory in place and with the copies that other devices need.
+// The whole runtime on real drivers: artifacts made in memory, kernels written by hand. Everything runs on every
+// backend, and on Vulkan twice: with the host touching device memory in place and with the copies that other devices
+// need.
 #include "runtime/session/Session.h"
 
 #include "runtime/session/LaunchCosts.h"
 #include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/Backends.h"
 #include "test/runtime/VulkanEnvironment.h"
 
 #include <gtest/gtest.h>
@@ -21,19 +23,20 @@ HostTensor ramp(size_t count, float start) {
   return HostTensor::vector(values);
 }
 
-class SessionTest : public testing::TestWithParam<bool> {
+class SessionTest : public test::BackendTest {
 protected:
-  std::unique_ptr<Session> openAdder(const test::AdderOptions &options = {}) {
+  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}) {
+    options.targets = GetParam().targets;
     auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
-    auto opened = Session::open(*artifact, {.deviceOptions = {.directAccess = GetParam()}});
+    auto opened = Session::open(
+        *artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return opened ? std::move(*opened) : nullptr;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Memory, SessionTest, testing::Bool(),
-                         [](const auto &info) { return info.param ? "direct" : "staged"; });
+HEDDLE_FOR_EACH_BACKEND(SessionTest);
 
 TEST_P(SessionTest, addsVectorsOfAnyLength) {
   auto session = openAdder();

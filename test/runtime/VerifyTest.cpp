@@ -49,6 +49,22 @@ schema::KernelT &unreadable(schema::ModuleT &module) {
   module.targets[0]->name = "other:target";
   return *module.targets[0]->kernels[0];
 }
+// The second target, made one of CUDA's.
+schema::KernelT &cuda(schema::ModuleT &module) {
+  module.targets[1]->name = "cuda:sm_80";
+  schema::KernelT &kernel = *module.targets[1]->kernels[0];
+  kernel.code = test::testPtx("add");
+  kernel.lanes = 64;
+  kernel.subgroup = 32;
+  return kernel;
+}
+// The second target, given entries of its own.
+schema::TargetT &own(schema::ModuleT &module) {
+  std::vector<std::byte> bytes = buildAdder();
+  std::unique_ptr<schema::ModuleT> copy(schema::GetModule(bytes.data())->UnPack());
+  module.targets[1]->entries = std::move(copy->entries);
+  return *module.targets[1];
+}
 std::vector<uint32_t> &code(schema::ModuleT &module) { return module.targets[0]->kernels[0]->code; }
 
 const Rule rules[] = {
@@ -112,6 +128,41 @@ const Rule rules[] = {
     {"P2_overlap", [](auto &m) { entry(m).inputs[1]->arena_offset = 3996; }, "'a' and 'b' overlap"},
     {"P2_limit_of_floats", [](auto &m) { entry(m).inputs[0]->value_limit = 3; }, "only an i32 input"},
     {"P2_negative_limit", [](auto &m) { entry(m, 4).inputs[0]->value_limit = -3; }, "value limit -3"},
+    {"P3_first_target", [](auto &m) { m.targets[0]->entries = std::move(own(m).entries); },
+     "first target 'vulkan:software' has entries beside"},
+    {"P3_entry_count", [](auto &m) { own(m).entries.pop_back(); }, "has 4 entries, and the module has 5"},
+    {"P3_entry_name", [](auto &m) { own(m).entries[0]->name = "plus"; }, "the entry 'plus' where the module has 'add'"},
+    {"P3_ports", [](auto &m) { own(m).entries[1]->outputs.pop_back(); }, "has 1 outputs, and the module's has 2"},
+    {"P3_port_name", [](auto &m) { own(m).entries[0]->inputs[1]->name = "c"; }, "has 'c' among its inputs"},
+    {"P3_port_type", [](auto &m) { own(m).entries[0]->inputs[1]->type->element = schema::ElementType::I32; },
+     "has 'b' with another type"},
+    {"P3_port_size",
+     [](auto &m) {
+       schema::EntryT &lookup = *own(m).entries[4];
+       lookup.outputs[0]->type->dims[0] = schema::Dim(0, 0);
+     },
+     "has 'twice' with another type"},
+    {"P3_limit", [](auto &m) { own(m).entries[4]->inputs[0]->value_limit = 11; }, "has 'index' with another type"},
+    {"P1_own_arena",
+     [](auto &m) {
+       own(m).entries[0]->outputs[0]->arena_offset = 8000;
+       m.targets[1]->arena_bytes = 9000;
+     },
+     "target 'vulkan:portable': entry 'add', output 'sum' lies at 8000"},
+    {"L1_own_kernel", [](auto &m) { own(m).entries[0]->launches[0]->kernel = 1; }, "names kernel 1"},
+    {"K4_lanes", [](auto &m) { cuda(m).lanes = 48; }, "has 48 lanes, not a multiple of 32 up to 1024"},
+    {"K4_many_lanes", [](auto &m) { cuda(m).lanes = 1056; }, "has 1056 lanes"},
+    {"K4_subgroup", [](auto &m) { cuda(m).subgroup = 16; }, "has subgroups of 16 lanes, not of 32"},
+    {"K4_shared", [](auto &m) { cuda(m).shared_bytes = (227 << 10) + 1; }, "227.0 KiB are the most"},
+    {"K4_texels", [](auto &m) { cuda(m).texels = {0}; }, "reads texel buffers"},
+    {"K4_empty", [](auto &m) { cuda(m).code.clear(); }, "does not end with the code"},
+    {"K4_no_end", [](auto &m) { cuda(m).code = {0x20202020}; }, "does not end with the code"},
+    {"K4_early_end", [](auto &m) { cuda(m).code.push_back(0); }, "does not end with the code"},
+    {"K4_hidden", [](auto &m) { cuda(m).code.back() = 0x20200020; }, "does not end with the code"},
+    {"K4_binary_code", [](auto &m) { cuda(m).code[3] = 0x01020304; }, "its code is no text"},
+    {"K4_entry", [](auto &m) { cuda(m).code = test::ptxWords(".visible .entry mainly()"); }, "has no entry 'main'"},
+    {"K4_no_elf", [](auto &m) { cuda(m).binary = {0x7f, 'E', 'L', 'G'}; }, "has a binary that is no cubin"},
+    {"K4_short_elf", [](auto &m) { cuda(m).binary = {0x7f, 'E'}; }, "has a binary that is no cubin"},
     {"E1_output", [](auto &m) { entry(m).outputs[0]->type->dims[0] = schema::Dim(2, 0); },
      "no input of the entry binds"},
     {"E1_grid", [](auto &m) { launch(m).grid[1] = schema::Grid(1, 8, 1); }, "no input of the entry binds"},
@@ -214,6 +265,28 @@ INSTANTIATE_TEST_SUITE_P(Rules, VerifyRuleTest, testing::ValuesIn(rules),
 TEST(VerifyTest, acceptsTheUnchangedArtifact) {
   EXPECT_EQ(verdict(buildAdder()), "accepted");
   EXPECT_EQ(verdictAfter([](auto &) {}), "accepted");
+  EXPECT_EQ(verdict(buildAdder({.targets = {"vulkan:portable", "cuda:sm_80"}})), "accepted");
+  EXPECT_EQ(verdict(buildAdder({.targets = {"cuda:sm_80", "vulkan:portable", "cuda:sm_90a"}, .ownEntries = true})),
+            "accepted");
+}
+
+TEST(VerifyTest, acceptsTargetsThatPlanDifferently) {
+  // Kernels of its own, another arena, other places of the ports.
+  auto differ = [](schema::ModuleT &m) {
+    schema::TargetT &target = own(m);
+    target.arena_bytes = 64000;
+    target.kernels[0]->name = "other";
+    target.entries[0]->inputs[0]->arena_offset = 40000;
+    target.entries[0]->launches[0]->bindings[0] = schema::Binding(schema::Space::Arena, 0, 40000, 4000);
+  };
+  EXPECT_EQ(verdictAfter(differ), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &m) {
+              schema::KernelT &kernel = cuda(m);
+              kernel.binary = {0x7f, 'E', 'L', 'F', 1};
+              kernel.lanes = 1024;
+              kernel.shared_bytes = 227 << 10;
+            }),
+            "accepted");
 }
 
 TEST(VerifyTest, K3_refusesSharedCode) {

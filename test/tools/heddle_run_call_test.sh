@@ -46,6 +46,13 @@ cmp -s total.safetensors again.safetensors && fail "a fourth call changed nothin
 expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 4 --save-variables four.safetensors
 cmp again.safetensors four.safetensors || fail "loaded variables are not those that were saved"
 
+expect 0 "largest relative error 0" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 4 \
+  --expect-variables four.safetensors
+expect 1 "variable 'total' (0.25)" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 \
+  --expect-variables four.safetensors
+expect 0 "largest relative error 0.25" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 \
+  --expect-variables four.safetensors --tolerance 0.3
+
 bench=("$run" bench adder.heddle --ceilings none)
 expect 0 "median" "${bench[@]}" --entry add --repeat 3
 # An addition of 1000 floats.

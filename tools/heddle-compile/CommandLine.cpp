@@ -33,8 +33,9 @@ struct Flags {
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
-  cl::opt<std::string> precision{"precision", cl::desc("Arithmetic of the kernels (default f32, the only one so far)"),
-                                 cl::value_desc("f32"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> precision{"precision", cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
+                                          "the target has tensor cores"),
+                                 cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -129,10 +130,16 @@ std::optional<CommandLine> check(Flags &flags) {
   if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
     return wrong("--compile-from reads and --compile-to writes the module of one target; name one --target");
 
-  if (flags.precision == "bf16" || flags.precision == "f16")
-    return wrong("--precision=" + flags.precision + ": this build computes in f32 only");
-  if (flags.precision != "f32")
-    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32");
+  std::optional<Precision> precision = parsePrecision(flags.precision);
+  if (!precision)
+    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32 and bf16");
+  if (precision == Precision::F16)
+    return wrong("--precision=f16: training needs its loss scaled then, which this build does not do yet; use bf16");
+  line.precision = *precision;
+  if (line.precision != Precision::F32)
+    for (const TargetProfile *profile : line.targets)
+      if (profile->tensorSubgroups == 0)
+        return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
 
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
@@ -141,6 +148,9 @@ std::optional<CommandLine> check(Flags &flags) {
     return wrong("--tune names no file; say --tune=FILE, where the measured tiles are kept");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     line.fusion.*flag.member = *value;
+  // One product for several projections keeps their weights together; its kernels are not for tensor cores yet.
+  if (line.precision != Precision::F32)
+    line.fusion.projections = false;
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
   if (!flags.maxTokens.empty())
     line.overrides.push_back("max_tokens=" + flags.maxTokens);

@@ -19,6 +19,7 @@ struct CommandLine {
   std::string dumpDirectory;
   std::string report; // where to write what each entry costs; empty: nowhere
   FusionOptions fusion;
+  Precision precision = Precision::F32;
   std::string tuningFile;             // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value
 };

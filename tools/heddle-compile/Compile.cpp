@@ -55,6 +55,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     return failure();
   PipelineOptions options;
   options.fusion = line.fusion;
+  options.precision = line.precision;
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -61,19 +62,41 @@ const schema::Cost *costOf(const schema::Module &module, const schema::Launch &l
   return launch.cost() < 0 ? nullptr : module.costs()->Get(static_cast<flatbuffers::uoffset_t>(launch.cost()));
 }
 
-std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module) {
+std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module, const schema::Target &target) {
   std::map<uint32_t, size_t> launches;
-  for (const schema::Entry *entry : *module.entries())
+  for (const schema::Entry *entry : entriesOf(module, target))
     for (const schema::Launch *launch : *entry->launches())
       ++launches[launch->kernel()];
   return launches;
 }
 
+bool isCuda(const schema::Target &target) { return view(target.name()).starts_with("cuda:"); }
+
+// A kernel's SPIR-V, or its PTX without the NULs that end and fill it.
+std::string_view codeOf(const schema::Target &target, const schema::Kernel &kernel) {
+  const auto *code = reinterpret_cast<const char *>(kernel.code()->data());
+  return isCuda(target) ? std::string_view(code) : std::string_view(code, kernel.code()->size() * sizeof(uint32_t));
+}
+
+uint64_t binaryBytes(const schema::Kernel &kernel) { return kernel.binary() ? kernel.binary()->size() : 0; }
+
 uint64_t codeBytes(const schema::Target &target) {
   uint64_t bytes = 0;
   for (const schema::Kernel *kernel : *target.kernels())
-    bytes += kernel->code()->size() * sizeof(uint32_t);
+    bytes += codeOf(target, *kernel).size() + binaryBytes(*kernel);
   return bytes;
+}
+
+// "  3.1 KiB" of SPIR-V, or what CUDA code comes to.
+std::string codeText(const schema::Target &target, const schema::Kernel &kernel) {
+  std::string text = describeBytes(codeOf(target, kernel).size());
+  if (!isCuda(target))
+    return text + " of code";
+  text += " of PTX, ";
+  text += kernel.binary() ? describeBytes(binaryBytes(kernel)) + " of cubin" : "no cubin";
+  if (kernel.registers()) // as ptxas counted
+    text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
+  return text + str(", shared ", describeBytes(kernel.shared_bytes()));
 }
 
 // The variables that callers know: not those that are there to store others.
@@ -141,15 +164,21 @@ Json toJson(const Artifact &artifact) {
     root["sizes"].push_back(std::move(item));
   }
   root["targets"] = Json::array();
-  std::map<uint32_t, size_t> launches = launchesPerKernel(module);
   for (const schema::Target *target : *module.targets()) {
+    std::map<uint32_t, size_t> launches = launchesPerKernel(module, *target);
     Json kernels = Json::array();
     for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
       const schema::Kernel &kernel = *target->kernels()->Get(i);
-      kernels.push_back({{"name", view(kernel.name())},
-                         {"lanes", kernel.lanes()},
-                         {"code_bytes", kernel.code()->size() * sizeof(uint32_t)},
-                         {"launches", launches[i]}});
+      Json item = {{"name", view(kernel.name())},
+                   {"lanes", kernel.lanes()},
+                   {"code_bytes", codeOf(*target, kernel).size()},
+                   {"launches", launches[i]}};
+      if (isCuda(*target))
+        item.update({{"binary_bytes", binaryBytes(kernel)},
+                     {"shared_bytes", kernel.shared_bytes()},
+                     {"registers", kernel.registers()},
+                     {"spill_bytes", kernel.spill_bytes()}});
+      kernels.push_back(std::move(item));
     }
     root["targets"].push_back({{"name", view(target->name())},
                                {"arena_bytes", target->arena_bytes()},
@@ -238,13 +267,13 @@ void printText(const Artifact &artifact) {
                 typeText(module, *variable->type()).c_str(),
                 variable->storage() < 0 ? "" : str(" in ", storageName(module, *variable)).c_str());
 
-  std::map<uint32_t, size_t> launches = launchesPerKernel(module);
   for (const schema::Target *target : *module.targets()) {
+    std::map<uint32_t, size_t> launches = launchesPerKernel(module, *target);
     std::printf("\nkernels of %s\n", target->name()->c_str());
     for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
       const schema::Kernel &kernel = *target->kernels()->Get(i);
-      std::printf("  %-50s %4u lanes %10s %5zu launches\n", kernel.name()->c_str(), kernel.lanes(),
-                  describeBytes(kernel.code()->size() * sizeof(uint32_t)).c_str(), launches[i]);
+      std::printf("  %-50s %4u lanes %5zu launches, %s\n", kernel.name()->c_str(), kernel.lanes(), launches[i],
+                  codeText(*target, kernel).c_str());
     }
   }
 }
@@ -258,7 +287,7 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
     for (const schema::Kernel *kernel : *target->kernels()) {
       if (view(kernel->name()) != kernelName)
         continue;
-      std::span<const std::byte> code = std::as_bytes(std::span(kernel->code()->data(), kernel->code()->size()));
+      std::span<const std::byte> code = std::as_bytes(std::span(codeOf(*target, *kernel)));
       if (path == "-") {
         bool done = std::fwrite(code.data(), 1, code.size(), stdout) == code.size() && std::fflush(stdout) == 0;
         if (!done)
@@ -274,9 +303,40 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
                    targetName.empty() ? "" : " for target '" + targetName + "'", ". Without --kernel they are listed.");
 }
 
+void printLaunches(const schema::Module &module, const schema::Target &target, flatbuffers::uoffset_t kernel) {
+  for (const schema::Entry *entry : entriesOf(module, target))
+    for (flatbuffers::uoffset_t l = 0; l < entry->launches()->size(); ++l) {
+      const schema::Launch &launch = *entry->launches()->Get(l);
+      if (launch.kernel() != kernel)
+        continue;
+      std::printf("  %s, launch %u: grid", entry->name()->c_str(), l);
+      for (const schema::Grid *grid : *launch.grid())
+        if (grid->size() < 0)
+          std::printf(" %u", grid->repeat());
+        else
+          std::printf(" ceil(%s/%u)*%u", module.sizes()->Get(grid->size())->name()->c_str(), grid->tile(),
+                      grid->repeat());
+      std::printf("%s\n", launch.barrier() ? ", after a barrier" : "");
+      if (const schema::Cost *cost = costOf(module, launch))
+        std::printf("    FLOPs %s\n    of them the model's %s\n    bytes %s\n",
+                    formulaText(module, cost->flops()).c_str(), formulaText(module, cost->model_flops()).c_str(),
+                    formulaText(module, cost->bytes()).c_str());
+      for (const schema::Binding *binding : *launch.bindings()) {
+        if (binding->space() == schema::Space::Size)
+          std::printf("    size %s\n", module.sizes()->Get(binding->index())->name()->c_str());
+        else
+          std::printf(
+              "    %s + %llu, %llu bytes\n",
+              binding->space() == schema::Space::Arena ? "arena"
+                                                       : module.variables()->Get(binding->index())->name()->c_str(),
+              static_cast<unsigned long long>(binding->offset()), static_cast<unsigned long long>(binding->bytes()));
+      }
+    }
+}
+
 Status printKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName) {
   const schema::Module &module = artifact.module();
-  bool found = false;
+  bool found = false, sharedPlanPrinted = false;
   for (const schema::Target *target : *module.targets()) {
     if (!targetName.empty() && view(target->name()) != targetName)
       continue;
@@ -284,39 +344,13 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
       const schema::Kernel &kernel = *target->kernels()->Get(i);
       if (view(kernel.name()) != kernelName)
         continue;
-      std::printf("%s of %s: %u lanes, %s of code\n", kernel.name()->c_str(), target->name()->c_str(), kernel.lanes(),
-                  describeBytes(kernel.code()->size() * sizeof(uint32_t)).c_str());
-      // The launches are the same for every target.
-      for (const schema::Entry *entry : *module.entries())
-        for (flatbuffers::uoffset_t l = 0; !found && l < entry->launches()->size(); ++l) {
-          const schema::Launch &launch = *entry->launches()->Get(l);
-          if (launch.kernel() != i)
-            continue;
-          std::printf("  %s, launch %u: grid", entry->name()->c_str(), l);
-          for (const schema::Grid *grid : *launch.grid())
-            if (grid->size() < 0)
-              std::printf(" %u", grid->repeat());
-            else
-              std::printf(" ceil(%s/%u)*%u", module.sizes()->Get(grid->size())->name()->c_str(), grid->tile(),
-                          grid->repeat());
-          std::printf("%s\n", launch.barrier() ? ", after a barrier" : "");
-          if (const schema::Cost *cost = costOf(module, launch))
-            std::printf("    FLOPs %s\n    of them the model's %s\n    bytes %s\n",
-                        formulaText(module, cost->flops()).c_str(), formulaText(module, cost->model_flops()).c_str(),
-                        formulaText(module, cost->bytes()).c_str());
-          for (const schema::Binding *binding : *launch.bindings()) {
-            if (binding->space() == schema::Space::Size)
-              std::printf("    size %s\n", module.sizes()->Get(binding->index())->name()->c_str());
-            else
-              std::printf("    %s + %llu, %llu bytes\n",
-                          binding->space() == schema::Space::Arena
-                              ? "arena"
-                              : module.variables()->Get(binding->index())->name()->c_str(),
-                          static_cast<unsigned long long>(binding->offset()),
-                          static_cast<unsigned long long>(binding->bytes()));
-          }
-        }
       found = true;
+      std::printf("%s of %s: %u lanes, %s\n", kernel.name()->c_str(), target->name()->c_str(), kernel.lanes(),
+                  codeText(*target, kernel).c_str());
+      if (target->entries() || !std::exchange(sharedPlanPrinted, true))
+        printLaunches(module, *target, i);
+      if (isCuda(*target))
+        std::fwrite(codeOf(*target, kernel).data(), 1, codeOf(*target, kernel).size(), stdout);
     }
   }
   if (!found)
@@ -332,10 +366,11 @@ int run(int argc, char **argv) {
   app.add_option("ARTIFACT", path, "an artifact that heddle-compile wrote")->required();
   CLI::Option *jsonFlag = app.add_flag("--json", json, "print JSON");
   CLI::Option *kernelOption =
-      app.add_option("--kernel", kernel, "show this kernel: its launches and their bindings")->excludes(jsonFlag);
+      app.add_option("--kernel", kernel, "show this kernel: its launches and their bindings, and its PTX")
+          ->excludes(jsonFlag);
   app.add_option("--target", target, "of this target only (default: the first that has the kernel)")
       ->needs(kernelOption);
-  app.add_option("-o,--output", output, "write the kernel's code (SPIR-V) to this file; - is standard output")
+  app.add_option("-o,--output", output, "write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
       ->needs(kernelOption);
   try {
     app.parse(argc, argv);

@@ -58,8 +58,9 @@ private:
 
   static void addArtifact(CLI::App *command, ArtifactOptions &options) {
     command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
-    command->add_option("--device", options.device, "Where to run: vulkan, or vulkan:1 as `heddle-run devices` says")
-        ->capture_default_str();
+    command->add_option("--device", options.device,
+                        "Where to run: cuda, vulkan, or vulkan:1 as `heddle-run devices` says (default: cuda where\n"
+                        "the artifact has code for such a device of this machine, else vulkan)");
   }
 
   static void addProfile(CLI::App *command, ArtifactOptions &options) {
@@ -198,6 +199,9 @@ private:
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--variables", call.variables, "Variables to load first, a .safetensors file");
+    command->add_option(
+        "--expect-variables", call.expectedVariables,
+        "What the variables must be afterwards, a .safetensors file; each is compared as a whole, by norms");
     command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
     command->add_option("--seed", call.seed, "Run `init` with this seed first");
     command->add_option("--repeat", call.repeat, "Calls to make; the last one's outputs count")

@@ -1,5 +1,6 @@
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 
+#include "compiler/Target/MatrixIndex.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
@@ -43,7 +44,7 @@ public:
 
   LogicalResult run() {
     bool exchangesLanes = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (failed(checkArguments()))
+    if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
@@ -65,14 +66,6 @@ public:
   }
 
 private:
-  LogicalResult checkArguments() {
-    for (Type type : kernel.getArgumentTypes())
-      if (auto matrix = dyn_cast<MemRefType>(type))
-        if (matrix.getRank() != 2 || matrix.isDynamicDim(1) || !matrix.getLayout().isIdentity())
-          return kernel.emitOpError() << "takes " << type << ", but kernels address row-major matrices of known width";
-    return success();
-  }
-
   /// Gives vector loads of matrices that the kernel only reads a texel buffer to read from: descriptor set 0, binding =
   /// the argument's number. A kernel that also writes a matrix must see what it wrote, which texels do not promise.
   bool bindTexels(spirv::FuncOp main) {

@@ -1,11 +1,11 @@
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
+#include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -37,26 +37,11 @@ Value integer(OpBuilder &builder, Location loc, Type type, int64_t value) {
   return spirv::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
 }
 
-/// An index as a value and a constant, which is kept apart so that neighbouring accesses share their arithmetic.
-struct SplitIndex {
-  Value value;
-  int64_t offset = 0;
-};
-
-SplitIndex split(Value index, ConversionPatternRewriter &rewriter) {
-  if (std::optional<int64_t> constant = getConstantIntValue(index))
-    return {{}, *constant};
-  if (auto sum = index.getDefiningOp<arith::AddIOp>())
-    if (std::optional<int64_t> constant = getConstantIntValue(sum.getRhs()))
-      return {rewriter.getRemappedValue(sum.getLhs()), *constant};
-  return {rewriter.getRemappedValue(index), 0};
-}
-
 /// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie
 /// before the matrix.
 SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
   int64_t width = matrix.getDimSize(1);
-  SplitIndex row = split(indices[0], rewriter), column = split(indices[1], rewriter);
+  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
   Value linear = row.value;
   if (linear && width != 1)
     linear = spirv::IMulOp::create(rewriter, loc, linear, integer(rewriter, loc, rewriter.getI32Type(), width));

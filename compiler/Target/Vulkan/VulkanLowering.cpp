@@ -13,12 +13,7 @@ using namespace mlir::heddle;
 
 void heddle::buildVulkanLowering(OpPassManager &passes, bool texelLoads) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
-  kernels.addPass(createLowerToLanesPass());
-  kernels.addPass(createCSEPass());
-  // From the top down, the canonicalizer takes time quadratic in a kernel's size.
-  kernels.addPass(createCanonicalizerPass(GreedyRewriteConfig().setUseTopDownTraversal(false)));
-  kernels.addPass(createCSEPass());
-  kernels.addPass(createLoopInvariantCodeMotionPass());
+  buildLaneProgram(kernels);
   kernels.addPass(createSinkLoadsPass());
   passes.addPass(createLowerToSpirvPass(texelLoads));
   // Addresses share most of their arithmetic.

@@ -55,7 +55,7 @@ Result<std::shared_ptr<Instance>> Instance::get() {
 
 Result<std::shared_ptr<Instance>> Instance::create() {
   if (volkInitialize() != VK_SUCCESS)
-    return makeError(ErrorKind::Unsupported,
+    return makeError(ErrorKind::NotFound,
                      "there is no Vulkan on this machine: libvulkan.so.1 cannot be opened. "
                      "Install the Vulkan loader (Debian: libvulkan1) and a driver (mesa-vulkan-drivers has one for "
                      "processors).");

@@ -1,12 +1,9 @@
 #include "runtime/hal/vulkan/VulkanDevice.h"
 
+#include "runtime/hal/ParallelLoad.h"
 #include "runtime/schema/Constants.h"
 
-#include <algorithm>
-#include <atomic>
 #include <bit>
-#include <optional>
-#include <thread>
 
 namespace heddle::hal::vulkan {
 
@@ -66,33 +63,11 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
 }
 
 Result<std::vector<std::unique_ptr<Executable>>> VulkanDevice::load(std::span<const KernelSource> kernels) {
-  std::vector<std::unique_ptr<Executable>> loaded(kernels.size());
-  std::vector<std::optional<Error>> errors(kernels.size());
   std::vector<KernelLayout> kernelLayouts;
   for (const KernelSource &kernel : kernels) {
     HEDDLE_ASSIGN(kernelLayouts.emplace_back(), layoutFor(kernel.texels));
   }
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++) {
-      Result<std::unique_ptr<Executable>> result = loadOne(kernels[i], kernelLayouts[i]);
-      if (result)
-        loaded[i] = std::move(result).value();
-      else
-        errors[i] = std::move(result).error();
-    }
-  };
-  size_t threads = std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), kernels.size());
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < threads; ++i)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread &helper : helpers)
-    helper.join();
-  for (std::optional<Error> &error : errors)
-    if (error)
-      return std::move(*error);
-  return loaded;
+  return loadInParallel(kernels, [&](size_t i) { return loadOne(kernels[i], kernelLayouts[i]); });
 }
 
 } // namespace heddle::hal::vulkan

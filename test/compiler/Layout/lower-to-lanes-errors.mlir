@@ -63,7 +63,7 @@ tile.func @kept() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 :
 #six = #tile.simt<lanes = [6, 1], strides = [1, 1], vector = 4>
 tile.func @exchange() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<12x64xf32, #six>
-  // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the workgroup of 8}}
+  // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 8}}
   %0 = tile.reduce sum %t dim 0 : tensor<12x64xf32, #six> -> tensor<1x64xf32, #six>
   tile.return
 }

@@ -15,4 +15,9 @@ Status loadVariables(Session &session, const std::filesystem::path &path);
 // Saves all variables that the entries read or write.
 Status saveVariables(Session &session, std::span<const std::string_view> entries, const std::filesystem::path &path);
 
+// Compares the variables of the file's names with it and prints how much they differ; an error where one of f32 differs
+// by more than `tolerance`: the norm of its error over its own norm, or, where that is all but nothing beside the other
+// variables of its kind (gradients that are zero but for rounding), over a hundredth of theirs. Integers must be equal.
+Status expectVariables(Session &session, const std::filesystem::path &path, double tolerance);
+
 } // namespace heddle::run

@@ -111,7 +111,9 @@ Status runCall(const CallCommand &command) {
   }
   if (!command.saveVariables.empty())
     HEDDLE_CHECK(saveVariables(session, entries, command.saveVariables));
-  return checkExpectations(outputs, command, expectations);
+  HEDDLE_CHECK(checkExpectations(outputs, command, expectations));
+  return command.expectedVariables.empty() ? Success()
+                                           : expectVariables(session, command.expectedVariables, command.tolerance);
 }
 
 } // namespace heddle::run

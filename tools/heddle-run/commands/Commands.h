@@ -12,7 +12,7 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device = "vulkan";
+  std::string device;  // empty: a CUDA device that the artifact has code for, else Vulkan's best
   std::string profile; // where to write the launches of the last call, for `call` and `bench`
 };
 
@@ -62,7 +62,7 @@ struct CallCommand {
   ArtifactOptions common;
   std::string entry;
   std::vector<std::string> inputs, outputs, expectations; // NAME=@FILE.npy
-  std::string variables, saveVariables;
+  std::string variables, saveVariables, expectedVariables;
   std::optional<uint64_t> seed;
   double tolerance = 1e-4;
   uint64_t repeat = 1;

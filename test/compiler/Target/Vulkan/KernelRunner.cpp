@@ -70,7 +70,10 @@ void run(const std::string &text, std::vector<Argument> arguments, hal::Workgrou
     places.push_back({buffer->get(), 0, argument.bytes.size()});
     buffers.push_back(std::move(buffer).value());
   }
-  hal::KernelSource source{"the kernel", code.words, 0, code.texels};
+  hal::KernelSource source;
+  source.name = "the kernel";
+  source.code = code.words;
+  source.texels = code.texels;
   auto kernels = (*device)->load(std::span(&source, 1));
   ASSERT_TRUE(kernels.ok()) << kernels.message();
   hal::Launch launch{kernels->front().get(), places, 0, false};

@@ -1,0 +1,71 @@
+#include "compiler/Fusion/SetPrecision.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static constexpr std::pair<StringLiteral, Precision> kNames[] = {
+    {"f32", Precision::F32}, {"bf16", Precision::BF16}, {"f16", Precision::F16}};
+
+StringRef heddle::toString(Precision precision) { return kNames[static_cast<size_t>(precision)].first; }
+
+std::optional<Precision> heddle::parsePrecision(StringRef name) {
+  for (auto [known, precision] : kNames)
+    if (known == name)
+      return precision;
+  return std::nullopt;
+}
+
+namespace {
+
+struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecisionPass)
+
+  SetPrecisionPass() = default;
+  SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "heddle-set-precision"; }
+  StringRef getDescription() const override { return "Give matrix products factors of 16 bits"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
+
+  void runOnOperation() override {
+    std::optional<Precision> precision = parsePrecision(name);
+    if (!precision) {
+      getOperation().emitError() << "there is no precision '" << name << "'";
+      return signalPassFailure();
+    }
+    if (*precision == Precision::F32)
+      return;
+    OpBuilder builder(&getContext());
+    Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
+    DenseMap<Value, Value> rounded;
+    getOperation().walk([&](ProductOpInterface product) {
+      for (OpOperand *factor : product.getFactors()) {
+        Value value = factor->get();
+        auto type = cast<RankedTensorType>(value.getType());
+        if (!type.getElementType().isF32())
+          continue;
+        Value &result = rounded[value];
+        if (!result) {
+          builder.setInsertionPointAfterValue(value);
+          result = arith::TruncFOp::create(builder, value.getLoc(), type.clone(element), value);
+        }
+        factor->set(result);
+      }
+    });
+  }
+
+  Option<std::string> name{*this, "precision", llvm::cl::init("bf16"), llvm::cl::desc("f32, bf16 or f16")};
+  friend std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision);
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision precision) {
+  auto pass = std::make_unique<SetPrecisionPass>();
+  pass->name = toString(precision).str();
+  return pass;
+}
+void heddle::registerSetPrecisionPass() { PassRegistration<SetPrecisionPass>(); }

@@ -1,0 +1,203 @@
+// Products on tensor cores, and the shared memory that their factors come through, in one lane. An instruction works on
+// pieces of 8 x 8 elements, of which lane l has two neighbours in row l / 4: just what a register of #tile.simt is. The
+// instruction's 16 rows are two of a lane's rows, its depth of 16 two of a lane's runs.
+#include "compiler/Layout/Lanes.h"
+
+#include "compiler/Tiling/Fragments.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kPiece = 8;        // rows and columns of a piece
+constexpr int64_t kCopyElements = 8; // what one lane copies at once, and what a lane of an ldmatrix names
+constexpr int64_t kBankElements = 64; // 16-bit elements of all banks of shared memory, which one access may take
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+bool isShared(Value memory) {
+  return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
+}
+
+/// Registers side by side, as an instruction takes them.
+Value join(LaneBuilder &b, ArrayRef<Value> registers) {
+  auto part = cast<VectorType>(registers.front().getType());
+  auto type = VectorType::get({static_cast<int64_t>(registers.size()), part.getDimSize(0)}, part.getElementType());
+  Value joined = ub::PoisonOp::create(b, type);
+  for (auto [i, value] : llvm::enumerate(registers))
+    joined = vector::InsertOp::create(b, value, joined, static_cast<int64_t>(i));
+  return joined;
+}
+
+struct LowerFragmentDot : LanePattern<tile::DotOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isTensorFactor(op.getLhs().getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    const int64_t extents[] = {kFragmentRows, kFragmentColumns, kFragmentDepth};
+    for (int64_t k = 0; k < lhs.shape.runs; k += 2)
+      for (int64_t i = 0; i < shape.rows; i += 2) {
+        Value left = join(b, {lhs.at(i, k), lhs.at(i + 1, k), lhs.at(i, k + 1), lhs.at(i + 1, k + 1)});
+        for (int64_t j = 0; j < shape.runs; ++j) {
+          Value right = join(b, {rhs.at(j, k), rhs.at(j, k + 1)});
+          Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
+          Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents));
+          upper = vector::ExtractOp::create(b, sum, 0);
+          lower = vector::ExtractOp::create(b, sum, 1);
+        }
+      }
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+//===-- Shared memory -------------------------------------------------------------------------------------------===//
+
+/// The order of a row's elements in shared memory. Eight neighbours stay together; groups of them are exchanged from row
+/// to row, so that neighbouring rows of one column lie in different banks. Tiles start at multiples of eight rows.
+struct Swizzle {
+  explicit Swizzle(MemRefType memory) : groups(memory.getDimSize(1) / kCopyElements) {}
+
+  /// Where the group of number `group` is in a row, which is given from any multiple of eight on.
+  Value place(LaneBuilder &b, Value group, Value row) const {
+    int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
+    int64_t exchanged = std::min<int64_t>(groups, kPiece);
+    Value key = b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)),
+                                               b.index(exchanged));
+    return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
+  }
+
+  int64_t groups;
+};
+
+/// Each lane names a row of eight elements of one of four pieces, and gets its part of all four.
+struct LowerSharedLoad : LanePattern<tile::LoadOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!isShared(op.getMemory()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    RankedTensorType tile = op.getType();
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    Swizzle swizzle(op.getMemory().getType());
+    int64_t rowLanes = tile::getLayout(tile).getRowLanes();
+    Value lane = lanes.number(), piece = arith::DivUIOp::create(b, b.remainder(lane, 32), b.index(kPiece));
+    Value inPiece = b.remainder(lane, kPiece);
+    // Of the four pieces the first two are of two rows of the lane's, the other two of the next run.
+    int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
+    Value ofRow = b.remainder(piece, rowPieces);
+    Value ofRun = b.remainder(arith::DivUIOp::create(b, piece, b.index(rowPieces)), 2);
+    // Further subgroups have further rows.
+    Value subgroup = rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(32)).getResult();
+    Value firstRow = b.scaled(ofRow, rowLanes);
+    firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, kPiece));
+
+    SmallVector<Value> registers(shape.count());
+    auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
+    for (int64_t run = 0; run < shape.runs; run += 2)
+      for (int64_t i = 0; i < shape.rows; i += rowPieces) {
+        // In elements of the tile: row i of the lane starts a piece at rowLanes * i, run r one at 8 r.
+        Value row, column;
+        if (op.getTransposed()) {
+          Value depth = b.scaled(b.add(ofRun, run), kPiece);
+          row = arith::AddIOp::create(b, depth, inPiece);
+          Value group = arith::DivUIOp::create(b, b.add(firstRow, i * rowLanes), b.index(kPiece));
+          column = swizzle.place(b, group, inPiece);
+        } else {
+          row = b.add(arith::AddIOp::create(b, firstRow, inPiece), i * rowLanes);
+          column = swizzle.place(b, b.add(ofRun, run), inPiece);
+        }
+        row = arith::AddIOp::create(b, op.getRow(), row);
+        Value pieces = nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
+                                                 static_cast<bool>(op.getTransposed()),
+                                                 static_cast<uint32_t>(2 * rowPieces));
+        for (int64_t part = 0; part < 2 * rowPieces; ++part)
+          registers[(i + part % rowPieces) * shape.runs + run + part / rowPieces] =
+              vector::ExtractOp::create(b, pieces, part);
+      }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+/// Each lane copies every n-th group of eight elements, n being the number of lanes.
+struct LowerCopy : LanePattern<tile::CopyOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Swizzle swizzle(op.getShared().getType());
+    int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
+    Value group = b.remainder(lanes.number(), swizzle.groups);
+    Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
+    for (int64_t done = 0; done < rows; done += rowsAtOnce) {
+      Value row = b.add(firstRow, done);
+      if (done + rowsAtOnce <= rows) {
+        copy(b, op, swizzle, row, group);
+        continue;
+      }
+      auto branch = scf::IfOp::create(b, b.less(row, b.index(rows)), /*withElseRegion=*/false);
+      LaneBuilder inner(op.getLoc(), b);
+      inner.setInsertionPointToStart(branch.thenBlock());
+      copy(inner, op, swizzle, row, group);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value row, Value group) {
+    Value fromRow = arith::AddIOp::create(b, op.getRow(), row);
+    Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+    Value count;
+    if (Value limit = op.getColumnLimit()) {
+      Value left = arith::SubIOp::create(b, limit, fromColumn);
+      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(kCopyElements));
+      fromColumn = arith::SelectOp::create(b, b.less(b.index(0), left), fromColumn, b.index(0));
+    }
+    if (Value limit = op.getRowLimit()) {
+      Value inside = b.less(fromRow, limit);
+      count = arith::SelectOp::create(b, inside, count ? count : b.index(kCopyElements), b.index(0));
+      fromRow = arith::SelectOp::create(b, inside, fromRow, b.index(0));
+    }
+    Value toRow = arith::AddIOp::create(b, op.getTo(), row), toColumn = swizzle.place(b, group, row);
+    nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+                                     ValueRange{fromRow, fromColumn}, b.getIndexAttr(kCopyElements), count,
+                                     b.getUnitAttr());
+  }
+};
+
+struct LowerCommit : LanePattern<tile::CommitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::CommitOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
+    return success();
+  }
+};
+
+struct LowerWait : LanePattern<tile::WaitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()));
+    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                          RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerFragmentDot, LowerSharedLoad>(converter, context, lanes, /*benefit=*/2);
+  patterns.add<LowerCopy, LowerCommit, LowerWait>(converter, context, lanes);
+}

@@ -1,0 +1,183 @@
+// for (k) {                      for (s < stages - 1) { copy tile s; commit }
+//   a = load A[.., k]            for (k) {
+//   ..dot a..            ->        wait stages - 2            // tile k is there, tile k - 1 is no longer read
+// }                                copy tile k + stages - 1 over tile k - 1; commit
+//                                  a = load ring[k mod stages]
+//                                  ..dot a..
+//                                }
+#include "compiler/Layout/StageFactors.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+constexpr int64_t kCopyElements = 8;     // what one lane copies at once: 16 bytes
+constexpr int64_t kWidestRow = 256;      // elements of a row of the ring, at most
+constexpr int64_t kSwizzledRows = 8;     // rows over which the ring's elements are out of order
+
+/// A load of factors, and the ring that it is to come from.
+struct Stage {
+  LoadOp load;
+  Value ring;
+  int64_t rows, columns; // of the tile as it lies in memory
+};
+
+bool canStage(LoadOp load) {
+  MemRefType memory = load.getMemory().getType();
+  RankedTensorType tile = load.getType();
+  if (tile.getElementTypeBitWidth() != 16 || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory))
+    return false;
+  int64_t rows = tile.getDimSize(load.getTransposed() ? 1 : 0), columns = tile.getDimSize(load.getTransposed() ? 0 : 1);
+  return memory.getDimSize(1) % kCopyElements == 0 && rows % kSwizzledRows == 0 && columns % kCopyElements == 0 &&
+         llvm::isPowerOf2_64(columns) && columns <= kWidestRow &&
+         llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
+}
+
+class StageFactorsPass : public PassWrapper<StageFactorsPass, OperationPass<tile::FuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StageFactorsPass)
+  StageFactorsPass() = default;
+  StageFactorsPass(const StageFactorsPass &other) : PassWrapper(other) {}
+  StringRef getArgument() const override { return "heddle-stage-factors"; }
+  StringRef getDescription() const override {
+    return "Copy the factors of products to shared memory ahead of their use";
+  }
+
+  void runOnOperation() override {
+    tile::FuncOp kernel = getOperation();
+    if (kernel.getSpread() != "fragments" || stages < 2)
+      return;
+    SmallVector<scf::ForOp> loops;
+    kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops)
+      stage(loop);
+  }
+
+private:
+  void stage(scf::ForOp loop) {
+    ImplicitLocOpBuilder b(loop.getLoc(), loop);
+    b.setInsertionPointToStart(&loop->getParentOfType<tile::FuncOp>().getBody().front());
+    SmallVector<Stage> staged;
+    for (auto load : loop.getBody()->getOps<LoadOp>())
+      if (canStage(load)) {
+        bool transposed = load.getTransposed();
+        int64_t rows = load.getType().getDimSize(transposed ? 1 : 0),
+                columns = load.getType().getDimSize(transposed ? 0 : 1);
+        auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
+        auto type = MemRefType::get({stages * rows, columns}, load.getType().getElementType(), AffineMap(), space);
+        staged.push_back({load, SharedOp::create(b, type), rows, columns});
+      }
+    if (staged.empty())
+      return;
+
+    // Copies of the first tiles.
+    b.setInsertionPoint(loop);
+    Value step = loop.getStep(), at = loop.getLowerBound();
+    for (int64_t s = 0; s + 1 < stages; ++s) {
+      copyAt(b, loop, staged, at, constant(b, s));
+      at = arith::AddIOp::create(b, at, step);
+    }
+
+    // The same loop with the number of the tile that it is at, and that of the one that it copies.
+    auto next = scf::ForOp::create(
+        b, loop.getLowerBound(), loop.getUpperBound(), step,
+        llvm::to_vector(llvm::concat<Value>(llvm::to_vector_of<Value>(loop.getInitArgs()),
+                                            SmallVector<Value>{constant(b, 0), constant(b, stages - 1)})));
+    Block *body = next.getBody();
+    if (body->mightHaveTerminator())
+      body->getTerminator()->erase();
+    unsigned count = loop.getNumRegionIterArgs();
+    Value current = next.getRegionIterArg(count), ahead = next.getRegionIterArg(count + 1);
+
+    b.setInsertionPointToStart(body);
+    WaitOp::create(b, stages - 2);
+    Value last = next.getInductionVar();
+    for (int64_t s = 0; s + 1 < stages; ++s)
+      last = arith::AddIOp::create(b, last, step);
+    copyAt(b, loop, staged, last, ahead);
+
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), next.getInductionVar());
+    for (auto [from, to] : llvm::zip(loop.getRegionIterArgs(), next.getRegionIterArgs()))
+      mapping.map(from, to);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      auto found = llvm::find_if(staged, [&](const Stage &stage) { return stage.load == &op; });
+      if (found == staged.end()) {
+        b.clone(op, mapping);
+        continue;
+      }
+      Value row = arith::MulIOp::create(b, current, constant(b, found->rows));
+      mapping.map(found->load.getResult(),
+                  LoadOp::create(b, found->load.getType(), found->ring, row, constant(b, 0), Value(), Value(),
+                                 /*any_padding=*/true, found->load.getTransposed())
+                      .getResult());
+    }
+    SmallVector<Value> yielded;
+    for (Value value : loop.getYieldedValues())
+      yielded.push_back(mapping.lookupOrDefault(value));
+    for (Value number : {current, ahead}) {
+      Value following = arith::AddIOp::create(b, number, constant(b, 1));
+      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, following, constant(b, stages));
+      yielded.push_back(arith::SelectOp::create(b, isLast, constant(b, 0), following));
+    }
+    scf::YieldOp::create(b, yielded);
+    loop.replaceAllUsesWith(next.getResults().take_front(count));
+    loop.erase();
+  }
+
+  static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+
+  /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if it comes to there.
+  /// The group is closed in any case: waiting counts groups.
+  static void copyAt(ImplicitLocOpBuilder &b, scf::ForOp loop, ArrayRef<Stage> staged, Value at, Value number) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, loop.getUpperBound());
+    auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      IRMapping mapping;
+      mapping.map(loop.getInductionVar(), at);
+      for (const Stage &stage : staged) {
+        auto place = [&](Value value) { return value ? clonePlace(b, loop, value, mapping) : Value(); };
+        LoadOp load = stage.load;
+        Value row = place(load.getRow()), column = place(load.getColumn());
+        Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
+        Value to = arith::MulIOp::create(b, number, constant(b, stage.rows));
+        CopyOp::create(b, stage.ring, to, stage.rows, load.getMemory(), row, column, rowLimit, columnLimit);
+      }
+    }
+    CommitOp::create(b);
+  }
+
+  /// The value with the loop's counter replaced: what it is computed from inside of the loop, once more.
+  static Value clonePlace(ImplicitLocOpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping) {
+    Operation *op = value.getDefiningOp();
+    if (mapping.contains(value) || !op || !loop->isProperAncestor(op))
+      return mapping.lookupOrDefault(value);
+    for (Value operand : op->getOperands())
+      clonePlace(b, loop, operand, mapping);
+    b.clone(*op, mapping);
+    return mapping.lookup(value);
+  }
+
+  Option<int64_t> stages{*this, "stages", llvm::cl::init(3), llvm::cl::desc("Tiles of a ring")};
+  friend std::unique_ptr<Pass> heddle::createStageFactorsPass(int64_t);
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createStageFactorsPass(int64_t stages) {
+  auto pass = std::make_unique<StageFactorsPass>();
+  pass->stages = stages;
+  return pass;
+}
+void heddle::registerStageFactorsPass() { PassRegistration<StageFactorsPass>(); }

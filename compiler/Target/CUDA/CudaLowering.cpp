@@ -1,0 +1,22 @@
+#include "compiler/Target/CUDA/CudaLowering.h"
+
+#include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+void heddle::buildCudaLowering(OpPassManager &passes, StringRef chip) {
+  OpPassManager &kernels = passes.nest<tile::FuncOp>();
+  buildLaneProgram(kernels);
+  kernels.addPass(createExpandMathPass());
+  passes.addPass(createLowerToNvvmPass(chip));
+}
+
+void heddle::registerCudaLowering() {
+  PassPipelineRegistration<>("heddle-cuda-lowering",
+                             "Turn each kernel whose tiles have layouts into a gpu.module for sm_80",
+                             [](OpPassManager &passes) { buildCudaLowering(passes, "sm_80"); });
+}

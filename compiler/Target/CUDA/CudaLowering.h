@@ -1,0 +1,16 @@
+// All that happens to a kernel between its layouts and its NVVM code.
+#ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
+#define HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace mlir::heddle {
+
+/// Adds the passes that turn each tile.func of a module into a gpu.module for the architecture `chip` ("sm_90a"), one
+/// kernel beside the other. In heddle-opt this is `--heddle-cuda-lowering`, for sm_80.
+void buildCudaLowering(OpPassManager &passes, StringRef chip);
+void registerCudaLowering();
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,119 @@
+#include "compiler/Target/CUDA/LowerToNvvm.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// f32 arithmetic on values of one type.
+struct Arithmetic : ImplicitLocOpBuilder {
+  Arithmetic(Operation *op, OpBuilder &builder)
+      : ImplicitLocOpBuilder(op->getLoc(), builder), type(op->getResult(0).getType()) {}
+
+  Value constant(double value) {
+    TypedAttr attribute = getF32FloatAttr(static_cast<float>(value));
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+    return arith::ConstantOp::create(*this, attribute);
+  }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(*this, x, y); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(*this, x, y, z); }
+  /// The polynomial in x with these coefficients, the highest power's first.
+  Value polynomial(Value x, ArrayRef<double> coefficients) {
+    Value sum = constant(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      sum = fma(sum, x, constant(coefficient));
+    return sum;
+  }
+
+  Type type;
+};
+
+/// e^x = 2^(x log2(e)): the device's power of two is good, but the exponent's rounding error grows with x and has to be
+/// made good.
+struct ExpandExp : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    constexpr double log2e = std::numbers::log2e, high = static_cast<float>(log2e);
+    // Past these limits the result is 0 or infinity anyway, and the correction below would be infinity - infinity.
+    Value x = arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, op.getOperand(), a.constant(-200)),
+                                        a.constant(200));
+    Value exponent = a.mul(x, a.constant(high));
+    Value error = a.fma(x, a.constant(high), arith::NegFOp::create(a, exponent));
+    error = a.fma(x, a.constant(log2e - high), error);
+    Value correction = a.fma(error, a.constant(std::numbers::ln2), a.constant(1));
+    rewriter.replaceOp(op, a.mul(math::Exp2Op::create(a, exponent), correction));
+    return success();
+  }
+};
+
+/// Sine and cosine of arguments up to some 100,000: what is left after whole quarter turns, by polynomials (Cephes').
+template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    Value x = op.getOperand();
+    Value turns = math::RoundEvenOp::create(a, a.mul(x, a.constant(2 / std::numbers::pi)));
+    // A quarter turn in three parts, so that the products of the first two with a whole number are exact.
+    for (double part : {-1.5703125, -4.837512969970703125e-4, -7.549789948768648e-8})
+      x = a.fma(turns, a.constant(part), x);
+    Value square = a.mul(x, x);
+    Value sine = a.fma(a.mul(a.polynomial(square, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}), square), x, x);
+    Value cosine = a.polynomial(
+        square, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1});
+
+    Type integers = a.getI32Type();
+    if (auto vector = dyn_cast<VectorType>(a.type))
+      integers = vector.clone(integers);
+    Value quarter = arith::FPToSIOp::create(a, integers, turns);
+    auto number = [&](int32_t value) -> Value {
+      TypedAttr attribute = a.getI32IntegerAttr(value);
+      if (auto vector = dyn_cast<VectorType>(integers))
+        attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+      return arith::ConstantOp::create(a, attribute);
+    };
+    auto bit = [&](Value of, int32_t mask) -> Value {
+      return arith::CmpIOp::create(a, arith::CmpIPredicate::ne, arith::AndIOp::create(a, of, number(mask)), number(0));
+    };
+    if (isa<math::CosOp>(op)) // cos(x) = sin(x + a quarter turn)
+      quarter = arith::AddIOp::create(a, quarter, number(1));
+    Value result = arith::SelectOp::create(a, bit(quarter, 1), cosine, sine);
+    rewriter.replaceOp(op, arith::SelectOp::create(a, bit(quarter, 2), arith::NegFOp::create(a, result), result));
+    return success();
+  }
+};
+
+struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<tile::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
+
+  StringRef getArgument() const override { return "heddle-expand-math"; }
+  StringRef getDescription() const override { return "Replace functions that a GPU has no instruction for"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+  }
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandExp, ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(&getContext());
+    populateMathPolynomialApproximationPatterns(
+        patterns, [](StringRef name) { return name == "math.log" || name == "math.tanh"; });
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createExpandMathPass() { return std::make_unique<ExpandMathPass>(); }
+void heddle::registerExpandMathPass() { PassRegistration<ExpandMathPass>(); }

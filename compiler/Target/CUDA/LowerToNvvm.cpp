@@ -1,0 +1,169 @@
+#include "compiler/Target/CUDA/LowerToNvvm.h"
+
+#include "compiler/Target/CUDA/NvvmPatterns.h"
+#include "compiler/Target/MatrixIndex.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Rows of 128 bytes then begin at multiples of 128.
+constexpr uint64_t kSharedAlignment = 128;
+
+/// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
+class KernelLowering {
+public:
+  KernelLowering(tile::FuncOp kernel, gpu::GPUModuleOp module)
+      : kernel(kernel), module(module), context(kernel.getContext()) {}
+
+  LogicalResult run() {
+    if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
+      return failure();
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    SmallVector<Type> addresses(kernel.getNumArguments(), getGlobalPointer(context));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), addresses);
+    auto main = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), "main", type);
+    main->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    main->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                  builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
+    main.getBody().takeBody(kernel.getBody());
+    bindArguments(main);
+    placeSharedMemory(main);
+    return convert(main);
+  }
+
+private:
+  /// Arguments are 64-bit addresses: of a matrix's first element, or of the i32 that holds a size.
+  void bindArguments(LLVM::LLVMFuncOp main) {
+    Block &entry = main.getBody().front();
+    OpBuilder builder = OpBuilder::atBlockBegin(&entry);
+    for (BlockArgument argument : entry.getArguments()) {
+      Type type = argument.getType();
+      Location loc = argument.getLoc();
+      argument.setType(getGlobalPointer(context));
+      if (argument.use_empty())
+        continue;
+      Value bound = argument;
+      if (isa<IndexType>(type))
+        bound = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), bound, /*alignment=*/4,
+                                     /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
+      auto cast = UnrealizedConversionCastOp::create(builder, loc, type, bound);
+      argument.replaceUsesWithIf(cast.getResult(0), [&](OpOperand &use) {
+        return use.getOwner() != cast && use.getOwner() != bound.getDefiningOp();
+      });
+    }
+  }
+
+  void placeSharedMemory(LLVM::LLVMFuncOp main) {
+    OpBuilder builder(main);
+    int64_t bytes = 0;
+    main.walk([&](tile::SharedOp op) {
+      op->setAttr(kSharedOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+      MemRefType type = op.getResult().getType();
+      bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    });
+    if (bytes == 0)
+      return;
+    module->setAttr(kSharedBytesName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+    auto array = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+    LLVM::GlobalOp::create(builder, main.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::External,
+                           kSharedMemoryName, /*value=*/Attribute(), kSharedAlignment, kSharedMemory);
+  }
+
+  LogicalResult convert(LLVM::LLVMFuncOp main) {
+    // Operands of tensor cores are vectors of registers; MLIR folds their making into one op, which it cannot lower.
+    RewritePatternSet registers(context);
+    vector::populateVectorFromElementsUnrollPatterns(registers);
+    walkAndApplyPatterns(main, std::move(registers));
+
+    RewritePatternSet branches(context);
+    populateSCFToControlFlowConversionPatterns(branches);
+    ConversionTarget flat(*context);
+    flat.addIllegalDialect<scf::SCFDialect>();
+    flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    if (failed(applyPartialConversion(main, flat, std::move(branches))))
+      return failure();
+
+    // Indices within a kernel fit 32 bits, which a GPU's registers have.
+    LowerToLLVMOptions options(context);
+    options.overrideIndexBitwidth(32);
+    LLVMTypeConverter converter(context, options);
+    addMatrixConversion(converter);
+    RewritePatternSet patterns(context);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    populateNVGPUToNVVMConversionPatterns(converter, patterns);
+    populateKernelPatterns(converter, patterns);
+    ConversionTarget target(*context);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    // The patterns for memory look at how indices were computed, so that nothing may be replaced for good before the end.
+    return applyFullConversion(main, target, std::move(patterns));
+  }
+
+  tile::FuncOp kernel;
+  gpu::GPUModuleOp module;
+  MLIRContext *context;
+};
+
+struct LowerToNvvmPass : PassWrapper<LowerToNvvmPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToNvvmPass)
+
+  LowerToNvvmPass() = default;
+  LowerToNvvmPass(const LowerToNvvmPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "heddle-lower-to-nvvm"; }
+  StringRef getDescription() const override { return "Turn each kernel into a module of NVVM code"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  }
+
+  void runOnOperation() override {
+    SmallVector<std::pair<tile::FuncOp, gpu::GPUModuleOp>> kernels;
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::FuncOp>())) {
+      OpBuilder builder(kernel);
+      auto target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", chip, kFeatures);
+      kernels.emplace_back(kernel, gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getSymName(),
+                                                            builder.getArrayAttr(target)));
+    }
+    LogicalResult lowered = failableParallelForEach(
+        &getContext(), kernels, [&](auto &pair) { return KernelLowering(pair.first, pair.second).run(); });
+    for (auto [kernel, module] : kernels)
+      kernel.erase();
+    if (failed(lowered))
+      signalPassFailure();
+  }
+
+  /// The PTX of CUDA 12.0: the oldest that has all that sm_90a does.
+  static constexpr StringLiteral kFeatures = "+ptx80";
+
+  Option<std::string> chip{*this, "chip", llvm::cl::init("sm_80"), llvm::cl::desc("The architecture to compile for")};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createLowerToNvvmPass(StringRef chip) {
+  auto pass = std::make_unique<LowerToNvvmPass>();
+  pass->chip = chip.str();
+  return pass;
+}
+void heddle::registerLowerToNvvmPass() { PassRegistration<LowerToNvvmPass>(); }

@@ -1,0 +1,244 @@
+#include "compiler/Target/CUDA/NvvmPatterns.h"
+
+#include "compiler/Target/MatrixIndex.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr auto kGlobalMemory = static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+constexpr int64_t kWarp = 32;
+
+Value number(OpBuilder &builder, Location loc, Type type, int64_t value) {
+  return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+}
+
+int64_t bytesOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (vector ? vector.getNumElements() : 1);
+}
+
+/// The address of an element of a row-major matrix of up to 2^31 elements. Its constant part comes last: loads and
+/// stores have room for one.
+Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
+  Type i32 = rewriter.getI32Type(), i64 = rewriter.getI64Type(), element = matrix.getElementType();
+  int64_t width = matrix.getDimSize(1);
+  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
+  Value linear = row.value;
+  // Signed: without the constant the index may lie before the matrix.
+  if (linear && width != 1)
+    linear = LLVM::MulOp::create(rewriter, loc, linear, number(rewriter, loc, i32, width),
+                                 LLVM::IntegerOverflowFlags::nsw);
+  if (column.value)
+    linear = linear
+                 ? LLVM::AddOp::create(rewriter, loc, linear, column.value, LLVM::IntegerOverflowFlags::nsw).getResult()
+                 : column.value;
+  Type pointer = base.getType();
+  if (linear)
+    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
+                               ArrayRef<LLVM::GEPArg>{LLVM::SExtOp::create(rewriter, loc, i64, linear).getResult()});
+  if (int64_t offset = row.offset * width + column.offset)
+    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
+                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return base;
+}
+
+template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = op.getResult().getType();
+    Value address =
+        addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, address, bytesOf(type));
+    return success();
+  }
+};
+
+template <typename Op> struct LowerStore : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value value = adaptor.getOperands()[0];
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, value, address, bytesOf(value.getType()));
+    return success();
+  }
+};
+
+//===-- Shared memory -------------------------------------------------------------------------------------------===//
+
+/// All shared memory of a kernel is one array whose size the launch decides. Each tile.shared has a part of it.
+struct LowerShared : OpConversionPattern<tile::SharedOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::SharedOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto pointer = LLVM::LLVMPointerType::get(getContext(), kSharedMemory);
+    Value base = LLVM::AddressOfOp::create(rewriter, loc, pointer, kSharedMemoryName);
+    auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetName);
+    rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, pointer, rewriter.getI8Type(), base,
+                                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset.getInt())});
+    return success();
+  }
+};
+
+struct LowerLdMatrix : OpConversionPattern<nvgpu::LdMatrixOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(nvgpu::LdMatrixOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type i32 = rewriter.getI32Type();
+    auto vector = cast<VectorType>(op.getRes().getType());
+    auto memory = cast<MemRefType>(op.getSrcMemref().getType());
+    Value address = addressOf(rewriter, loc, memory, adaptor.getSrcMemref(), op.getIndices());
+    uint32_t count = op.getNumTiles();
+    SmallVector<Type> words(count, i32);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(getContext(), 8, 8);
+    Value loaded = NVVM::LdMatrixOp::create(
+        rewriter, loc, count == 1 ? i32 : Type(LLVM::LLVMStructType::getLiteral(getContext(), words)), address, count,
+        op.getTranspose() ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape, NVVM::LdStMatrixEltType::B16);
+    auto piece = VectorType::get({vector.getDimSize(1)}, vector.getElementType());
+    Value result = LLVM::PoisonOp::create(rewriter, loc, getTypeConverter()->convertType(vector));
+    for (uint32_t i = 0; i < count; ++i) {
+      Value word = count == 1 ? loaded : LLVM::ExtractValueOp::create(rewriter, loc, loaded, i).getResult();
+      result = LLVM::InsertValueOp::create(rewriter, loc, result,
+                                           LLVM::BitcastOp::create(rewriter, loc, piece, word), i);
+    }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(nvgpu::DeviceAsyncCopyOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto from = cast<MemRefType>(op.getSrc().getType()), to = cast<MemRefType>(op.getDst().getType());
+    Value source = addressOf(rewriter, loc, from, adaptor.getSrc(), op.getSrcIndices());
+    Value target = addressOf(rewriter, loc, to, adaptor.getDst(), op.getDstIndices());
+    int64_t elementBytes = bytesOf(to.getElementType());
+    Value bytes;
+    if (Value elements = adaptor.getSrcElements())
+      bytes = LLVM::MulOp::create(rewriter, loc, elements, number(rewriter, loc, elements.getType(), elementBytes));
+    auto size = static_cast<uint32_t>(op.getDstElements().getZExtValue() * elementBytes);
+    NVVM::CpAsyncOp::create(rewriter, loc, target, source, size, NVVM::LoadCacheModifierKind::CG, bytes);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::Barrier0Op>(op);
+    return success();
+  }
+};
+
+//===-- Lanes ---------------------------------------------------------------------------------------------------===//
+
+/// The number of a workgroup or of a lane along one dimension.
+template <typename Op, typename X, typename Y, typename Z> struct LowerId : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor, ConversionPatternRewriter &rewriter) const override {
+    Type i32 = rewriter.getI32Type();
+    switch (op.getDimension()) {
+    case gpu::Dimension::x:
+      rewriter.replaceOpWithNewOp<X>(op, i32);
+      break;
+    case gpu::Dimension::y:
+      rewriter.replaceOpWithNewOp<Y>(op, i32);
+      break;
+    case gpu::Dimension::z:
+      rewriter.replaceOpWithNewOp<Z>(op, i32);
+      break;
+    }
+    return success();
+  }
+};
+
+struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::ShuffleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    NVVM::ShflKind kind;
+    if (op.getMode() == gpu::ShuffleMode::XOR)
+      kind = NVVM::ShflKind::bfly;
+    else if (op.getMode() == gpu::ShuffleMode::IDX)
+      kind = NVVM::ShflKind::idx;
+    else
+      return rewriter.notifyMatchFailure(op, "only exchanges across a distance and from a lane are lowered");
+    Location loc = op.getLoc();
+    Type i32 = rewriter.getI32Type();
+    // All lanes of a warp take part: control flow is the same in all of them.
+    Value everyLane = number(rewriter, loc, i32, -1), last = number(rewriter, loc, i32, kWarp - 1);
+    auto exchange = [&](Value word) -> Value {
+      return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
+                                  UnitAttr());
+    };
+    Value value = adaptor.getValue(), result = value;
+    if (auto vector = dyn_cast<VectorType>(value.getType())) {
+      for (int64_t i = 0; i < vector.getNumElements(); ++i) {
+        Value place = number(rewriter, loc, i32, i);
+        Value word = exchange(LLVM::ExtractElementOp::create(rewriter, loc, value, place));
+        result = LLVM::InsertElementOp::create(rewriter, loc, result, word, place);
+      }
+    } else {
+      result = exchange(value);
+    }
+    rewriter.replaceOp(op, {result, number(rewriter, loc, rewriter.getI1Type(), 1)});
+    return success();
+  }
+};
+
+/// The prologue's casts from addresses to matrices and from loaded sizes to indices.
+struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
+struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+} // namespace
+
+LLVM::LLVMPointerType heddle::getGlobalPointer(MLIRContext *context) {
+  return LLVM::LLVMPointerType::get(context, kGlobalMemory);
+}
+
+void heddle::addMatrixConversion(LLVMTypeConverter &converter) {
+  converter.addConversion([](MemRefType type) -> Type {
+    if (gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+      return LLVM::LLVMPointerType::get(type.getContext(), kSharedMemory);
+    return getGlobalPointer(type.getContext());
+  });
+}
+
+void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  // MLIR's own patterns for these loads and stores take memory for a descriptor.
+  patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
+               LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
+  patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+               LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
+               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerBarrier, LowerCast, LowerReturn>(converter, context,
+                                                                                                /*benefit=*/2);
+}

@@ -1,0 +1,48 @@
+#include "runtime/artifact/Verify.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/schema/Constants.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace heddle::verifier {
+
+std::string checkCuda(const schema::Kernel &kernel) {
+  if (kernel.lanes() > schema::kMaxCudaLanes || kernel.lanes() % schema::kCudaWarp)
+    return str("has ", kernel.lanes(), " lanes, not a multiple of ", schema::kCudaWarp, " up to ",
+               schema::kMaxCudaLanes);
+  if (kernel.subgroup() != 0 && kernel.subgroup() != schema::kCudaWarp)
+    return str("has subgroups of ", kernel.subgroup(), " lanes, not of ", schema::kCudaWarp);
+  if (kernel.shared_bytes() > schema::kMaxCudaSharedBytes)
+    return str("has ", describeBytes(kernel.shared_bytes()), " of shared memory; ",
+               describeBytes(schema::kMaxCudaSharedBytes), " are the most");
+  if (kernel.texels() && kernel.texels()->size() != 0)
+    return "reads texel buffers, which CUDA code does not";
+
+  // The driver reads up to the first NUL; there is one, and nothing but filling behind it.
+  std::string_view code(reinterpret_cast<const char *>(kernel.code()->data()), kernel.code()->size() * 4);
+  size_t end = code.find('\0');
+  if (end == code.npos || code.size() - end > sizeof(uint32_t) || code.find_first_not_of('\0', end) != code.npos)
+    return "is damaged: its PTX does not end with the code";
+  code = code.substr(0, end);
+  for (char c : code)
+    if (static_cast<uint8_t>(c) >= 0x7f || (static_cast<uint8_t>(c) < ' ' && !std::strchr("\t\n\r", c)))
+      return "is not PTX: its code is no text";
+  constexpr std::string_view entry = ".entry main";
+  size_t at = code.find(entry);
+  auto namePart = [](char c) {
+    return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+  };
+  while (at != code.npos && at + entry.size() < code.size() && namePart(code[at + entry.size()]))
+    at = code.find(entry, at + 1);
+  if (at == code.npos)
+    return "has no entry 'main' in its PTX";
+
+  constexpr uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
+  if (const auto *binary = kernel.binary())
+    if (binary->size() < sizeof elf || std::memcmp(binary->data(), elf, sizeof elf) != 0)
+      return "has a binary that is no cubin: it does not begin as ELF files do";
+  return "";
+}
+
+} // namespace heddle::verifier

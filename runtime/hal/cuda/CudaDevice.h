@@ -1,0 +1,104 @@
+// One CUDA device.
+#pragma once
+
+#include "runtime/hal/cuda/CudaStream.h"
+
+namespace heddle::hal::cuda {
+
+class CudaBuffer : public Buffer {
+public:
+  CudaBuffer(const Context &context, Stream &stream, CUdeviceptr address, uint64_t bytes)
+      : context(context), stream(stream) {
+    size = bytes;
+    deviceAddress = address;
+  }
+  ~CudaBuffer() override;
+
+private:
+  const Context &context;
+  Stream &stream;
+};
+
+class CudaKernel : public Executable {
+public:
+  CudaKernel(const Context &context, const KernelSource &source)
+      : name(source.name), lanes(source.lanes), sharedBytes(source.sharedBytes), context(context) {}
+  ~CudaKernel() override;
+  Status load(const KernelSource &source);
+
+  const std::string name;
+  const uint32_t lanes, sharedBytes;
+  CUfunction function = nullptr;
+
+private:
+  Status loadModule(const KernelSource &source);
+
+  const Context &context;
+  CUmodule module = nullptr;
+};
+
+// A program is a graph of kernels that the driver starts in one call. Its nodes' workgroup counts are set again where
+// they differ from the last submission's; a node without workgroups is switched off. When launches are timed, or each
+// is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they are started one by one instead.
+class CudaProgram : public Program {
+public:
+  CudaProgram(Context &context, Stream &stream) : context(context), stream(stream) {}
+  ~CudaProgram() override;
+
+  Status record(std::span<const Launch> launches, uint32_t counts, bool timed);
+  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
+  Result<std::vector<LaunchTime>> times();
+
+private:
+  struct Node {
+    const CudaKernel *kernel = nullptr;
+    uint32_t count = 0;
+    bool barrier = false;
+    size_t firstArgument = 0; // into the two below
+    CUgraphNode handle = nullptr;
+  };
+
+  KernelNodeParams parameters(const Node &node, WorkgroupCount count);
+  void describe();
+  Status buildGraph();
+  Status updateGraph(std::span<const WorkgroupCount> counts);
+  Status launchEach(std::span<const WorkgroupCount> counts);
+  Status start(std::span<const WorkgroupCount> counts);
+
+  Context &context;
+  Stream &stream;
+  std::vector<Node> nodes;
+  std::vector<uint64_t> addresses; // of every launch's arguments
+  std::vector<void *> arguments;   // pointers to them, as the driver takes them
+  std::vector<std::vector<uint32_t>> nodesOfCount;
+  std::vector<WorkgroupCount> current; // what the graph's nodes have
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  std::vector<CUevent> events; // of timed programs: before the first launch and after each
+  bool blocking = false;
+  std::shared_ptr<const std::string> description;
+};
+
+class CudaDevice : public Device {
+public:
+  static Result<std::unique_ptr<Device>> open(const Driver &cuda, int index, DeviceInfo info);
+  ~CudaDevice() override;
+
+  const DeviceInfo &info() const override { return context.info; }
+  Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes) override;
+  Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
+  Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
+  Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
+  Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
+  Status wait() override;
+  Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
+  Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
+
+private:
+  CudaDevice() = default;
+
+  Context context;
+  std::unique_ptr<Stream> stream;
+};
+
+} // namespace heddle::hal::cuda

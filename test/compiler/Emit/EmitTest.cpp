@@ -1,0 +1,94 @@
+// Artifacts of several targets, from plans written by hand: what each target has of its own, and what all must share.
+#include "compiler/Emit/Emit.h"
+#include "dialects/Heddle/Heddle.h"
+#include "dialects/Plan/Plan.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/artifact/Artifact.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace mlir;
+
+class EmitTest : public testing::Test {
+protected:
+  EmitTest() {
+    DialectRegistry registry;
+    registry.insert<mlir::heddle::HeddleDialect, tile::TileDialect, plan::PlanDialect>();
+    context.appendDialectRegistry(registry);
+  }
+
+  // Emits an artifact of one target for each module; the error's text where that fails.
+  std::string emit(std::initializer_list<const char *> texts) {
+    std::vector<OwningOpRef<ModuleOp>> modules;
+    std::vector<mlir::heddle::PlannedTarget> targets;
+    for (const char *text : texts) {
+      modules.push_back(parseSourceString<ModuleOp>(text, &context));
+      if (!modules.back())
+        return "the test's module is wrong";
+      targets.push_back({"other:" + std::to_string(targets.size()), *modules.back()});
+    }
+    std::string message;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+    FailureOr<mlir::heddle::Artifact> emitted = mlir::heddle::emitArtifact(targets);
+    if (failed(emitted))
+      return message;
+    std::vector<std::byte> bytes(emitted->bytes.size());
+    std::memcpy(bytes.data(), emitted->bytes.data(), bytes.size());
+    auto loaded = ::heddle::Artifact::fromBytes(std::move(bytes), "emitted");
+    if (!loaded)
+      return loaded.message();
+    artifact = std::move(*loaded);
+    return "";
+  }
+
+  MLIRContext context;
+  std::shared_ptr<const ::heddle::Artifact> artifact;
+};
+
+TEST_F(EmitTest, targetsThatPlanAlikeShareTheModulesEntries) {
+  const char *plan = "heddle.size @n max 8\nplan.entry @e arena 64 {}";
+  ASSERT_EQ(emit({plan, plan}), "");
+  for (const auto *target : *artifact->module().targets())
+    EXPECT_EQ(target->entries(), nullptr);
+}
+
+TEST_F(EmitTest, targetsThatPlanOtherwiseHaveTheirOwn) {
+  const char *input = R"(heddle.size @n max 8
+    plan.entry @e arena 64 { plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 32 })";
+  const char *elsewhere = R"(heddle.size @n max 8
+    heddle.size @chunk max 4 of @n from 4
+    plan.entry @e arena 128 { plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 96 bytes 32 })";
+  ASSERT_EQ(emit({input, elsewhere, input}), "");
+  const auto &module = artifact->module();
+  const auto &targets = *module.targets();
+  EXPECT_EQ(targets.Get(0)->entries(), nullptr);
+  EXPECT_EQ(targets.Get(2)->entries(), nullptr);
+  ASSERT_NE(targets.Get(1)->entries(), nullptr);
+  EXPECT_EQ(targets.Get(0)->arena_bytes(), 64u);
+  EXPECT_EQ(targets.Get(1)->arena_bytes(), 128u);
+  EXPECT_EQ(module.entries()->Get(0)->inputs()->Get(0)->arena_offset(), 0u);
+  EXPECT_EQ(targets.Get(1)->entries()->Get(0)->inputs()->Get(0)->arena_offset(), 96u);
+  ASSERT_EQ(module.sizes()->size(), 2u) << "those of all targets";
+  EXPECT_EQ(module.sizes()->Get(1)->of_size(), 0);
+}
+
+TEST_F(EmitTest, sizesOfOneNameMustBeTheSame) {
+  EXPECT_EQ(
+      emit({"heddle.size @n max 8", "heddle.size @n max 16"}),
+      "targets other:0 and other:1 make the size 'n' differently, and an artifact has one table of sizes; compile "
+      "one artifact for each of them");
+}
+
+TEST_F(EmitTest, variablesMustBeTheSame) {
+  const char *one = "heddle.variable @w weight : tensor<8xf32>", *other = "heddle.variable @w weight : tensor<4xf32>";
+  const char *message = "targets other:0 and other:1 keep different variables, and an artifact has one table of them; "
+                        "compile one artifact for each of them";
+  EXPECT_EQ(emit({one, one}), "");
+  EXPECT_EQ(emit({one, other}), message);
+  EXPECT_EQ(emit({one, ""}), message);
+}
+
+} // namespace

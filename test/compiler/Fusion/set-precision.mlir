@@ -1,0 +1,63 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}))' | FileCheck %s
+
+heddle.size @n max 64
+heddle.size @longest max 16 longest "lengths"
+
+// A factor is rounded once, where it is made; sums stay in f32.
+// CHECK-LABEL: func.func @twice
+// CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x8xf32>)
+// CHECK-DAG: %[[RX:.*]] = arith.truncf %[[X]] : tensor<?x8xf32, {{.*}}> to tensor<?x8xbf16, {{.*}}>
+// CHECK-DAG: %[[RW:.*]] = arith.truncf %[[W]] : tensor<8x8xf32> to tensor<8x8xbf16>
+// CHECK: %[[Y:.*]] = heddle.matmul %[[RX]], %[[RW]] : {{.*}} -> tensor<?x8xf32, {{.*}}>
+// CHECK: %[[RY:.*]] = arith.truncf %[[Y]]
+// CHECK: heddle.matmul %[[RY]], %[[RW]] {transpose_rhs}
+// CHECK-NOT: truncf
+func.func @twice(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<8x8xf32>) -> tensor<?x8xf32, #heddle.dims<"n">> {
+  %y = heddle.matmul %x, %w : tensor<?x8xf32, #heddle.dims<"n">>, tensor<8x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
+  %z = heddle.matmul %y, %w {transpose_rhs} : tensor<?x8xf32, #heddle.dims<"n">>, tensor<8x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
+  return %z : tensor<?x8xf32, #heddle.dims<"n">>
+}
+
+// Heads of 16, whole sequences of queries: on tensor cores.
+// CHECK-LABEL: func.func @attention
+// CHECK-COUNT-3: arith.truncf
+// CHECK: heddle.attention {{.*}} : (tensor<?x32xbf16
+// CHECK-SAME: -> (tensor<?x32xf32
+func.func @attention(%q: tensor<?x32xf32, #heddle.dims<"n">>, %k: tensor<?x32xf32, #heddle.dims<"n">>,
+                     %v: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32>, %lengths: tensor<2xi32>)
+    -> (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>) {
+  %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "longest", key_size = "longest"}
+      : (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>,
+         tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+      -> (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y, %lse : tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>
+}
+
+// Heads of 8, narrower than an instruction is deep: not.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: truncf
+// CHECK: heddle.attention {{.*}} : (tensor<?x32xf32
+func.func @narrow(%q: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32>, %lengths: tensor<2xi32>)
+    -> tensor<?x32xf32, #heddle.dims<"n">> {
+  %y, %lse = heddle.attention %q, %q, %q queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 4 : i64, scale = 0.25 : f32, query_size = "longest", key_size = "longest"}
+      : (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>,
+         tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+      -> (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x4xf32, #heddle.dims<"n">>)
+  return %y : tensor<?x32xf32, #heddle.dims<"n">>
+}
+
+// One query a sequence: not.
+// CHECK-LABEL: func.func @decode
+// CHECK-NOT: truncf
+// CHECK: heddle.attention {{.*}} : (tensor<?x32xf32
+func.func @decode(%q: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32>, %lengths: tensor<2xi32>)
+    -> tensor<?x32xf32, #heddle.dims<"n">> {
+  %y, %lse = heddle.attention %q, %q, %q queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "", key_size = "longest"}
+      : (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x32xf32, #heddle.dims<"n">>,
+         tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+      -> (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y : tensor<?x32xf32, #heddle.dims<"n">>
+}

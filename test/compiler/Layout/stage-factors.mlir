@@ -1,0 +1,61 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-factors{stages=3}))' --split-input-file | FileCheck %s
+
+// Two tiles are on their way when the loop starts. Each turn waits for the oldest, copies the next but one over the tile
+// of the turn before, and reads from the ring.
+// CHECK-LABEL: tile.func @product
+tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
+    attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<192x32xbf16, #gpu.address_space<workgroup>>
+  // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<96x64xbf16, #gpu.address_space<workgroup>>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  // CHECK: scf.if
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %[[LEFT]][%{{.*}}] count 64
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) to %[[RIGHT]][%{{.*}}] count 32
+  // CHECK: tile.commit
+  // CHECK: scf.if
+  // CHECK: tile.commit
+  // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}}, %[[CURRENT:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}})
+  // CHECK: tile.wait 1
+  // CHECK: %[[LATER:.*]] = arith.addi
+  // CHECK: %[[LATEST:.*]] = arith.addi %[[LATER]]
+  // CHECK: scf.if
+  // CHECK: arith.muli %[[AHEAD]]
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[LATEST]]] to %[[LEFT]]
+  // CHECK: tile.commit
+  // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
+  // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: tile.dot %[[X]], %[[Y]]
+  %sum = scf.for %k = %c0 to %c256 step %c32 iter_args(%state = %zero) -> tensor<64x64xf32> {
+    %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x32xbf16>
+    %y = tile.load %b[%k, %c0] rows(%n) {transposed} : memref<256x64xbf16> -> tensor<64x32xbf16>
+    %next = tile.dot %x, %y, %state {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// Rows that do not begin at multiples of 16 bytes are read where they are.
+// CHECK-LABEL: tile.func @odd
+// CHECK-NOT: tile.shared
+// CHECK: tile.load %{{.*}} : memref<64x250xbf16>
+tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c250 = arith.constant 250 : index
+  %sum = scf.for %k = %c0 to %c250 step %c32 iter_args(%state = %zero) -> tensor<64x64xf32> {
+    %x = tile.load %a[%c0, %k] columns(%c250) : memref<64x250xbf16> -> tensor<64x32xbf16>
+    %next = tile.dot %x, %x, %state {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}

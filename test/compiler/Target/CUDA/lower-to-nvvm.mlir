@@ -1,0 +1,77 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-nvvm{chip=sm_90a})' | FileCheck %s
+
+// Arguments are addresses; a size is read from its address once.
+// CHECK-LABEL: gpu.module @scale [#nvvm.target<{{.*}}chip = "sm_90a"
+// CHECK: llvm.func @main(%[[A:.*]]: !llvm.ptr<1>, %[[B:.*]]: !llvm.ptr<1>, %[[N:.*]]: !llvm.ptr<1>)
+// CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 32>
+// CHECK: %[[SIZE:.*]] = llvm.load %[[N]] invariant {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
+    attributes {workgroup = 32 : i64, spread = "columns", vector = 4 : i64} {
+  %c4 = arith.constant 4 : index
+  // CHECK: %[[ROW:.*]] = nvvm.read.ptx.sreg.ctaid.y : i32
+  %row = gpu.block_id y
+  // CHECK: nvvm.read.ptx.sreg.tid.x : i32
+  %lane = gpu.thread_id x
+  %column = arith.muli %lane, %c4 : index
+  // The constant part of an index stays apart, so that rows share the rest.
+  // CHECK: %[[WIDE:.*]] = llvm.sext %{{.*}} : i32 to i64
+  // CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[A]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+  // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[FIRST]][64] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+  // CHECK: llvm.load %[[NEXT]] {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+  %c1 = arith.constant 1 : index
+  %next = arith.addi %row, %c1 : index
+  %x = vector.load %a[%next, %column] : memref<?x64xf32>, vector<4xf32>
+  %y = math.fma %x, %x, %x : vector<4xf32>
+  // CHECK: llvm.icmp "slt" %[[ROW]], %[[SIZE]] : i32
+  // CHECK: llvm.cond_br
+  // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+  %inside = arith.cmpi slt, %row, %n : index
+  scf.if %inside {
+    vector.store %y, %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
+  }
+  // CHECK: llvm.return
+  tile.return
+}
+
+// CHECK-LABEL: gpu.module @exchange
+tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : i32
+  %c32 = arith.constant 32 : i32
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%c0, %lane] : memref<1x32xf32>
+  // CHECK: %[[EVERY:.*]] = llvm.mlir.constant(-1 : i32)
+  // CHECK: nvvm.shfl.sync idx %[[EVERY]]
+  %y, %valid = gpu.shuffle idx %x, %c3, %c32 : f32
+  // CHECK: nvvm.shfl.sync bfly
+  %z, %valid2 = gpu.shuffle xor %y, %c3, %c32 : f32
+  memref.store %z, %a[%c0, %lane] : memref<1x32xf32>
+  tile.return
+}
+
+// The parts of shared memory follow one another.
+// CHECK-LABEL: gpu.module @shared
+// CHECK-SAME: heddle.shared_bytes = 3072 : i32
+// CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @shared_memory : !llvm.ptr<3>
+  // CHECK: llvm.getelementptr %[[BASE]][0] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  %s = tile.shared : memref<16x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[NEXT:.*]] = llvm.getelementptr %{{.*}}[2048] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  %t = tile.shared : memref<8x64xbf16, #gpu.address_space<workgroup>>
+  %lane = gpu.thread_id x
+  // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg
+  %token = nvgpu.device_async_copy %a[%lane, %c0], %s[%lane, %c0], 8 {bypassL1}
+      : memref<64x64xbf16> to memref<16x64xbf16, #gpu.address_space<workgroup>>
+  nvvm.cp.async.commit.group
+  nvvm.cp.async.wait.group 0
+  // CHECK: nvvm.barrier0
+  gpu.barrier
+  // CHECK: nvvm.ldmatrix %{{.*}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, num = 4 : i32
+  %x = nvgpu.ldmatrix %t[%lane, %c0] {transpose = true, numTiles = 4 : i32}
+      : memref<8x64xbf16, #gpu.address_space<workgroup>> -> vector<4x2xbf16>
+  %y = vector.extract %x[0] : vector<2xbf16> from vector<4x2xbf16>
+  vector.store %y, %a[%lane, %c0] : memref<64x64xbf16>, vector<2xbf16>
+  tile.return
+}

@@ -1,0 +1,74 @@
+"""Every kernel of a model assembles for its architecture, and those of matrix products and attention spill no register."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+MUST_NOT_SPILL = ("matmul", "project", "attention")
+
+
+def find_ptxas():
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    return shutil.which("ptxas") or shutil.which("ptxas", path=f"{home}/bin")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--precision", default="f32")
+    parser.add_argument("--set", action="append", default=[])
+    arguments = parser.parse_args()
+    ptxas = find_ptxas()
+    if not ptxas:
+        print("there is no ptxas in PATH, nor in CUDA_HOME")
+        sys.exit(SKIPPED)
+
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = f"{folder}/model.heddle"
+        sets = [word for value in arguments.set for word in ("--set", value)]
+        subprocess.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact,
+                        f"--target={arguments.target}", f"--precision={arguments.precision}", *sets],
+                       check=True, stdout=subprocess.DEVNULL)
+        described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, "--json"], check=True,
+                                              capture_output=True, text=True).stdout)
+
+        def assemble(name):
+            """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
+            code = f"{folder}/{name}.ptx"
+            subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, f"--kernel={name}", "-o", code], check=True,
+                           stdout=subprocess.DEVNULL)
+            done = subprocess.run([ptxas, f"--gpu-name={arguments.target.split(':')[1]}", "-v", code, "-o",
+                                   f"{code}.cubin"], capture_output=True, text=True)
+            said = done.stdout + done.stderr
+            if done.returncode != 0:
+                return said, 0
+            spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+            registers = int(re.search(r"Used (\d+) registers", said).group(1))
+            if spilled and any(part in name for part in MUST_NOT_SPILL):
+                return f"spills {spilled} bytes; it has {registers} registers", registers
+            return None, registers
+
+        names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(assemble, names))
+    failed = 0
+    for name, (problem, _) in zip(names, results):
+        if problem:
+            failed += 1
+            print(f"FAIL {name}: {problem}")
+    most = max(zip((registers for _, registers in results), names), default=(0, ""))
+    print(f"{len(names) - failed} of {len(names)} kernels assemble; the most registers has {most[1]}: {most[0]}")
+    sys.exit(failed != 0 or not names)
+
+
+if __name__ == "__main__":
+    main()

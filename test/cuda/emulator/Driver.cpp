@@ -1,0 +1,743 @@
+// The driver API but for graphs. Work is done when it is submitted; a fault of a kernel is told by the calls after it.
+#include "test/cuda/emulator/DriverState.h"
+#include "test/cuda/emulator/Memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+
+using namespace heddle::emulator;
+
+namespace {
+
+struct ErrorText {
+  int code;
+  const char *name, *text;
+};
+
+const ErrorText kErrors[] = {
+    {kSuccess, "CUDA_SUCCESS", "no error"},
+    {kErrorInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {kErrorOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kErrorNotInitialized, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {kErrorDeinitialized, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
+    {kErrorNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kErrorInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {kErrorInvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {kErrorInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {kErrorNoBinaryForGpu, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {kErrorInvalidPtx, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {kErrorInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kErrorIllegalState, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
+    {kErrorNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {kErrorNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {kErrorIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {kErrorLaunchOutOfResources, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {kErrorLaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {kErrorContextIsDestroyed, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
+    {kErrorMisalignedAddress, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+    {kErrorLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {kErrorNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {kErrorStreamCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {kErrorStreamCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {kErrorStreamCaptureUnmatched, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+     "capture was not ended in the same stream as it began"},
+    {kErrorStreamCaptureUnjoined, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"},
+    {kErrorUnknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+const ErrorText *findError(int code) {
+  auto found = std::find_if(std::begin(kErrors), std::end(kErrors), [&](const auto &one) { return one.code == code; });
+  return found == std::end(kErrors) ? nullptr : found;
+}
+
+// Of calls that need no context.
+int initialised(Device device) {
+  if (!Driver::get().initialised)
+    return kErrorNotInitialized;
+  return device == 0 ? kSuccess : kErrorInvalidDevice;
+}
+
+bool capturing(Context &context) {
+  return std::any_of(context.streams.begin(), context.streams.end(), [](Stream *stream) { return stream->capture; });
+}
+
+// What waits for work cannot be captured, and spoils the capture that it was tried in.
+int refuseCapture(Context &context) {
+  if (!capturing(context))
+    return kSuccess;
+  for (Stream *stream : context.streams)
+    stream->captureBroken = stream->capture != nullptr;
+  return kErrorStreamCaptureUnsupported;
+}
+
+int copyNow(Operation::Kind kind, uint64_t to, uint64_t from, size_t bytes) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (int error = refuseCapture(call.context()))
+    return error;
+  Operation operation;
+  operation.kind = kind;
+  operation.to = to;
+  operation.from = from;
+  operation.bytes = bytes;
+  return submit(call.context(), call.context().defaultStream, operation);
+}
+
+int copyLater(Operation::Kind kind, uint64_t to, uint64_t from, size_t bytes, void *handle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  Operation operation;
+  operation.kind = kind;
+  operation.to = to;
+  operation.from = from;
+  operation.bytes = bytes;
+  return submit(call.context(), *stream, operation);
+}
+
+int fill(uint64_t to, uint32_t value, uint32_t valueBytes, size_t count, void *handle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  if (to % valueBytes)
+    return kErrorInvalidValue;
+  Operation operation;
+  operation.kind = Operation::Fill;
+  operation.to = to;
+  operation.bytes = count * valueBytes;
+  operation.value = value;
+  operation.valueBytes = valueBytes;
+  return submit(call.context(), *stream, operation);
+}
+
+uint64_t bits(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+struct LogBuffer {
+  char *text = nullptr;
+  size_t size = 0;
+  void **sizeValue = nullptr;
+
+  void write(const std::string &message) const {
+    size_t used = 0;
+    if (text && size) {
+      used = std::min(size - 1, message.size());
+      std::memcpy(text, message.data(), used);
+      text[used] = '\0';
+    }
+    // How much was written replaces the size that was given.
+    if (sizeValue)
+      *sizeValue = reinterpret_cast<void *>(used);
+  }
+};
+
+} // namespace
+
+HEDDLE_CUDA_API cuInit(unsigned flags) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (flags)
+    return kErrorInvalidValue;
+  const char *target = std::getenv("HEDDLE_EMULATOR_SM");
+  if (target && *target && !driver.initialised) {
+    driver.target = static_cast<unsigned>(std::atoi(target));
+    if (driver.target != 80 && driver.target != 86 && driver.target != 89 && driver.target != 90) {
+      std::fprintf(stderr, "heddle emulator: HEDDLE_EMULATOR_SM is 80, 86, 89 or 90, not '%s'\n", target);
+      return kErrorNoDevice;
+    }
+  }
+  driver.initialised = true;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDriverGetVersion(int *version) {
+  if (!version)
+    return kErrorInvalidValue;
+  *version = 13000;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuGetErrorName(int error, const char **name) {
+  if (!name)
+    return kErrorInvalidValue;
+  const ErrorText *found = findError(error);
+  *name = found ? found->name : nullptr;
+  return found ? kSuccess : kErrorInvalidValue;
+}
+
+HEDDLE_CUDA_API cuGetErrorString(int error, const char **text) {
+  if (!text)
+    return kErrorInvalidValue;
+  const ErrorText *found = findError(error);
+  *text = found ? found->text : nullptr;
+  return found ? kSuccess : kErrorInvalidValue;
+}
+
+HEDDLE_CUDA_API cuGetProcAddress_v2(const char *symbol, void **function, int version, unsigned long long flags,
+                                    int *status) {
+  if (!symbol || !function)
+    return kErrorInvalidValue;
+  // The newest of a name, among what this library exports.
+  static void *self = [] {
+    Dl_info info;
+    return dladdr(reinterpret_cast<void *>(&cuInit), &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  }();
+  *function = nullptr;
+  for (const char *suffix : {"_v2", ""})
+    if (!*function && self)
+      *function = dlsym(self, (std::string(symbol) + suffix).c_str());
+  if (status)
+    *status = *function ? 0 : 1; // CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+  return *function ? kSuccess : kErrorNotFound;
+}
+
+// Devices.
+
+HEDDLE_CUDA_API cuDeviceGetCount(int *count) {
+  if (int error = initialised(0))
+    return error;
+  if (!count)
+    return kErrorInvalidValue;
+  *count = 1;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDeviceGet(Device *device, int ordinal) {
+  if (int error = initialised(ordinal))
+    return error;
+  if (!device)
+    return kErrorInvalidValue;
+  *device = 0;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDeviceGetName(char *name, int length, Device device) {
+  if (int error = initialised(device))
+    return error;
+  if (!name || length <= 0)
+    return kErrorInvalidValue;
+  std::snprintf(name, static_cast<size_t>(length), "Heddle emulator");
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDeviceTotalMem_v2(size_t *bytes, Device device) {
+  if (int error = initialised(device))
+    return error;
+  if (!bytes)
+    return kErrorInvalidValue;
+  *bytes = Memory::kSize;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDeviceGetUuid(Uuid *uuid, Device device) {
+  if (int error = initialised(device))
+    return error;
+  if (!uuid)
+    return kErrorInvalidValue;
+  std::memcpy(uuid->bytes, "heddle emulator", 16);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDeviceGetUuid_v2(Uuid *uuid, Device device) { return cuDeviceGetUuid(uuid, device); }
+
+HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
+  if (int error = initialised(device))
+    return error;
+  if (!value)
+    return kErrorInvalidValue;
+  const Driver &driver = Driver::get();
+  auto optin = static_cast<int>(driver.sharedOptin());
+  const std::map<int, int> attributes = {
+      {kMaxThreadsPerBlock, 1024},
+      {kMaxBlockDimX, 1024},
+      {kMaxBlockDimY, 1024},
+      {kMaxBlockDimZ, 64},
+      {kMaxGridDimX, 0x7fffffff},
+      {kMaxGridDimY, 65535},
+      {kMaxGridDimZ, 65535},
+      {kMaxSharedPerBlock, kStaticSharedLimit},
+      {kTotalConstantMemory, 65536},
+      {kWarpSize, 32},
+      {kMaxPitch, 0x7fffffff},
+      {kMaxRegistersPerBlock, 65536},
+      {kClockRate, 1000000},
+      {kTextureAlignment, 512},
+      {kMultiprocessorCount, 4},
+      {kKernelExecTimeout, 0},
+      {kIntegrated, 0},
+      {kCanMapHostMemory, 0},
+      {kComputeMode, 0},
+      {kConcurrentKernels, 1},
+      {kEccEnabled, 0},
+      {kPciBusId, 0},
+      {kPciDeviceId, 0},
+      {kPciDomainId, 0},
+      {kMemoryClockRate, 1000000},
+      {kGlobalMemoryBusWidth, 64},
+      {kL2CacheSize, 4 << 20},
+      {kMaxThreadsPerMultiprocessor, 2048},
+      {kAsyncEngineCount, 1},
+      {kUnifiedAddressing, 1},
+      {kComputeCapabilityMajor, static_cast<int>(driver.target / 10)},
+      {kComputeCapabilityMinor, static_cast<int>(driver.target % 10)},
+      {kMaxSharedPerMultiprocessor, optin + 1024},
+      {kMaxRegistersPerMultiprocessor, 65536},
+      {kManagedMemory, 0},
+      {kCooperativeLaunch, 0},
+      {kMaxSharedPerBlockOptin, optin},
+      {kMaxBlocksPerMultiprocessor, 32},
+      {kReservedSharedPerBlock, 1024},
+      {kMemoryPoolsSupported, 0},
+  };
+  auto found = attributes.find(attribute);
+  if (found == attributes.end())
+    return kErrorInvalidValue;
+  *value = found->second;
+  return kSuccess;
+}
+
+// Contexts.
+
+HEDDLE_CUDA_API cuDevicePrimaryCtxRetain(void **context, Device device) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (int error = initialised(device))
+    return error;
+  if (!context)
+    return kErrorInvalidValue;
+  ++driver.context.retained;
+  *context = &driver.context;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuDevicePrimaryCtxRelease_v2(Device device) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (int error = initialised(device))
+    return error;
+  if (!driver.context.retained)
+    return kErrorInvalidContext;
+  if (--driver.context.retained == 0)
+    driver.context.clear();
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuCtxSetCurrent(void *context) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (!driver.initialised)
+    return kErrorNotInitialized;
+  if (context && (context != &driver.context || !driver.context.retained))
+    return kErrorInvalidContext;
+  currentContext = static_cast<Context *>(context);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuCtxGetCurrent(void **context) {
+  if (!Driver::get().initialised)
+    return kErrorNotInitialized;
+  if (!context)
+    return kErrorInvalidValue;
+  *context = currentContext;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuCtxSynchronize() {
+  Call call;
+  return call.error() ? call.error() : refuseCapture(call.context());
+}
+
+// Streams and events.
+
+HEDDLE_CUDA_API cuStreamCreate(void **stream, unsigned flags) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!stream || flags > 1)
+    return kErrorInvalidValue;
+  auto *made = new Stream;
+  call.context().streams.insert(made);
+  *stream = made;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuStreamDestroy_v2(void *stream) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *own = static_cast<Stream *>(stream);
+  if (!call.context().streams.count(own))
+    return kErrorInvalidHandle;
+  if (own->capture)
+    return kErrorStreamCaptureUnsupported;
+  call.context().streams.erase(own);
+  delete own;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuStreamSynchronize(void *handle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  if (!stream->capture)
+    return kSuccess;
+  stream->captureBroken = true;
+  return kErrorStreamCaptureUnsupported;
+}
+
+HEDDLE_CUDA_API cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
+
+HEDDLE_CUDA_API cuStreamWaitEvent(void *handle, void *eventHandle, unsigned flags) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  auto *event = static_cast<Event *>(eventHandle);
+  if (!stream || !call.context().events.count(event))
+    return kErrorInvalidHandle;
+  if (flags > 1)
+    return kErrorInvalidValue;
+  if (!event->capture)
+    return kSuccess; // work is done when it is submitted: so is whatever the event follows
+  // The stream joins the capture.
+  if (stream->capture && stream->capture != event->capture)
+    return kErrorIllegalState;
+  stream->capture = event->capture;
+  for (Node *node : event->captureAfter)
+    if (!std::count(stream->captureAfter.begin(), stream->captureAfter.end(), node))
+      stream->captureAfter.push_back(node);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuEventCreate(void **event, unsigned flags) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!event || flags > 7)
+    return kErrorInvalidValue;
+  auto *made = new Event;
+  made->timed = !(flags & 2); // CU_EVENT_DISABLE_TIMING
+  call.context().events.insert(made);
+  *event = made;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuEventRecord(void *handle, void *streamHandle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), streamHandle);
+  auto *event = static_cast<Event *>(handle);
+  if (!stream || !call.context().events.count(event))
+    return kErrorInvalidHandle;
+  event->capture = stream->capture;
+  event->captureAfter = stream->captureAfter;
+  event->recorded = !stream->capture;
+  event->time = std::chrono::steady_clock::now();
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuEventSynchronize(void *handle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *event = static_cast<Event *>(handle);
+  if (!call.context().events.count(event))
+    return kErrorInvalidHandle;
+  return event->capture ? kErrorStreamCaptureUnsupported : kSuccess;
+}
+
+HEDDLE_CUDA_API cuEventQuery(void *event) { return cuEventSynchronize(event); }
+
+HEDDLE_CUDA_API cuEventElapsedTime(float *milliseconds, void *first, void *second) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *start = static_cast<Event *>(first), *end = static_cast<Event *>(second);
+  if (!milliseconds)
+    return kErrorInvalidValue;
+  auto &events = call.context().events;
+  if (!events.count(start) || !events.count(end) || !start->recorded || !end->recorded || !start->timed || !end->timed)
+    return kErrorInvalidHandle;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuEventElapsedTime_v2(float *milliseconds, void *first, void *second) {
+  return cuEventElapsedTime(milliseconds, first, second);
+}
+
+HEDDLE_CUDA_API cuEventDestroy_v2(void *event) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!call.context().events.erase(static_cast<Event *>(event)))
+    return kErrorInvalidHandle;
+  delete static_cast<Event *>(event);
+  return kSuccess;
+}
+
+// Memory.
+
+HEDDLE_CUDA_API cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!pointer || !bytes)
+    return kErrorInvalidValue;
+  if (int error = refuseCapture(call.context()))
+    return error;
+  uint64_t address = bytes < Memory::kSize ? Memory::get().allocate(bytes) : 0;
+  if (!address)
+    return kErrorOutOfMemory;
+  call.context().allocations[address] = bytes;
+  *pointer = address;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuMemFree_v2(DevicePointer pointer) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!pointer)
+    return kSuccess;
+  if (!call.context().allocations.erase(pointer))
+    return kErrorInvalidValue;
+  Memory::get().release(pointer);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!pointer || !bytes || flags > 7)
+    return kErrorInvalidValue;
+  *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!*pointer)
+    return kErrorOutOfMemory;
+  call.context().hostAllocations[*pointer] = bytes;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuMemFreeHost(void *pointer) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!call.context().hostAllocations.erase(pointer))
+    return kErrorInvalidValue;
+  std::free(pointer);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuMemGetInfo_v2(size_t *free, size_t *total) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!free || !total)
+    return kErrorInvalidValue;
+  *free = Memory::get().freeBytes();
+  *total = Memory::kSize;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuMemcpyHtoD_v2(DevicePointer to, const void *from, size_t bytes) {
+  return copyNow(Operation::HostToDevice, to, bits(from), bytes);
+}
+HEDDLE_CUDA_API cuMemcpyDtoH_v2(void *to, DevicePointer from, size_t bytes) {
+  return copyNow(Operation::DeviceToHost, bits(to), from, bytes);
+}
+HEDDLE_CUDA_API cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, void *stream) {
+  return copyLater(Operation::HostToDevice, to, bits(from), bytes, stream);
+}
+HEDDLE_CUDA_API cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, void *stream) {
+  return copyLater(Operation::DeviceToHost, bits(to), from, bytes, stream);
+}
+HEDDLE_CUDA_API cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, void *stream) {
+  return copyLater(Operation::DeviceToDevice, to, from, bytes, stream);
+}
+HEDDLE_CUDA_API cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count, void *stream) {
+  return fill(to, value, 1, count, stream);
+}
+HEDDLE_CUDA_API cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, void *stream) {
+  return fill(to, value, 4, count, stream);
+}
+
+// Modules and kernels.
+
+HEDDLE_CUDA_API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!module || !image || (count && (!options || !values)))
+    return kErrorInvalidValue;
+  LogBuffer errors, info;
+  for (unsigned i = 0; i < count; ++i) {
+    auto size = static_cast<size_t>(static_cast<uint32_t>(bits(values[i])));
+    if (options[i] == kJitErrorLogBuffer)
+      errors.text = static_cast<char *>(values[i]);
+    else if (options[i] == kJitErrorLogBufferBytes)
+      errors.size = size, errors.sizeValue = &values[i];
+    else if (options[i] == kJitInfoLogBuffer)
+      info.text = static_cast<char *>(values[i]);
+    else if (options[i] == kJitInfoLogBufferBytes)
+      info.size = size, info.sizeValue = &values[i];
+  }
+  // A cubin, a fat binary, or something that is no text at all.
+  const auto *bytes = static_cast<const unsigned char *>(image);
+  uint32_t magic = 0;
+  for (unsigned i = 0; i < 4 && (i == 0 || bytes[i - 1]); ++i)
+    magic |= uint32_t(bytes[i]) << (8 * i);
+  if (magic == 0x464c457f || magic == 0xba55ed50 || magic == 0x466243b1) {
+    errors.write("the emulator runs PTX only");
+    return kErrorNoBinaryForGpu;
+  }
+  if (!std::isspace(bytes[0]) && bytes[0] != '/' && bytes[0] != '.')
+    return kErrorInvalidImage;
+  try {
+    auto loaded = std::make_unique<LoadedModule>(static_cast<const char *>(image), Driver::get().target);
+    errors.write("");
+    info.write("");
+    call.context().modules.insert(loaded.get());
+    *module = loaded.release();
+    return kSuccess;
+  } catch (const TargetError &error) {
+    errors.write(error.what());
+    return kErrorNoBinaryForGpu;
+  } catch (const PtxError &error) {
+    errors.write(error.what());
+    return kErrorInvalidPtx;
+  } catch (const std::exception &error) {
+    errors.write(error.what());
+    return kErrorUnknown;
+  }
+}
+
+HEDDLE_CUDA_API cuModuleLoadData(void **module, const void *image) {
+  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
+}
+
+HEDDLE_CUDA_API cuModuleUnload(void *handle) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *module = static_cast<LoadedModule *>(handle);
+  if (!call.context().modules.erase(module))
+    return kErrorInvalidHandle;
+  std::erase_if(call.context().kernels, [&](Kernel *kernel) { return kernel->module == module; });
+  delete module;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuModuleGetFunction(void **function, void *handle, const char *name) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *module = static_cast<LoadedModule *>(handle);
+  if (!function || !name || !*name)
+    return kErrorInvalidValue;
+  if (!call.context().modules.count(module))
+    return kErrorInvalidHandle;
+  Kernel *kernel = module->find(name);
+  if (!kernel)
+    return kErrorNotFound;
+  if (call.context().kernels.insert(kernel).second)
+    kernel->maxDynamicBytes = kStaticSharedLimit - std::min(kStaticSharedLimit, kernel->layout.sharedBytes);
+  *function = kernel;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuModuleGetGlobal_v2(DevicePointer *pointer, size_t *bytes, void *handle, const char *name) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *module = static_cast<LoadedModule *>(handle);
+  if (!name)
+    return kErrorInvalidValue;
+  if (!call.context().modules.count(module))
+    return kErrorInvalidHandle;
+  uint64_t address = 0, size = 0;
+  if (!module->findGlobal(name, address, size))
+    return kErrorNotFound;
+  if (pointer)
+    *pointer = address;
+  if (bytes)
+    *bytes = size;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuFuncSetAttribute(void *function, int attribute, int value) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *kernel = static_cast<Kernel *>(function);
+  if (!call.context().kernels.count(kernel))
+    return kErrorInvalidHandle;
+  if (attribute == kFunctionPreferredSharedCarveout)
+    return value >= -1 && value <= 100 ? kSuccess : kErrorInvalidValue;
+  if (attribute != kFunctionMaxDynamicSharedBytes || value < 0 ||
+      static_cast<uint64_t>(value) + kernel->layout.sharedBytes > Driver::get().sharedOptin())
+    return kErrorInvalidValue;
+  kernel->maxDynamicBytes = static_cast<uint32_t>(value);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuFuncGetAttribute(int *value, int attribute, void *function) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *kernel = static_cast<Kernel *>(function);
+  if (!call.context().kernels.count(kernel))
+    return kErrorInvalidHandle;
+  if (!value)
+    return kErrorInvalidValue;
+  auto target = static_cast<int>(Driver::get().target);
+  const std::map<int, int> attributes = {
+      {kFunctionMaxThreadsPerBlock, static_cast<int>(kernel->maxThreads)},
+      {kFunctionSharedBytes, static_cast<int>(kernel->layout.sharedBytes)},
+      {kFunctionConstBytes, static_cast<int>(kernel->layout.paramBytes)},
+      {kFunctionLocalBytes, static_cast<int>(kernel->layout.localBytes)},
+      {kFunctionRegisters, 32},
+      {kFunctionPtxVersion, target},
+      {kFunctionBinaryVersion, target},
+      {kFunctionCacheModeCa, 0},
+      {kFunctionMaxDynamicSharedBytes, static_cast<int>(kernel->maxDynamicBytes)},
+      {kFunctionPreferredSharedCarveout, -1},
+  };
+  auto found = attributes.find(attribute);
+  if (found == attributes.end())
+    return kErrorInvalidValue;
+  *value = found->second;
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                               unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *handle, void **parameters,
+                               void **extra) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  const uint32_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
+  Operation operation;
+  if (int error = makeLaunch(call.context(), function, grid, block, sharedBytes, parameters, extra, operation))
+    return error;
+  return submit(call.context(), *stream, std::move(operation));
+}

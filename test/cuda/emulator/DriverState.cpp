@@ -1,0 +1,206 @@
+#include "test/cuda/emulator/DriverState.h"
+
+#include "test/cuda/emulator/Memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace heddle::emulator {
+
+thread_local Context *currentContext = nullptr;
+
+Driver &Driver::get() {
+  static Driver *driver = new Driver; // used by whatever runs as the process ends
+  return *driver;
+}
+
+Call::Call() : lock(Driver::get().mutex) {
+  Driver &driver = Driver::get();
+  result = !driver.initialised         ? kErrorNotInitialized
+           : !currentContext           ? kErrorInvalidContext
+           : !currentContext->retained ? kErrorContextIsDestroyed
+                                       : currentContext->sticky;
+}
+
+Stream *findStream(Context &context, void *handle) {
+  // Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD.
+  if (reinterpret_cast<uintptr_t>(handle) <= 2)
+    return &context.defaultStream;
+  auto *stream = static_cast<Stream *>(handle);
+  return context.streams.count(stream) ? stream : nullptr;
+}
+
+void Context::clear() {
+  if (!allocations.empty()) {
+    uint64_t total = 0;
+    for (auto [address, size] : allocations)
+      total += size;
+    std::fprintf(stderr,
+                 "heddle emulator: %zu allocations (%llu bytes) are leaked as the context is released; the first has "
+                 "%llu bytes\n",
+                 allocations.size(), static_cast<unsigned long long>(total),
+                 static_cast<unsigned long long>(allocations.begin()->second));
+  }
+  if (!hostAllocations.empty())
+    std::fprintf(stderr, "heddle emulator: %zu host allocations are leaked as the context is released\n",
+                 hostAllocations.size());
+  for (auto [address, size] : allocations)
+    Memory::get().release(address);
+  for (auto [pointer, size] : hostAllocations)
+    std::free(pointer);
+  for (Stream *stream : streams)
+    delete stream;
+  for (Event *event : events)
+    delete event;
+  for (GraphExec *exec : execs)
+    delete exec;
+  for (Graph *graph : graphs)
+    delete graph;
+  for (LoadedModule *module : modules)
+    delete module;
+  *this = {};
+}
+
+int makeLaunch(Context &context, void *function, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamicBytes,
+               void **parameters, void **extra, Operation &operation) {
+  auto *kernel = static_cast<Kernel *>(function);
+  if (!context.kernels.count(kernel))
+    return kErrorInvalidHandle;
+  const uint64_t gridLimits[] = {0x7fffffff, 65535, 65535}, blockLimits[] = {1024, 1024, 64};
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (grid[i] == 0 || grid[i] > gridLimits[i] || block[i] == 0 || block[i] > blockLimits[i])
+      return kErrorInvalidValue;
+    threads *= block[i];
+  }
+  if (threads > 1024)
+    return kErrorInvalidValue;
+  const uint32_t *required = kernel->function->requiredThreads;
+  if (required[0] && !std::equal(block, block + 3, required))
+    return kErrorInvalidValue;
+  if (threads > kernel->maxThreads)
+    return kErrorLaunchOutOfResources;
+  if (dynamicBytes > kernel->maxDynamicBytes)
+    return kErrorInvalidValue;
+  operation.kind = Operation::Kernel;
+  operation.kernel = kernel;
+  std::copy_n(grid, 3, operation.grid);
+  std::copy_n(block, 3, operation.block);
+  operation.dynamicBytes = dynamicBytes;
+  operation.params.assign(kernel->layout.paramBytes, 0);
+  if (extra) {
+    // 1: the buffer, 2: a pointer to its size, 0: the end.
+    const void *buffer = nullptr;
+    size_t size = 0;
+    for (; *extra; extra += 2) {
+      if (*extra == reinterpret_cast<void *>(1))
+        buffer = extra[1];
+      else if (*extra == reinterpret_cast<void *>(2))
+        size = *static_cast<size_t *>(extra[1]);
+      else
+        return kErrorInvalidValue;
+    }
+    if (parameters || !buffer || size < kernel->layout.paramBytes)
+      return kErrorInvalidValue;
+    std::memcpy(operation.params.data(), buffer, kernel->layout.paramBytes);
+    return kSuccess;
+  }
+  for (size_t i = 0; i < kernel->layout.paramSizes.size(); ++i) {
+    if (!parameters || !parameters[i])
+      return kErrorInvalidValue;
+    std::memcpy(operation.params.data() + kernel->layout.paramOffsets[i], parameters[i], kernel->layout.paramSizes[i]);
+  }
+  return kSuccess;
+}
+
+int checkOperation(const Operation &operation) {
+  Memory &memory = Memory::get();
+  bool toDevice = operation.kind == Operation::HostToDevice || operation.kind == Operation::DeviceToDevice ||
+                  operation.kind == Operation::Fill;
+  bool fromDevice = operation.kind == Operation::DeviceToHost || operation.kind == Operation::DeviceToDevice;
+  if (operation.bytes == 0)
+    return kSuccess;
+  if (toDevice && !memory.contains(operation.to, operation.bytes))
+    return kErrorInvalidValue;
+  if (fromDevice && !memory.contains(operation.from, operation.bytes))
+    return kErrorInvalidValue;
+  if ((operation.kind == Operation::HostToDevice && !operation.from) ||
+      (operation.kind == Operation::DeviceToHost && !operation.to))
+    return kErrorInvalidValue;
+  return kSuccess;
+}
+
+static void launch(Context &context, const Operation &operation) {
+  Kernel &kernel = *operation.kernel;
+  Launch launch{};
+  launch.name = kernel.name.c_str();
+  launch.kernel = kernel.compiled();
+  launch.params = operation.params.data();
+  launch.paramBytes = operation.params.size();
+  std::copy_n(operation.grid, 3, launch.grid);
+  std::copy_n(operation.block, 3, launch.block);
+  launch.sharedBytes = kernel.layout.sharedBytes + operation.dynamicBytes;
+  launch.dynamicBytes = operation.dynamicBytes;
+  launch.races = kernel.module->races();
+  launch.initialised = kernel.module->checksInitialised();
+  Fault fault = runGrid(launch);
+  if (!fault.code)
+    return;
+  std::fprintf(stderr, "heddle emulator: %s\n", fault.message.c_str());
+  context.sticky = fault.code;
+}
+
+void execute(Context &context, const Operation &operation) {
+  if (context.sticky)
+    return;
+  Memory &memory = Memory::get();
+  auto *to = reinterpret_cast<uint8_t *>(operation.to);
+  auto *from = reinterpret_cast<const uint8_t *>(operation.from);
+  // A node of a graph may have outlived what it copies.
+  if (checkOperation(operation) != kSuccess) {
+    std::fprintf(stderr, "heddle emulator: a copy of %llu bytes lies outside of every allocation\n",
+                 static_cast<unsigned long long>(operation.bytes));
+    context.sticky = kErrorIllegalAddress;
+    return;
+  }
+  switch (operation.kind) {
+  case Operation::Empty:
+    return;
+  case Operation::Kernel:
+    return launch(context, operation);
+  case Operation::HostToDevice:
+    std::memcpy(to, from, operation.bytes);
+    return memory.markWritten(operation.to, operation.bytes);
+  case Operation::DeviceToHost:
+    std::memcpy(to, from, operation.bytes);
+    return;
+  case Operation::DeviceToDevice:
+    std::memmove(to, from, operation.bytes);
+    return memory.copyShadow(operation.to, operation.from, operation.bytes);
+  case Operation::Fill:
+    for (uint64_t i = 0; i < operation.bytes; i += operation.valueBytes)
+      std::memcpy(to + i, &operation.value, operation.valueBytes);
+    return memory.markWritten(operation.to, operation.bytes);
+  }
+}
+
+int submit(Context &context, Stream &stream, Operation operation) {
+  if (int error = checkOperation(operation))
+    return error;
+  if (!stream.capture) {
+    execute(context, operation);
+    return kSuccess;
+  }
+  if (stream.captureBroken)
+    return kErrorStreamCaptureInvalidated;
+  auto node = std::make_unique<Node>();
+  node->operation = std::move(operation);
+  node->after = stream.captureAfter;
+  stream.captureAfter = {node.get()};
+  stream.capture->nodes.push_back(std::move(node));
+  return kSuccess;
+}
+
+} // namespace heddle::emulator

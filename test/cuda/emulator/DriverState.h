@@ -1,0 +1,118 @@
+// What stands behind the driver's handles.
+#pragma once
+
+#include "test/cuda/emulator/Cuda.h"
+#include "test/cuda/emulator/LoadedModule.h"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#define HEDDLE_CUDA_API extern "C" __attribute__((visibility("default"))) int
+
+namespace heddle::emulator {
+
+// What a stream or the node of a graph does.
+struct Operation {
+  enum Kind { Empty, Kernel, HostToDevice, DeviceToHost, DeviceToDevice, Fill } kind = Empty;
+  // Kernel
+  emulator::Kernel *kernel = nullptr;
+  uint32_t grid[3] = {}, block[3] = {};
+  uint32_t dynamicBytes = 0;
+  std::vector<uint8_t> params;
+  // Copies and fills
+  uint64_t to = 0, from = 0, bytes = 0;
+  uint32_t value = 0, valueBytes = 0;
+};
+
+struct Node {
+  Operation operation;
+  std::vector<Node *> after;
+};
+
+struct Graph {
+  std::vector<std::unique_ptr<Node>> nodes;
+};
+
+struct GraphExec {
+  std::map<Node *, size_t> index; // by the node of the graph that it was made from
+  std::vector<Operation> operations;
+  std::vector<bool> enabled; // by operation: those that are not do nothing
+  std::vector<size_t> order;
+};
+
+struct Stream {
+  Graph *capture = nullptr; // where its work goes; null when it is done at once
+  std::vector<Node *> captureAfter;
+  bool captureOrigin = false;
+  bool captureBroken = false;
+};
+
+struct Event {
+  bool timed = true;
+  bool recorded = false;
+  std::chrono::steady_clock::time_point time;
+  Graph *capture = nullptr; // recorded in a stream that captures
+  std::vector<Node *> captureAfter;
+};
+
+// The primary context of the one device.
+struct Context {
+  unsigned retained = 0;
+  int sticky = kSuccess; // a fault of a kernel ends all further work
+  Stream defaultStream;
+  std::set<Stream *> streams;
+  std::set<Event *> events;
+  std::set<LoadedModule *> modules;
+  std::set<Kernel *> kernels;
+  std::set<Graph *> graphs;
+  std::set<GraphExec *> execs;
+  std::map<uint64_t, uint64_t> allocations;
+  std::map<void *, size_t> hostAllocations;
+
+  void clear(); // says on stderr what was not freed
+};
+
+struct Driver {
+  std::recursive_mutex mutex;
+  bool initialised = false;
+  Context context;
+  unsigned target = 90;
+
+  static Driver &get();
+  uint32_t sharedOptin() const { return target >= 90 ? 232448 : 166912; }
+};
+
+constexpr uint32_t kStaticSharedLimit = 48 << 10;
+
+extern thread_local Context *currentContext;
+
+// What every call that works in a context begins with: takes the driver's lock, and says why it cannot go on.
+class Call {
+public:
+  Call();
+  int error() const { return result; }
+  Context &context() { return Driver::get().context; }
+
+private:
+  std::lock_guard<std::recursive_mutex> lock;
+  int result;
+};
+
+Stream *findStream(Context &context, void *handle);
+
+// Checks what a launch asks for and copies its parameters.
+int makeLaunch(Context &context, void *function, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamicBytes,
+               void **parameters, void **extra, Operation &operation);
+// Checks the device addresses of a copy or a fill.
+int checkOperation(const Operation &operation);
+// Does it now. A kernel's fault becomes the context's error and is returned by the calls that follow.
+void execute(Context &context, const Operation &operation);
+// Does it now, or adds it to the graph that the stream captures.
+int submit(Context &context, Stream &stream, Operation operation);
+
+} // namespace heddle::emulator

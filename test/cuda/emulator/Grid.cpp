@@ -1,0 +1,101 @@
+// The blocks of a grid, shared out to the host's threads.
+#include "test/cuda/emulator/Machine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+namespace heddle::emulator {
+namespace {
+
+class Pool {
+public:
+  static Pool &get() {
+    static Pool *pool = new Pool; // its threads may outlive static destructors
+    return *pool;
+  }
+
+  Fault run(const Launch &newLaunch) {
+    std::lock_guard one(launching);
+    uint64_t blocks = uint64_t(newLaunch.grid[0]) * newLaunch.grid[1] * newLaunch.grid[2];
+    {
+      std::lock_guard lock(mutex);
+      launch = &newLaunch;
+      total = blocks;
+      next = 0;
+      fault = {};
+      stop = false;
+      helpers = blocks > 1 ? count - 1 : 0;
+      working = helpers;
+      ++generation;
+    }
+    if (helpers)
+      wake.notify_all();
+    work(own);
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return working == 0; });
+    return fault;
+  }
+
+private:
+  Pool() {
+    const char *wanted = std::getenv("HEDDLE_EMULATOR_THREADS");
+    int chosen = wanted ? std::atoi(wanted) : static_cast<int>(std::thread::hardware_concurrency());
+    count = static_cast<unsigned>(std::clamp(chosen, 1, 64));
+    for (unsigned i = 1; i < count; ++i)
+      std::thread([this, i] { helper(i); }).detach();
+  }
+
+  void helper(unsigned index) {
+    Block block;
+    uint64_t seen = 0;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return generation != seen && index <= helpers; });
+        seen = generation;
+      }
+      work(block);
+      std::lock_guard lock(mutex);
+      if (--working == 0)
+        done.notify_all();
+    }
+  }
+
+  void work(Block &block) {
+    bool begun = false;
+    for (uint64_t i; !stop && (i = next++) < total;) {
+      if (!begun)
+        block.begin(*launch);
+      begun = true;
+      uint64_t x = i % launch->grid[0], rest = i / launch->grid[0];
+      if (block.run(static_cast<uint32_t>(x), static_cast<uint32_t>(rest % launch->grid[1]),
+                    static_cast<uint32_t>(rest / launch->grid[1])))
+        continue;
+      std::lock_guard lock(mutex);
+      if (!stop)
+        fault = block.fault;
+      stop = true;
+    }
+  }
+
+  std::mutex launching; // held for a whole grid
+  std::mutex mutex;
+  std::condition_variable wake, done;
+  unsigned count = 1, helpers = 0, working = 0;
+  uint64_t generation = 0;
+  const Launch *launch = nullptr;
+  uint64_t total = 0;
+  std::atomic<uint64_t> next = 0;
+  std::atomic<bool> stop = false;
+  Fault fault;
+  Block own;
+};
+
+} // namespace
+
+Fault runGrid(const Launch &launch) { return Pool::get().run(launch); }
+
+} // namespace heddle::emulator

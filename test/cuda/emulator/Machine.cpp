@@ -1,0 +1,498 @@
+#include "test/cuda/emulator/Machine.h"
+
+#include "test/cuda/emulator/Cuda.h"
+#include "test/cuda/emulator/Memory.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace heddle::emulator {
+namespace {
+
+constexpr size_t kStackBytes = 192 << 10;
+// As much as the hardware allows a thread.
+constexpr uint64_t kLocalBytes = 512 << 10;
+constexpr uint32_t kMaxThreads = 1024;
+
+uint8_t *map(uint64_t size, int protection) {
+  void *at = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) {
+    std::perror("heddle emulator: mmap");
+    std::abort();
+  }
+  return static_cast<uint8_t *>(at);
+}
+
+std::string hexadecimal(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string triple(const uint32_t *values) {
+  return "(" + std::to_string(values[0]) + "," + std::to_string(values[1]) + "," + std::to_string(values[2]) + ")";
+}
+
+} // namespace
+
+Block::Block() {
+  shared = map(kSharedLimit + 64, PROT_READ | PROT_WRITE);
+  sharedShadow = map(kSharedLimit + 64, PROT_READ | PROT_WRITE);
+  local = map(kLocalBytes * kMaxThreads, PROT_READ | PROT_WRITE);
+}
+
+Block::~Block() {
+  munmap(shared, kSharedLimit + 64);
+  munmap(sharedShadow, kSharedLimit + 64);
+  munmap(local, kLocalBytes * kMaxThreads);
+}
+
+uint64_t Block::sharedWindow() {
+  static const uint64_t window = reinterpret_cast<uint64_t>(map(16 << 20, PROT_NONE));
+  return window;
+}
+
+void Block::begin(const Launch &newLaunch) {
+  launch = &newLaunch;
+  threadCount = launch->block[0] * launch->block[1] * launch->block[2];
+  uint32_t warpCount = (threadCount + 31) / 32;
+  threads.resize(std::max<size_t>(threads.size(), threadCount));
+  warps.assign(warpCount, {});
+  for (uint32_t i = 0; i < threadCount; ++i) {
+    Thread &thread = threads[i];
+    thread.tid[0] = i % launch->block[0];
+    thread.tid[1] = i / launch->block[0] % launch->block[1];
+    thread.tid[2] = i / launch->block[0] / launch->block[1];
+    std::copy_n(launch->block, 3, thread.ntid);
+    std::copy_n(launch->grid, 3, thread.nctaid);
+    thread.lane = i % 32;
+    thread.warpIndex = i / 32;
+    thread.warpCount = warpCount;
+    thread.sharedBytes = launch->sharedBytes;
+    thread.dynamicBytes = launch->dynamicBytes;
+    thread.shared = shared;
+    thread.sharedShadow = sharedShadow;
+    thread.params = launch->params;
+    thread.localBase = reinterpret_cast<uint64_t>(local + kLocalBytes * i);
+    thread.localEnd = thread.localBase + kLocalBytes;
+    thread.block = this;
+    thread.warp = &warps[i / 32];
+    thread.index = i;
+    warps[i / 32].lanes[i % 32] = &thread;
+  }
+  std::memset(sharedShadow + launch->sharedBytes, 0, kSharedLimit - launch->sharedBytes);
+}
+
+bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
+  uint32_t id[3] = {x, y, z};
+  for (uint32_t i = 0; i < threadCount; ++i) {
+    Thread &thread = threads[i];
+    std::copy_n(id, 3, thread.ctaid);
+    thread.localTop = thread.localBase;
+    thread.finished = false;
+    thread.wait = Wait::None;
+    thread.fiber = nullptr;
+    thread.copies.clear();
+    thread.groups.clear();
+  }
+  for (uint32_t i = 0; i < warps.size(); ++i) {
+    uint32_t lanes = std::min(32u, threadCount - i * 32);
+    warps[i].alive = lanes == 32 ? ~0u : (1u << lanes) - 1;
+  }
+  for (Barrier &barrier : barriers)
+    barrier = {};
+  std::memset(sharedShadow, kLive, launch->sharedBytes);
+  if (launch->races)
+    races.begin(threadCount, launch->sharedBytes);
+  ready.clear();
+  started = ended = 0;
+  startFirst = false;
+  fault = {};
+  current = freeFiber();
+  Fiber::switchTo(host, *current);
+  if (!fault.code)
+    return true;
+  // The stacks still hold what was abandoned.
+  idle.clear();
+  for (auto &fiber : fibers) {
+    fiber->reset();
+    idle.push_back(fiber.get());
+  }
+  return false;
+}
+
+Fiber *Block::freeFiber() {
+  if (idle.empty()) {
+    fibers.push_back(std::make_unique<Fiber>(kStackBytes, &Block::fiberMain, this));
+    return fibers.back().get();
+  }
+  Fiber *fiber = idle.back();
+  idle.pop_back();
+  return fiber;
+}
+
+void Block::fiberMain(void *self) { static_cast<Block *>(self)->fiberLoop(); }
+
+// Starts threads one after the other for as long as they run to their end; a kernel that never waits is a plain loop.
+void Block::fiberLoop() {
+  for (;;) {
+    while ((ready.empty() || startFirst) && started < threadCount) {
+      startFirst = false;
+      Thread *thread = &threads[started++];
+      thread->fiber = current;
+      launch->kernel(thread);
+      endThread(thread);
+    }
+    Fiber &self = *current;
+    idle.push_back(&self);
+    if (ended == threadCount)
+      Fiber::switchTo(self, host);
+    else
+      switchFrom(self);
+  }
+}
+
+void Block::endThread(Thread *thread) {
+  finishCopies(thread, 0);
+  thread->finished = true;
+  ++ended;
+  Warp &warp = *thread->warp;
+  warp.alive &= ~(1u << thread->lane);
+  // Those who waited for this lane in vain may go on.
+  for (uint32_t rest = warp.alive; rest; rest &= rest - 1) {
+    Thread *other = warp.lanes[__builtin_ctz(rest)];
+    if (other->wait == Wait::Warp && (other->mask >> thread->lane & 1) &&
+        tryCollective(warp, other->mask, other->site, nullptr))
+      break;
+  }
+}
+
+void Block::exitThread(Thread *thread) {
+  endThread(thread);
+  Fiber &self = *current;
+  // The frames below are abandoned: the stack begins anew.
+  self.reset();
+  idle.push_back(&self);
+  static thread_local Fiber abandoned;
+  if (ended == threadCount)
+    Fiber::switchTo(abandoned, host);
+  else
+    switchFrom(abandoned);
+  std::abort();
+}
+
+void Block::park(Thread *thread) {
+  thread->fiber = current;
+  switchFrom(*current);
+}
+
+// Goes on with whichever thread can.
+void Block::switchFrom(Fiber &from) {
+  if (ready.empty() && started == threadCount && !releaseActiveMasks())
+    deadlock(from);
+  Fiber *next;
+  if (!ready.empty() && !(startFirst && started < threadCount)) {
+    next = ready.front()->fiber;
+    ready.pop_front();
+  } else {
+    next = freeFiber();
+  }
+  if (next == &from)
+    return;
+  current = next;
+  Fiber::switchTo(from, *next);
+}
+
+void Block::leave(Fiber &from) {
+  Fiber::switchTo(from, host);
+  std::abort();
+}
+
+void Block::deadlock(Fiber &from) {
+  Thread *first = nullptr;
+  uint32_t waiting = 0, finished = 0;
+  for (uint32_t i = 0; i < threadCount; ++i) {
+    finished += threads[i].finished;
+    if (threads[i].wait == Wait::None)
+      continue;
+    if (!first)
+      first = &threads[i];
+    waiting += threads[i].wait == first->wait && threads[i].site == first->site;
+  }
+  assert(first);
+  fault.code = kErrorLaunchFailed;
+  fault.message = "kernel " + std::string(launch->name) + ", PTX line " + std::to_string(first->site->line) + " '" +
+                  first->site->text + "', thread " + triple(first->tid) + " of block " + triple(first->ctaid) +
+                  ": deadlock: " + std::to_string(waiting) + " threads wait here, " +
+                  std::to_string(threadCount - waiting - finished) + " elsewhere, " + std::to_string(finished) +
+                  " of " + std::to_string(threadCount) + " have ended";
+  leave(from);
+}
+
+void Block::fail(Thread *thread, const Site *site, int code, const std::string &what) {
+  fault.code = code;
+  fault.message = "kernel " + std::string(launch->name) + ", PTX line " + std::to_string(site->line) + " '" +
+                  site->text + "', thread " + triple(thread->tid) + " of block " + triple(thread->ctaid) + ": " + what;
+  leave(*current);
+}
+
+void Block::failAccess(Thread *thread, const Site *site, Access access, const char *space, uint64_t address,
+                       uint64_t size, uint64_t alignment, const uint8_t *shadow) {
+  std::string what = access == Access::Read ? "read" : access == Access::Write ? "write" : "atomic";
+  what += " of " + std::to_string(size) + " bytes at " + space + " address " + hexadecimal(address);
+  if (address % alignment)
+    fail(thread, site, kErrorMisalignedAddress, what + ", which is misaligned");
+  bool live = shadow != nullptr;
+  for (uint64_t i = 0; live && i < size; ++i)
+    live = shadow[i] & kLive;
+  if (!live)
+    fail(thread, site, kErrorIllegalAddress, what + ", which is out of bounds");
+  fail(thread, site, kErrorIllegalAddress, what + ", which nothing has written (uninitialised)");
+}
+
+// Collectives: the last lane to come computes for all.
+
+void Block::collective(Thread *thread, const Site *site) {
+  Warp &warp = *thread->warp;
+  if (!(thread->mask >> thread->lane & 1))
+    fail(thread, site, kErrorLaunchFailed, "the lane is not in its own mask " + hexadecimal(thread->mask));
+  thread->wait = Wait::Warp;
+  thread->site = site;
+  if (tryCollective(warp, thread->mask, site, thread))
+    return;
+  park(thread);
+}
+
+bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *last) {
+  Thread *lanes[32] = {};
+  uint32_t needed = mask & warp.alive;
+  for (uint32_t rest = needed; rest; rest &= rest - 1) {
+    uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
+    Thread *other = warp.lanes[lane];
+    if (other->wait != Wait::Warp)
+      return false;
+    bool same = other->mask == mask && (other->site == site || (!site->aligned && other->site->op == site->op));
+    if (!same)
+      fail(other, other->site, kErrorLaunchFailed,
+           "lanes of the warp meet at different instructions or with different masks, here with " +
+               hexadecimal(other->mask) + ", others with " + hexadecimal(mask) + " at PTX line " +
+               std::to_string(site->line));
+    lanes[lane] = other;
+  }
+  if (!needed)
+    return false;
+  if (site->aligned && needed != mask)
+    fail(lanes[__builtin_ctz(needed)], site, kErrorLaunchFailed, "not every lane of the warp is there");
+  // Of the warp's instructions this alone orders memory; a shuffle or a vote does not.
+  if (launch->races && site->op == Collective::Sync) {
+    std::vector<uint32_t> joined;
+    for (Thread *lane : lanes)
+      if (lane)
+        races.arrive(lane->index, joined);
+    for (Thread *lane : lanes)
+      if (lane)
+        races.leave(lane->index, joined);
+  }
+  computeCollective(*this, *site, lanes, needed);
+  for (Thread *lane : lanes) {
+    if (!lane)
+      continue;
+    lane->wait = Wait::None;
+    if (lane != last)
+      ready.push_back(lane);
+  }
+  return true;
+}
+
+uint32_t Block::activeMask(Thread *thread, const Site *site) {
+  thread->wait = Wait::ActiveMask;
+  thread->site = site;
+  park(thread);
+  return thread->mask;
+}
+
+// Nobody can go on: whoever is at the same activemask is as converged as it will be.
+bool Block::releaseActiveMasks() {
+  bool any = false;
+  for (Warp &warp : warps) {
+    const Site *site = nullptr;
+    uint32_t mask = 0;
+    for (uint32_t rest = warp.alive; rest; rest &= rest - 1) {
+      uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
+      Thread *thread = warp.lanes[lane];
+      if (thread->wait != Wait::ActiveMask || (site && thread->site != site))
+        continue;
+      site = thread->site;
+      mask |= 1u << lane;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      Thread *thread = warp.lanes[__builtin_ctz(rest)];
+      thread->mask = mask;
+      thread->wait = Wait::None;
+      ready.push_back(thread);
+      any = true;
+    }
+  }
+  return any;
+}
+
+uint32_t Block::barrier(Thread *thread, const Site *site, uint32_t id, uint32_t count, BarrierKind kind, bool value) {
+  if (id >= kBarriers)
+    fail(thread, site, kErrorLaunchFailed, "there is no barrier " + std::to_string(id));
+  if (count == 0)
+    count = threadCount;
+  else if (count % 32)
+    fail(thread, site, kErrorLaunchFailed, "a barrier's count must be a multiple of 32, not " + std::to_string(count));
+  Barrier &barrier = barriers[id];
+  if (barrier.arrived && barrier.expected != count)
+    fail(thread, site, kErrorLaunchFailed,
+         "barrier " + std::to_string(id) + " is awaited for " + std::to_string(barrier.expected) + " and for " +
+             std::to_string(count) + " threads");
+  const Site *&warpSite = barrier.warpSites[thread->warpIndex];
+  if (site->aligned && warpSite && warpSite != site)
+    fail(thread, site, kErrorLaunchFailed,
+         "barrier divergence: other lanes of the warp wait at PTX line " + std::to_string(warpSite->line));
+  warpSite = site;
+  barrier.expected = count;
+  barrier.arrived += 1;
+  barrier.popcount += value;
+  if (launch->races)
+    races.arrive(thread->index, barrier.joined);
+  if (kind != BarrierKind::Arrive)
+    barrier.waiting.push_back(thread);
+  if (barrier.arrived < count) {
+    if (kind == BarrierKind::Arrive)
+      return 0;
+    thread->wait = Wait::Barrier;
+    thread->site = site;
+    park(thread);
+  } else {
+    for (Thread *other : barrier.waiting) {
+      other->wait = Wait::None;
+      other->barrierResult = barrier.popcount;
+      if (launch->races)
+        races.leave(other->index, barrier.joined);
+      if (other != thread)
+        ready.push_back(other);
+    }
+    barrier = {};
+  }
+  switch (kind) {
+  case BarrierKind::Popcount:
+    return thread->barrierResult;
+  case BarrierKind::And:
+    return thread->barrierResult == count;
+  case BarrierKind::Or:
+    return thread->barrierResult != 0;
+  default:
+    return 0;
+  }
+}
+
+// Memory.
+
+uint8_t *Block::sharedAccess(Thread *thread, const Site *site, uint64_t offset, uint32_t size, Access access) {
+  uint8_t wanted = access == Access::Write || !launch->initialised ? kLive : kReadable;
+  bool inside = offset <= kSharedLimit - size;
+  bool good = inside && offset % size == 0;
+  for (uint32_t i = 0; good && i < size; ++i)
+    good = (sharedShadow[offset + i] & wanted) == wanted;
+  if (!good)
+    failAccess(thread, site, access, "shared", offset, size, size, inside ? sharedShadow + offset : nullptr);
+  if (access == Access::Write)
+    std::memset(sharedShadow + offset, kReadable, size);
+  if (launch->races)
+    raceCheck(thread, site, static_cast<uint32_t>(offset), size, access);
+  return shared + offset;
+}
+
+uint8_t *Block::genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access) {
+  if (address - sharedWindow() < kSharedLimit)
+    return sharedAccess(thread, site, address - sharedWindow(), size, access);
+  auto *pointer = reinterpret_cast<uint8_t *>(address);
+  auto params = reinterpret_cast<uint64_t>(launch->params);
+  bool own = (address >= thread->localBase && address + size <= thread->localTop) ||
+             (address >= params && address + size <= params + launch->paramBytes && access == Access::Read);
+  if (own) {
+    if (address % size)
+      failAccess(thread, site, access, "local", address, size, size, nullptr);
+    return pointer;
+  }
+  Memory &memory = Memory::get();
+  bool inside = address - memory.base() < Memory::kSize;
+  uint8_t *shadow = inside ? memory.shadowOf(address) : nullptr;
+  uint8_t wanted = access == Access::Write || !launch->initialised ? kLive : kReadable;
+  bool good = inside && address % size == 0;
+  for (uint32_t i = 0; good && i < size; ++i)
+    good = (shadow[i] & wanted) == wanted;
+  if (!good)
+    failAccess(thread, site, access, "global", address, size, size, shadow);
+  if (access == Access::Write)
+    std::memset(shadow, kReadable, size);
+  return pointer;
+}
+
+void Block::raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access) {
+  int64_t other = races.touch(thread->index, offset, size, access);
+  if (other >= 0)
+    fail(thread, site, kErrorIllegalAddress,
+         "race at shared address " + hexadecimal(offset) + " (" + std::to_string(size) + " bytes) with thread " +
+             triple(threads[static_cast<size_t>(other)].tid) + ": no barrier lies between the two accesses");
+}
+
+// Both addresses are checked when the copy is issued, so that a message names the copy.
+void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes,
+                      uint32_t sourceBytes) {
+  if (sourceBytes > bytes)
+    fail(thread, site, kErrorIllegalAddress,
+         "a copy of " + std::to_string(bytes) + " bytes cannot take " + std::to_string(sourceBytes));
+  bool inside = to <= kSharedLimit - bytes;
+  bool good = inside && to % bytes == 0;
+  for (uint32_t i = 0; good && i < bytes; ++i)
+    good = sharedShadow[to + i] & kLive;
+  if (!good)
+    failAccess(thread, site, Access::Write, "shared", to, bytes, bytes, inside ? sharedShadow + to : nullptr);
+  Memory &memory = Memory::get();
+  inside = from - memory.base() < Memory::kSize;
+  good = inside && from % bytes == 0;
+  uint8_t wanted = launch->initialised ? kReadable : kLive;
+  for (uint32_t i = 0; good && i < sourceBytes; ++i)
+    good = (memory.shadowOf(from)[i] & wanted) == wanted;
+  // Without a byte to read, any address will do.
+  if (sourceBytes && !good)
+    failAccess(thread, site, Access::Read, "global", from, sourceBytes, bytes,
+               inside ? memory.shadowOf(from) : nullptr);
+  thread->copies.push_back({static_cast<uint32_t>(to), from, bytes, sourceBytes, site});
+}
+
+void Block::yield(Thread *thread) {
+  if (ready.empty() && started == threadCount)
+    return;
+  ready.push_back(thread);
+  startFirst = true;
+  park(thread);
+}
+
+void Block::finishCopies(Thread *thread, size_t groupsLeft) {
+  size_t done = 0;
+  while (thread->groups.size() > groupsLeft) {
+    done += thread->groups.front();
+    thread->groups.pop_front();
+  }
+  for (size_t i = 0; i < done; ++i) {
+    const Thread::Copy &copy = thread->copies[i];
+    uint8_t *to = shared + copy.to;
+    std::memcpy(to, reinterpret_cast<const void *>(copy.from), copy.sourceBytes);
+    std::memset(to + copy.sourceBytes, 0, copy.bytes - copy.sourceBytes);
+    std::memset(sharedShadow + copy.to, kReadable, copy.bytes);
+    if (launch->races)
+      raceCheck(thread, copy.site, copy.to, copy.bytes, Access::Write);
+  }
+  thread->copies.erase(thread->copies.begin(), thread->copies.begin() + static_cast<ptrdiff_t>(done));
+}
+
+} // namespace heddle::emulator

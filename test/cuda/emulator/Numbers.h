@@ -1,0 +1,58 @@
+// The 16-bit formats and tf32, in integers: round to nearest, ties to even, unless a name says otherwise.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace heddle::emulator {
+
+inline float fromBFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+// A double rounded once to a format with `exponentBits` and `mantissaBits`; the bits of the result.
+inline uint32_t roundTo(double value, int exponentBits, int mantissaBits, bool towardZero = false) {
+  auto bits = std::bit_cast<uint64_t>(value);
+  uint32_t sign = static_cast<uint32_t>(bits >> 63) << (exponentBits + mantissaBits);
+  uint32_t infinity = ((1u << exponentBits) - 1) << mantissaBits;
+  if (std::isnan(value))
+    return (1u << (exponentBits + mantissaBits)) - 1; // the one NaN that PTX makes
+  if (std::isinf(value))
+    return sign | infinity;
+  if (value == 0)
+    return sign;
+  int bias = (1 << (exponentBits - 1)) - 1;
+  int exponent = std::ilogb(value);
+  // The unit in the last place: fixed below the smallest normal number.
+  int unit = (exponent < 1 - bias ? 1 - bias : exponent) - mantissaBits;
+  double scaled = std::ldexp(std::fabs(value), -unit); // exact: only the exponent moves
+  double whole = std::floor(scaled), rest = scaled - whole;
+  auto count = static_cast<uint64_t>(whole);
+  if (!towardZero && (rest > 0.5 || (rest == 0.5 && (count & 1))))
+    ++count;
+  // A carry moves into the exponent by itself.
+  uint64_t result = exponent < 1 - bias ? count : (uint64_t(exponent + bias - 1) << mantissaBits) + count;
+  if (result >= infinity)
+    return sign | (towardZero ? infinity - 1 : infinity);
+  return sign | static_cast<uint32_t>(result);
+}
+
+inline uint16_t toHalf(double value) { return static_cast<uint16_t>(roundTo(value, 5, 10)); }
+inline uint16_t toBFloat(double value) { return static_cast<uint16_t>(roundTo(value, 8, 7)); }
+
+inline float fromHalf(uint16_t bits) {
+  uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  if (exponent == 31)
+    return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
+  if (exponent)
+    return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  float small = static_cast<float>(mantissa) * 0x1p-24f;
+  return sign ? -small : small;
+}
+
+// What a tensor core reads of an f32 register that should hold tf32: the low bits do not count.
+inline float fromTensorFloat(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000); }
+
+// All values of f16, for code that converts many.
+const float *halfTable();
+
+} // namespace heddle::emulator

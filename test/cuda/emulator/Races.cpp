@@ -1,0 +1,58 @@
+#include "test/cuda/emulator/Machine.h"
+
+#include <algorithm>
+
+namespace heddle::emulator {
+
+void Races::begin(uint32_t newThreads, uint32_t newBytes) {
+  threads = newThreads;
+  clocks.assign(threads, std::vector<uint32_t>(threads, 0));
+  for (uint32_t i = 0; i < threads; ++i)
+    clocks[i][i] = 1;
+  bytes.assign(newBytes, {});
+}
+
+bool Races::ordered(const Event &event, uint32_t thread) const { return event.clock <= clocks[thread][event.thread]; }
+
+int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access) {
+  Event event{thread, clocks[thread][thread], access == Access::Atomic};
+  for (uint32_t i = at; i < at + size; ++i) {
+    Byte &byte = bytes[i];
+    for (const Event &write : byte.writes)
+      if (!ordered(write, thread) && !(write.atomic && event.atomic))
+        return write.thread;
+    if (access != Access::Read)
+      for (const Event &read : byte.reads)
+        if (!ordered(read, thread))
+          return read.thread;
+    // Whatever is ordered before this one is also before all that this one is ordered before.
+    auto supersede = [&](std::vector<Event> &events) {
+      std::erase_if(events, [&](const Event &old) { return ordered(old, thread); });
+    };
+    if (access == Access::Read) {
+      supersede(byte.reads);
+      byte.reads.push_back(event);
+    } else {
+      byte.reads.clear();
+      supersede(byte.writes);
+      byte.writes.push_back(event);
+    }
+  }
+  return -1;
+}
+
+void Races::arrive(uint32_t thread, std::vector<uint32_t> &joined) {
+  joined.resize(threads);
+  for (uint32_t i = 0; i < threads; ++i)
+    joined[i] = std::max(joined[i], clocks[thread][i]);
+  ++clocks[thread][thread];
+}
+
+void Races::leave(uint32_t thread, const std::vector<uint32_t> &joined) {
+  uint32_t own = clocks[thread][thread];
+  for (uint32_t i = 0; i < threads; ++i)
+    clocks[thread][i] = std::max(clocks[thread][i], joined[i]);
+  clocks[thread][thread] = own;
+}
+
+} // namespace heddle::emulator

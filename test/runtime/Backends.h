@@ -1,0 +1,48 @@
+// The backends that the conformance tests of the runtime run on. A machine that has none of a backend's devices skips
+// its instances, and says so.
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace heddle::test {
+
+struct Backend {
+  const char *name;         // what opens its device
+  const char *label;        // of the test's instance
+  bool directAccess = true; // see hal::DeviceOptions
+  std::vector<std::string> targets;
+};
+
+inline void PrintTo(const Backend &backend, std::ostream *out) { *out << backend.label; }
+
+inline const std::vector<Backend> &backends() {
+  static const std::vector<Backend> all = {{"vulkan", "vulkan", true, {"vulkan:software", "vulkan:portable"}},
+                                           {"vulkan", "vulkan_staged", false, {"vulkan:software", "vulkan:portable"}},
+                                           {"cuda", "cuda", true, {"cuda:sm_80"}}};
+  return all;
+}
+
+// Why there is no device of the backend; empty where there is one. Vulkan is never missing: Mesa's processor driver is.
+inline std::string absence(const Backend &backend) {
+  Result<std::unique_ptr<hal::Device>> device = hal::openDevice(backend.name);
+  bool absent = !device && device.error().kind == ErrorKind::NotFound && std::string_view(backend.name) != "vulkan";
+  return absent ? device.message() : "";
+}
+
+class BackendTest : public testing::TestWithParam<Backend> {
+protected:
+  void SetUp() override {
+    if (std::string why = absence(GetParam()); !why.empty())
+      GTEST_SKIP() << why;
+  }
+};
+
+#define HEDDLE_FOR_EACH_BACKEND(suite)                                                                                 \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, testing::ValuesIn(test::backends()),                                       \
+                           [](const auto &info) { return std::string(info.param.label); })
+
+} // namespace heddle::test
