@@ -32,15 +32,18 @@ say "Training for $steps steps"
 started=$(date +%s)
 "$bin/heddle-run" train "$work/numbers.heddle" --src "$work/train.en" --tgt "$work/train.de" \
   --valid-src "$work/valid.en" --valid-tgt "$work/valid.de" --checkpoint "$work/checkpoint" \
-  --steps "$steps" --validate-every 100 --seed 1 --log "$work/train.jsonl"
+  --steps "$steps" --validate-every 100 --save-every $(((steps + 24) / 25)) --keep-last 5 --seed 1 --log "$work/train.jsonl"
 echo "training took $(($(date +%s) - started)) s"
+
+say "Averaging its last five checkpoints"
+"$bin/heddle-run" average --checkpoint "$work/checkpoint" --last $((steps < 5 ? steps : 5)) --output "$work/averaged"
 
 say "Translating"
 head -n 3 "$work/test.en" > "$work/sample.en"
-"$bin/heddle-run" translate "$work/numbers.heddle" --checkpoint "$work/checkpoint" \
+"$bin/heddle-run" translate "$work/numbers.heddle" --checkpoint "$work/averaged" \
   < "$work/sample.en" > "$work/sample.de"
 paste -d '|' "$work/sample.en" "$work/sample.de" | sed 's/|/ -> /'
 
 say "Scoring numbers that it has never seen"
-"$bin/heddle-run" score "$work/numbers.heddle" --checkpoint "$work/checkpoint" \
+"$bin/heddle-run" score "$work/numbers.heddle" --checkpoint "$work/averaged" \
   --src "$work/test.en" --tgt "$work/test.de" 2> "$work/score.txt" || { cat "$work/score.txt" >&2; exit 1; }

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <numeric>
 
 using namespace heddle::run;
@@ -47,68 +45,6 @@ TEST(Batches, Packing) {
   EXPECT_EQ(marked.source.tokens, (Ids{5, 6, 0}));
   EXPECT_EQ(marked.targetIn, (Ids{60, 8}));
   EXPECT_EQ(marked.targetOut, (Ids{8, 0}));
-}
-
-TEST(Batches, LimitsHold) {
-  SentencePairs pairs = makePairs(500);
-  BatchLimits limits{.maximumTokens = 23, .maximumSequences = 6, .maximumLength = 8};
-  BatchSource source(pairs, limits, 1);
-  bool full = false;
-  for (int i = 0; i < 300; ++i) {
-    Batch batch = source.next();
-    EXPECT_GT(batch.target.sequences(), 0);
-    EXPECT_LE(batch.target.sequences(), limits.maximumSequences);
-    EXPECT_LE(batch.source.layout.tokens(), limits.maximumTokens);
-    EXPECT_LE(batch.target.tokens(), limits.maximumTokens);
-    full |= batch.target.sequences() == limits.maximumSequences;
-  }
-  EXPECT_TRUE(full);
-}
-
-TEST(Batches, AnEpochServesEveryPairOnce) {
-  SentencePairs pairs = makePairs(101);
-  BatchSource source(pairs, {.maximumTokens = 40, .maximumSequences = 8, .maximumLength = 8}, 7);
-  std::map<uint64_t, Ids> epochs;
-  while (source.cursor().epoch < 3)
-    for (int32_t pair : pairsOf(source.next()))
-      epochs[source.cursor().epoch].push_back(pair);
-  Ids all(101);
-  std::iota(all.begin(), all.end(), 0);
-  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-    Ids served = epochs[epoch];
-    EXPECT_NE(served, all) << "not shuffled";
-    std::sort(served.begin(), served.end());
-    EXPECT_EQ(served, all);
-  }
-  EXPECT_NE(epochs[0], epochs[1]);
-}
-
-TEST(Batches, CursorResumesAnywhere) {
-  SentencePairs pairs = makePairs(60);
-  BatchLimits limits{.maximumTokens = 30, .maximumSequences = 7, .maximumLength = 8};
-  BatchSource whole(pairs, limits, 5);
-  for (int i = 0; i < 40; ++i) {
-    BatchSource resumed(pairs, limits, 5, whole.cursor());
-    Batch expected = whole.next(), got = resumed.next();
-    EXPECT_EQ(got.source.tokens, expected.source.tokens);
-    EXPECT_EQ(got.targetOut, expected.targetOut);
-    EXPECT_EQ(resumed.cursor(), whole.cursor());
-  }
-}
-
-TEST(Batches, SeedDecidesTheOrder) {
-  SentencePairs pairs = makePairs(60);
-  BatchLimits limits{.maximumTokens = 1'000, .maximumSequences = 60, .maximumLength = 8};
-  auto first = [&](uint64_t seed) { return pairsOf(BatchSource(pairs, limits, seed).next()); };
-  EXPECT_EQ(first(1), first(1));
-  EXPECT_NE(first(1), first(2));
-}
-
-// The order is part of what a checkpoint means: it may not change from one version or machine to the next.
-TEST(Batches, OrderIsFixed) {
-  SentencePairs pairs = makePairs(8);
-  BatchSource source(pairs, {.maximumTokens = 1'000, .maximumSequences = 8, .maximumLength = 8}, 1);
-  EXPECT_EQ(pairsOf(source.next()), (Ids{2, 5, 7, 6, 1, 3, 0, 4}));
 }
 
 TEST(Batches, InOrder) {

@@ -1,4 +1,5 @@
 #include "tools/heddle-run/text/Bleu.h"
+#include "tools/heddle-run/text/Chrf.h"
 
 #include <gtest/gtest.h>
 
@@ -65,6 +66,57 @@ TEST(Bleu, ZeroWithoutFourGramsOrHits) {
   EXPECT_EQ(bleu.score(), 0);
   bleu.add("a b c d e", "v w x y z");
   EXPECT_TRUE(bleu.hasHighestOrder());
+}
+
+// sacreBLEU's own example: 45.07 70.6/42.9/36.4/37.5 (BP = 1.000 ratio = 1.000 hyp_len = 17 ref_len = 17).
+TEST(Bleu, PublishedExample) {
+  Bleu bleu;
+  bleu.add("The dog bit the man.", "The dog bit the man.");
+  bleu.add("It wasn't surprising.", "It was not unexpected.");
+  bleu.add("The man had just bitten him.", "The man bit him first.");
+  EXPECT_EQ(bleu.describe(), "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle.1 = 45.07 "
+                             "70.6/42.9/36.4/37.5 (BP = 1.000 ratio = 1.000 hyp_len = 17 ref_len = 17)");
+}
+
+TEST(Bleu, NothingToScore) {
+  EXPECT_EQ(Bleu().describe(), "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heddle.1 = 0.00 "
+                               "0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 0.000 hyp_len = 0 ref_len = 0)");
+}
+
+double chrf(std::string_view translation, std::string_view reference) {
+  Chrf score;
+  score.add(translation, reference);
+  return score.score();
+}
+
+// Published with sacreBLEU: those of its tests in which precision and recall are equal, so that beta does not count,
+// and the example of the metric's card at Hugging Face, which computes it by sacreBLEU.
+TEST(Chrf, PublishedExamples) {
+  EXPECT_NEAR(chrf("a", "a"), 100, 1e-9);
+  EXPECT_NEAR(chrf("a b c", "abc"), 100, 1e-9);
+  EXPECT_NEAR(chrf("aa", "ab"), 25, 1e-9);
+  EXPECT_EQ(chrf("", "reference"), 0);
+  EXPECT_EQ(chrf("a", "b"), 0);
+  EXPECT_EQ(chrf("abcdefg", "hijklmnop"), 0);
+  Chrf corpus;
+  corpus.add("a", "a");
+  corpus.add("b", "c");
+  EXPECT_NEAR(corpus.score(), 50, 1e-9);
+  EXPECT_NEAR(chrf("The relationship between Obama and Netanyahu is not exactly friendly.",
+                   "The ties between Obama and Netanyahu are not particularly friendly."),
+              61.576379378113785, 1e-9);
+}
+
+// By hand: three characters, of which two are met; one of two pairs; no triple.
+TEST(Chrf, CharactersAreNotBytes) {
+  double precision = (2.0 / 3 + 1.0 / 2 + 0) / 3;
+  EXPECT_NEAR(chrf("äö\u3000ü", "ä öx"), 100 * precision, 1e-9);
+}
+
+TEST(Chrf, Signature) {
+  Chrf score;
+  score.add("a", "a");
+  EXPECT_EQ(score.describe(), "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:heddle.1 = 100.00");
 }
 
 } // namespace

@@ -55,11 +55,4 @@ TEST_F(CorpusTest, UnequalFilesNameBothCounts) {
   }
 }
 
-TEST_F(CorpusTest, FingerprintSeesOrderAndPlace) {
-  uint64_t first = read("a\nb\n", "c\nd\n")->pairs.fingerprint();
-  EXPECT_EQ(first, read("a\nb\n", "c\nd\n")->pairs.fingerprint());
-  EXPECT_NE(first, read("b\na\n", "c\nd\n")->pairs.fingerprint());
-  EXPECT_NE(first, read("c\nd\n", "a\nb\n")->pairs.fingerprint());
-}
-
 } // namespace

@@ -21,6 +21,7 @@ public:
   FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t maximumLength);
 
   std::string_view description() const override { return text; }
+  uint64_t artifactSeal() const override { return 0x5ea1; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
   Status prepare(std::span<const std::string_view>) override { return Success(); }
   Status run(std::string_view entry, std::span<const Input> inputs) override;
@@ -36,7 +37,9 @@ public:
   std::vector<std::string> calls;
   std::vector<float> lossScales;
   std::string text;
-  int64_t nanAtStep = -1;
+  int64_t nanAtStep = -1, explodeAtStep = -1;
+  std::vector<float> validationLosses; // of each validation; 0.5 where there is none left
+  bool forgetsMoments = false;         // loads all but the optimizer's moments
   bool failSaves = false;
 
 private:
@@ -49,6 +52,7 @@ private:
   int32_t nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix);
   static float logProbabilityOf(int32_t token, int32_t predicted);
 
+  int32_t validatedStep = -1;
   int64_t maximumTokens, maximumSequences, maximumLength;
   std::span<const Input> inputs;
   std::map<std::string, HostTensor, std::less<>> outputs;

@@ -17,30 +17,36 @@ protected:
     ASSERT_EQ(numbers::writeSplit({.directory = folder.path().string(), .train = 2'000, .valid = 1, .test = 1}), "");
   }
 
-  Result<Tokenizer> train(int32_t pieces) {
-    return Tokenizer::train({folder.path() / "train.en", folder.path() / "train.de"}, pieces);
+  Result<Tokenizer> train(int32_t pieces, VocabularyType type = VocabularyType::Bpe) {
+    return Tokenizer::train({folder.path() / "train.en", folder.path() / "train.de"}, pieces, type);
   }
 
   TemporaryFolder folder;
 };
 
 TEST_F(TokenizerTest, RoundTrip) {
-  Tokenizer tokenizer = std::move(train(120)).value();
-  EXPECT_EQ(tokenizer.pieces(), 120);
-  for (uint32_t number : {0u, 16u, 121u, 30'017u, 999'999u})
-    for (const std::string &words : {numbers::spellEnglish(number), numbers::spellGerman(number)}) {
-      std::vector<int32_t> ids = tokenizer.encode(words);
-      for (int32_t id : ids) {
-        EXPECT_GT(id, kEndId);
-        EXPECT_LT(id, 120);
+  for (VocabularyType type : {VocabularyType::Bpe, VocabularyType::Unigram}) {
+    Tokenizer tokenizer = std::move(train(120, type)).value();
+    EXPECT_EQ(tokenizer.pieces(), 120);
+    for (uint32_t number : {0u, 16u, 121u, 30'017u, 999'999u})
+      for (const std::string &words : {numbers::spellEnglish(number), numbers::spellGerman(number)}) {
+        std::vector<int32_t> ids = tokenizer.encode(words);
+        for (int32_t id : ids) {
+          EXPECT_GT(id, kEndId);
+          EXPECT_LT(id, 120);
+        }
+        EXPECT_EQ(tokenizer.decode(ids), words);
       }
-      EXPECT_EQ(tokenizer.decode(ids), words);
-    }
-  EXPECT_TRUE(tokenizer.encode("").empty());
-  EXPECT_TRUE(tokenizer.encode("  ").empty());
+    EXPECT_TRUE(tokenizer.encode("").empty());
+    EXPECT_TRUE(tokenizer.encode("  ").empty());
+  }
 }
 
-TEST_F(TokenizerTest, TrainingIsReproducible) { EXPECT_EQ(train(90)->files()[0].bytes, train(90)->files()[0].bytes); }
+TEST_F(TokenizerTest, TrainingIsReproducible) {
+  for (VocabularyType type : {VocabularyType::Bpe, VocabularyType::Unigram})
+    EXPECT_EQ(train(90, type)->files()[0].bytes, train(90, type)->files()[0].bytes);
+  EXPECT_NE(train(90, VocabularyType::Bpe)->files()[0].bytes, train(90, VocabularyType::Unigram)->files()[0].bytes);
+}
 
 TEST_F(TokenizerTest, FilesAreTheWholeModel) {
   Tokenizer first = std::move(train(90)).value();

@@ -1,14 +1,19 @@
 #include "tools/heddle-run/model/Trainer.h"
+#include "runtime/core/Log.h"
 #include "test/tools/FakeEngine.h"
+#include "test/tools/MemoryPairs.h"
 #include "test/tools/TemporaryFolder.h"
+#include "tools/heddle-run/model/ResumeProof.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 using namespace heddle;
 using namespace heddle::run;
 using heddle::test::FakeEngine;
+using heddle::test::MemoryPairs;
 using heddle::test::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
@@ -18,7 +23,7 @@ class TrainerTest : public testing::Test {
 protected:
   TrainerTest() {
     for (int i = 0; i < 50; ++i)
-      pairs.add(Ids(size_t(1 + i % 5), i % 60 + 3), Ids(size_t(1 + i % 3), i % 60 + 3));
+      corpus.pairs.add(Ids(size_t(1 + i % 5), i % 60 + 3), Ids(size_t(1 + i % 3), i % 60 + 3));
     options.checkpoint = folder.path() / "ck";
     options.steps = 25;
     options.seed = 7;
@@ -30,10 +35,11 @@ protected:
   // Trains to the end, or until `stopAfter` steps were taken in this run.
   Result<TrainingEnd> train(FakeEngine &engine, const std::string &log, bool resume, int64_t stopAfter = -1) {
     ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
-    Trainer trainer(engine, model, *tokenizer, pairs, validation, options,
+    Trainer trainer(engine, {model, *tokenizer, corpus, validation}, options,
                     [&] { return stopAfter >= 0 && stopAfter-- == 0; });
     HEDDLE_CHECK(resume ? trainer.resume() : trainer.begin());
-    HEDDLE_ASSIGN(TrainingLog trainingLog, TrainingLog::open(folder.path() / log, trainer.step()));
+    TrainingLog trainingLog;
+    HEDDLE_CHECK(trainingLog.openJson(folder.path() / log, trainer.step()));
     Progress progress(devNull.get(), false, options.steps);
     return trainer.run(trainingLog, progress);
   }
@@ -46,13 +52,21 @@ protected:
       nlohmann::json record = nlohmann::json::parse(line);
       record.erase("seconds");
       record.erase("tokens_per_second");
+      record.erase("data_seconds");
       result.push_back(record.dump());
     }
     return result;
   }
 
   TemporaryFolder folder;
-  SentencePairs pairs;
+  // What the newest checkpoint holds.
+  std::filesystem::path newest() { return findCheckpoint(options.checkpoint).value(); }
+  std::string weights() { return folder.read((newest() / kWeightsFile).lexically_relative(folder.path()).string()); }
+  std::string optimizer() {
+    return folder.read((newest() / kOptimizerFile).lexically_relative(folder.path()).string());
+  }
+
+  MemoryPairs corpus{7};
   std::vector<Batch> validation;
   TrainerOptions options;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -62,7 +76,7 @@ protected:
 TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
   FakeEngine whole(64, 8, 16);
   ASSERT_TRUE(train(whole, "whole", false).ok());
-  std::string weights = folder.read("ck/weights.safetensors"), optimizer = folder.read("ck/optimizer.safetensors");
+  std::string wholeWeights = weights(), wholeOptimizer = optimizer();
   ASSERT_EQ(records("whole").size(), 25u);
   std::filesystem::remove_all(options.checkpoint);
 
@@ -76,8 +90,8 @@ TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
   ASSERT_TRUE(end.ok()) << end.message();
   EXPECT_EQ(*end, TrainingEnd::Finished);
   EXPECT_EQ(records("parts"), records("whole"));
-  EXPECT_EQ(folder.read("ck/weights.safetensors"), weights);
-  EXPECT_EQ(folder.read("ck/optimizer.safetensors"), optimizer);
+  EXPECT_EQ(weights(), wholeWeights);
+  EXPECT_EQ(optimizer(), wholeOptimizer);
 }
 
 // After a crash the log is ahead of the checkpoint; the steps are taken again and logged once.
@@ -102,8 +116,8 @@ TEST_F(TrainerTest, DivergenceNamesTheStepAndKeepsTheCheckpoint) {
   engine.nanAtStep = 12;
   auto end = train(engine, "log", false);
   ASSERT_FALSE(end.ok());
-  EXPECT_NE(end.message().find("nan at step 13"), std::string::npos) << end.message();
-  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 10u);
+  EXPECT_NE(end.message().find("nan at step 13, in the entry 'train_step'"), std::string::npos) << end.message();
+  EXPECT_EQ(Manifest::read(newest())->step, 10u);
 }
 
 TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
@@ -124,13 +138,13 @@ TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
 TEST_F(TrainerTest, StoppedBeforeTheFirstStepCanResume) {
   FakeEngine first(64, 8, 16), second(64, 8, 16);
   ASSERT_TRUE(train(first, "log", false, 0).ok());
-  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 0u);
+  EXPECT_EQ(Manifest::read(newest())->step, 0u);
   ASSERT_TRUE(train(second, "log", true).ok());
   EXPECT_EQ(records("log").size(), 25u);
 }
 
 TEST_F(TrainerTest, LogsValidation) {
-  validation = packInOrder(pairs, options.limits);
+  validation = packInOrder(corpus.pairs, options.limits);
   options.steps = 5;
   options.validateEvery = 2;
   FakeEngine engine(64, 8, 16);
@@ -169,99 +183,79 @@ TEST_F(TrainerTest, ResumeWithoutACheckpointSaysSo) {
   EXPECT_NE(end.message().find("no checkpoint"), std::string::npos) << end.message();
 }
 
-class CheckpointTest : public TrainerTest {
-protected:
-  Status save(FakeEngine &engine, uint64_t step) {
-    Manifest manifest{.step = step,
-                      .seed = 3,
-                      .cursor = {1, 2},
-                      .dataFingerprint = "f",
-                      .description = nlohmann::json::parse(engine.description())};
-    return saveCheckpoint(options.checkpoint, engine, *tokenizer, manifest);
-  }
-};
-
-TEST_F(CheckpointTest, ManifestRoundTrip) {
+// A loss of ten blind guesses is no training any more.
+TEST_F(TrainerTest, ExplodingLossStops) {
+  options.saveEvery = 5;
   FakeEngine engine(64, 8, 16);
-  ASSERT_TRUE(save(engine, 4).ok());
-  Manifest manifest = std::move(Manifest::read(options.checkpoint)).value();
-  EXPECT_EQ(manifest.step, 4u);
-  EXPECT_EQ(manifest.seed, 3u);
-  EXPECT_EQ(manifest.cursor, (DataCursor{1, 2}));
-  EXPECT_EQ(manifest.dataFingerprint, "f");
-  EXPECT_EQ(manifest.description, nlohmann::json::parse(engine.description()));
-  EXPECT_EQ(Tokenizer::loadFolder(options.checkpoint)->files()[0].bytes, tokenizer->files()[0].bytes);
+  engine.explodeAtStep = 7;
+  auto end = train(engine, "log", false);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("the loss is 1000 at step 8, in the entry 'train_step', and ten times"),
+            std::string::npos)
+      << end.message();
+  EXPECT_EQ(Manifest::read(newest())->step, 5u);
 }
 
-TEST_F(CheckpointTest, FilesOfOthersStay) {
-  FakeEngine engine(64, 8, 16);
-  ASSERT_TRUE(save(engine, 1).ok());
-  folder.write("ck/train.jsonl", "log");
-  ASSERT_TRUE(save(engine, 2).ok());
-  EXPECT_EQ(folder.read("ck/train.jsonl"), "log");
-  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 2u);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
+TEST_F(TrainerTest, PatienceEndsAndResumes) {
+  validation = packInOrder(corpus.pairs, options.limits);
+  options.steps = 100;
+  options.validateEvery = 2;
+  options.patience = 3;
+  FakeEngine engine(64, 8, 16), again(64, 8, 16);
+  engine.validationLosses = {0.9f, 0.5f, 0.7f, 0.6f, 0.4f, 0.5f, 0.4f, 0.41f, 0.1f};
+  auto end = train(engine, "log", false);
+  ASSERT_TRUE(end.ok()) << end.message();
+  EXPECT_EQ(*end, TrainingEnd::Patience);
+  // The best is the fifth, and three are no better.
+  EXPECT_EQ(Manifest::read(newest())->step, 16u);
+  EXPECT_EQ(Manifest::read(options.checkpoint / "best")->step, 10u);
+  // What was counted goes on to count.
+  end = train(again, "log", true);
+  ASSERT_TRUE(end.ok()) << end.message();
+  EXPECT_EQ(*end, TrainingEnd::Patience);
+  EXPECT_EQ(Manifest::read(newest())->step, 16u);
 }
 
-TEST_F(CheckpointTest, AFailedSaveLeavesThePrevious) {
-  FakeEngine engine(64, 8, 16);
-  ASSERT_TRUE(save(engine, 1).ok());
-  engine.failSaves = true;
-  Status status = save(engine, 2);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("step 2"), std::string::npos) << status.message();
-  EXPECT_EQ(Manifest::read(options.checkpoint)->step, 1u);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
+TEST_F(TrainerTest, OtherBatchesAfterAResumeAreSaid) {
+  options.steps = 10;
+  FakeEngine first(64, 8, 16), second(64, 8, 16);
+  ASSERT_TRUE(train(first, "log", false).ok());
+  options.steps = 12;
+  options.limits.maximumTokens = 30;
+  std::vector<std::string> said;
+  setLogSink([&](LogLevel, std::string_view message) { said.emplace_back(message); });
+  auto end = train(second, "log", true);
+  setLogSink({});
+  ASSERT_TRUE(end.ok()) << end.message();
+  ASSERT_FALSE(said.empty());
+  EXPECT_NE(said[0].find("batch-tokens (40, now 30)"), std::string::npos) << said[0];
 }
 
-TEST_F(CheckpointTest, RemainsOfAKilledSaveAreCleared) {
-  FakeEngine engine(64, 8, 16);
-  ASSERT_TRUE(save(engine, 1).ok());
-  std::filesystem::create_directory(folder.path() / "ck.tmp");
-  folder.write("ck.tmp/weights.safetensors", "half");
-  folder.write("ck.tmp/train.jsonl", "log");
-  ASSERT_TRUE(save(engine, 2).ok());
-  EXPECT_EQ(folder.read("ck/train.jsonl"), "log");
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ck.tmp"));
-}
+TEST_F(TrainerTest, ResumeIsProved) {
+  ModelDescription model = std::move(ModelDescription::parse(FakeEngine(64, 8, 16).description())).value();
+  int opened = 0;
+  bool forgetful = false;
+  auto open = [&]() -> Result<std::unique_ptr<Engine>> {
+    auto engine = std::make_unique<FakeEngine>(64, 8, 16);
+    engine->forgetsMoments = forgetful && opened == 2;
+    ++opened;
+    return std::unique_ptr<Engine>(std::move(engine));
+  };
+  Progress progress(devNull.get(), false, options.steps);
+  TrainingInputs inputs{model, *tokenizer, corpus, validation};
+  auto proof = proveResume(open, inputs, options, folder.path() / "verify", progress);
+  ASSERT_TRUE(proof.ok()) << proof.message();
+  EXPECT_EQ(opened, 3);
+  EXPECT_EQ(proof->interruptedAfter, 12u);
+  EXPECT_EQ(proof->differences(), std::vector<std::string>());
+  EXPECT_EQ(proof->whole.files.size(), 3u);
 
-TEST_F(CheckpointTest, DamagedManifests) {
-  for (const char *text : {"", "{", "[]", "{}", R"({"format": "heddle-checkpoint", "version": 2})",
-                           R"({"format": "heddle-checkpoint", "version": 1, "step": -1})",
-                           R"({"format": "heddle-checkpoint", "version": 1, "step": 1, "seed": 1, "data": 3})",
-                           R"({"format": "heddle-checkpoint", "version": 1, "step": 1, "seed": 1,
-                              "data": {"epoch": 0, "next": 0, "hash": 3}})"}) {
-    folder.write("manifest.json", text);
-    auto manifest = Manifest::read(folder.path());
-    ASSERT_FALSE(manifest.ok()) << text;
-    EXPECT_NE(manifest.message().find("manifest.json"), std::string::npos);
-  }
-}
-
-TEST_F(CheckpointTest, RelativePaths) {
-  std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder.path());
-  FakeEngine engine(64, 8, 16);
-  for (const char *path : {"ck", "./ck/", "new/folder/ck"}) {
-    options.checkpoint = path;
-    for (uint64_t step : {1, 2}) {
-      Status status = save(engine, step);
-      EXPECT_TRUE(status.ok()) << status.message();
-    }
-    EXPECT_EQ(Manifest::read(path)->step, 2u);
-  }
-  std::filesystem::current_path(before);
-}
-
-TEST_F(CheckpointTest, SetAside) {
-  FakeEngine engine(64, 8, 16);
-  ASSERT_TRUE(save(engine, 1).ok());
-  EXPECT_TRUE(holdsCheckpoint(options.checkpoint));
-  EXPECT_EQ(setAside(options.checkpoint)->filename(), "ck.1");
-  EXPECT_FALSE(holdsCheckpoint(options.checkpoint));
-  ASSERT_TRUE(save(engine, 2).ok());
-  EXPECT_EQ(setAside(options.checkpoint / "")->filename(), "ck.2");
-  EXPECT_EQ(Manifest::read(folder.path() / "ck.2")->step, 2u);
+  // An engine that does not load all of its state is found out.
+  opened = 0;
+  forgetful = true;
+  proof = proveResume(open, inputs, options, folder.path() / "again", progress);
+  ASSERT_TRUE(proof.ok()) << proof.message();
+  EXPECT_EQ(proof->differences(), (std::vector<std::string>{"optimizer.safetensors", "weights.safetensors"}));
 }
 
 TEST(Description, Keys) {

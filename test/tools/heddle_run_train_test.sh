@@ -3,6 +3,7 @@
 set -euo pipefail
 bin=$1
 models=$2
+here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -31,7 +32,7 @@ losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 # A training that is stopped by a signal and resumed has the losses of one that runs through.
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 40 --seed 5
 [ "$(losses whole.jsonl | wc -l)" = 40 ] || fail "not 40 steps are logged"
-"${train[@]}" --checkpoint parts --log parts.jsonl --steps 40 --seed 5 --save-every 0 > said.txt 2>&1 &
+"${train[@]}" --checkpoint parts --log parts.jsonl --tensorboard parts-events --steps 40 --seed 5 --save-every 0 > said.txt 2>&1 &
 training=$!
 until [ -f parts.jsonl ] && [ "$(wc -l < parts.jsonl)" -ge 5 ]; do
   kill -0 "$training" 2> /dev/null || break
@@ -39,13 +40,43 @@ until [ -f parts.jsonl ] && [ "$(wc -l < parts.jsonl)" -ge 5 ]; do
 done
 kill -TERM "$training" 2> /dev/null || true
 wait "$training" || fail "a stopped training ends with an error: $(cat said.txt)"
-quietly "${train[@]}" --checkpoint parts --log parts.jsonl --steps 40 --resume
+quietly "${train[@]}" --checkpoint parts --log parts.jsonl --tensorboard parts-events --steps 40 --resume
+/usr/bin/python3 "$here/read_events.py" parts-events parts.jsonl || fail "TensorBoard's events are not those of the log"
 diff <(losses whole.jsonl) <(losses parts.jsonl) || fail "a resumed training has other losses"
-cmp whole/weights.safetensors parts/weights.safetensors || fail "a resumed training has other weights"
-grep -q '"validation_loss"' whole.jsonl || fail "no validation is logged"
 for file in weights.safetensors optimizer.safetensors spm.model manifest.json; do
-  [ -f "whole/$file" ] || fail "the checkpoint lacks $file"
+  cmp "whole/step-00000040/$file" "parts/step-00000040/$file" || fail "a resumed training has another $file"
 done
+grep -q '"validation_loss"' whole.jsonl || fail "no validation is logged"
+[ "$(readlink whole/best)" = step-00000040 ] || fail "the best checkpoint is $(readlink whole/best)"
+quietly "${train[@]}" --checkpoint proof --steps 11 --seed 5 --verify-resume
+grep -q '^11 steps at once, and 5 and 6 with a checkpoint between them, end alike:$' said.txt || fail "$(cat said.txt)"
+[ "$(grep -cE '^[0-9a-f]{32} (weights|optimizer)\.safetensors$' said.txt)" = 2 ] || fail "$(cat said.txt)"
+[ -z "$(ls -d proof* 2> /dev/null)" ] || fail "--verify-resume leaves something behind"
+
+# Compressed text is the same text.
+gzip -k data/train.en
+zstd -q data/train.de
+quietly "$bin/heddle-run" train n.heddle --src data/train.en.gz --tgt data/train.de.zst --valid-src data/valid.en \
+  --valid-tgt data/valid.de --checkpoint packed --log packed.jsonl --steps 40 --seed 5 --tensorboard events
+diff <(losses whole.jsonl) <(losses packed.jsonl) || fail "compressed text trains otherwise"
+head -c 1000 data/train.en.gz > cut.gz
+/usr/bin/python3 "$here/read_events.py" events packed.jsonl || fail "TensorBoard's events are not those of the log"
+
+# A disk that is full, here a limit on the size of files, leaves the checkpoint before as it was.
+quietly "${train[@]}" --checkpoint full --steps 6 --seed 5
+got=0
+(ulimit -f 64; "${train[@]}" --checkpoint full --steps 40 --resume --save-every 3) > said.txt 2>&1 || got=$?
+[ "$got" = 1 ] || fail "a full disk gives exit code $got: $(cat said.txt)"
+grep -q "checkpoint of step 9 could not be written: .*File too large.*is whole: .*full/step-00000006" said.txt ||
+  fail "a full disk is not said: $(cat said.txt)"
+[ "$(ls full)" = "$(printf 'best\nstep-00000006')" ] || fail "a full disk leaves $(ls full)"
+quietly "${train[@]}" --checkpoint full --steps 40 --resume
+cmp full/step-00000040/weights.safetensors whole/step-00000040/weights.safetensors || fail "a full disk is not got over"
+
+# The mean of checkpoints translates, and is no training.
+quietly "${train[@]}" --checkpoint kept --steps 12 --seed 5 --save-every 3 --keep-last 3 --vocab-type unigram
+quietly "$bin/heddle-run" average --checkpoint kept --last 3 --output mean
+head -n 2 data/test.en | "$bin/heddle-run" translate n.heddle --checkpoint mean > out.txt 2> said.txt || fail "$(cat said.txt)"
 
 # Accumulation over two batches is a training too, and learns.
 quietly "${train[@]}" --checkpoint accumulated --log accumulated.jsonl --steps 20 --accumulate 2 --batch-sequences 8
@@ -71,7 +102,19 @@ head -n 1 in.txt | "$bin/heddle-run" translate n.heddle --checkpoint whole 2> sa
   fail "$(cat said.txt)"
 tail -n 1 score.txt | grep -qE '^exact match [0-9]+\.[0-9]% of 30$' || fail "score prints $(cat score.txt)"
 grep -qE '^loss [0-9.]+ per token of [0-9]+, perplexity [0-9.]+$' score.txt || fail "score prints $(cat score.txt)"
-grep -q '^BLEU ' score.txt || fail "score prints $(cat score.txt)"
+grep -q '^BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:[^ ]* = [0-9.]* ' score.txt || fail "$(cat score.txt)"
+grep -q '^chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:[^ ]* = [0-9.]*$' score.txt || fail "$(cat score.txt)"
+# Translations that somebody made have the scores that they have here.
+"$bin/heddle-run" translate n.heddle --checkpoint whole < data/test.en > made.txt 2> said.txt || fail "$(cat said.txt)"
+diff <("$bin/heddle-run" score --hyp made.txt --tgt data/test.de) <(tail -n 3 score.txt) || fail "--hyp scores otherwise"
+# The log-probabilities of the lines add up to the loss; what cannot be scored has none.
+{ cat data/test.en; echo; } > lines.en
+{ cat data/test.de; echo eins; } > lines.de
+"$bin/heddle-run" score n.heddle --checkpoint whole --src lines.en --tgt lines.de --per-line > lines.txt 2> said.txt ||
+  fail "$(cat said.txt)"
+[ "$(tail -n 1 lines.txt)" = "$(printf 'nan\t0')" ] || fail "a blank line scores $(tail -n 1 lines.txt)"
+head -n 30 lines.txt | awk '{ sum -= $1; tokens += $2 } END { printf "loss %.4f per token of %d\n", sum / tokens, tokens }' |
+  diff - <(head -n 1 score.txt | sed 's/,.*//') || fail "--per-line does not add up"
 
 # What a user does wrong is said in one paragraph, and nothing is lost by it.
 # refuses TEXT COMMAND...
@@ -85,15 +128,41 @@ refuses() {
 head -n 399 data/train.de > short.de
 refuses "has 400 lines and 'short.de' has 399" \
   "$bin/heddle-run" train n.heddle --src data/train.en --tgt short.de --checkpoint other
+refuses "cut.gz' is a damaged gzip file: it ends early" \
+  "$bin/heddle-run" train n.heddle --src cut.gz --tgt data/train.de --checkpoint other
+refuses "is one checkpoint of a training" "${train[@]}" --checkpoint whole/best --resume
+refuses "holds 3 checkpoints" "$bin/heddle-run" average --checkpoint kept --last 4 --output other
+refuses "--patience counts validations" "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de \
+  --checkpoint other --patience 2
+printf x | dd of=kept/step-00000012/weights.safetensors bs=1 seek=999 conv=notrunc status=none
+refuses "weights.safetensors' is damaged" "${train[@]}" --checkpoint kept --steps 20 --resume
 refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
 refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
 refuses "max_sequences=17" "${train[@]}" --checkpoint other --batch-sequences 17
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
-  --set decoder_layers=1 --set max_tokens=256 -o other.heddle
+  --set decoder_layers=1 --set max_tokens=256 --set learning_rate=0 --set warmup=7 --set clip_norm=1 \
+  --set label_smoothing=0.1 --set dropout=0.1 -o other.heddle
 refuses "d_model (32, now 16)" "$bin/heddle-run" translate other.heddle --checkpoint whole
 refuses "accumulate=true" "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de \
   --checkpoint other --accumulate 2
+# The rate follows the paper's formula (5.3), and the smoothed, clipped training with it learns.
+quietly "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de --checkpoint other --log other.jsonl \
+  --steps 60
+/usr/bin/python3 - << 'END' || fail "the learning rate is not the paper's"
+import json
+records = [json.loads(line) for line in open("other.jsonl")]
+for record in records:
+    step = record["step"]
+    expected = 16**-0.5 * min(step**-0.5, step * 7**-1.5)
+    assert abs(record["learning_rate"] / expected - 1) < 1e-5, (step, record["learning_rate"], expected)
+assert len(records) == 60 and records[-1]["loss"] < 0.8 * records[0]["loss"], records[-1]
+END
+# A rate that is far too high ends the training with the step and the entry, and leaves no checkpoint of it.
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 --set learning_rate=1000 --set warmup=1 -o wild.heddle
+refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src data/train.en --tgt data/train.de \
+  --checkpoint wild --steps 50 --save-every 1
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
 grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
-[ -f whole.1/weights.safetensors ] || fail "an earlier training is lost"
+[ -f whole.1/step-00000040/weights.safetensors ] || fail "an earlier training is lost"
 echo "all as expected"

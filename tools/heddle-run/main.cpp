@@ -24,6 +24,7 @@ public:
     app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
     addDevices();
     addTrain();
+    addAverage();
     addTranslate();
     addScore();
     addCall();
@@ -103,16 +104,26 @@ private:
     command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
     command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
     command->add_option("--valid-tgt", train.validTarget, "Target sentences to validate on");
-    command->add_option("--checkpoint", train.checkpoint, "Folder of the checkpoint")->required();
+    command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--steps", train.steps, "Steps in all, those before a --resume counted")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    command->add_flag("--resume", train.resume, "Continue from the checkpoint");
+    command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
+    command->add_flag("--verify-resume", train.verifyResume,
+                      "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
+                      "compare hashes of weights and optimizer; leaves nothing behind");
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
+    command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option("--vocab", train.vocabulary, "A SentencePiece model (default: learn one from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
+    command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
+        ->check(CLI::IsMember({"bpe", "unigram"}))
+        ->capture_default_str();
+    command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
         ->check(CLI::PositiveNumber);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
@@ -122,7 +133,27 @@ private:
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
-    command->add_option("--save-every", train.saveEvery, "Steps between checkpoints; 0: at the end only")
+    command->add_option("--patience", train.patience,
+                        "Validations in a row without a better loss that end the training; 0: none do");
+    command
+        ->add_option("--save-every", train.saveEvery,
+                     "Steps between checkpoints; 0: at the end, and where a validation is the best")
+        ->capture_default_str();
+    command->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside that of the best validation")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+  }
+
+  void addAverage() {
+    CLI::App *command =
+        add("average", "Average the weights of a training's last checkpoints", [this] { return runAverage(average); });
+    command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
+    command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
+    command->add_option("--last", average.last, "Checkpoints to average")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_option("--decay", average.decay, "What a checkpoint weighs, relative to the one after it; 1: the same")
+        ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
   }
 
@@ -166,15 +197,31 @@ private:
   }
 
   void addScore() {
-    CLI::App *command =
-        add("score", "Loss, perplexity, BLEU and exact matches of a trained model", [this] { return runScore(score); });
+    CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
+                            [this] { return runScore(score); });
     addArtifact(command, score.common);
-    command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
-        ->required();
-    command->add_option("--src", score.source, "Source sentences, one a line")->required();
+    CLI::Option *artifact = command->get_option("artifact")->required(false);
+    CLI::Option *checkpoint =
+        command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
+    CLI::Option *source = command->add_option("--src", score.source, "Source sentences, one a line");
     command->add_option("--tgt", score.target, "Reference translations, one a line")->required();
+    CLI::Option *hypothesis =
+        command->add_option("--hyp", score.hypothesis, "Score these translations, one a line; no model is needed");
+    command
+        ->add_flag("--per-line", score.perLine,
+                   "Print the log-probability of each target line given its source, and its tokens, and nothing else")
+        ->excludes(hypothesis);
     command->add_option("--log", score.log, "Append the scores as a line of JSON");
     addDecoding(command, score.decoding);
+    for (CLI::Option *option : {artifact, checkpoint, source})
+      option->excludes(hypothesis);
+    command->parse_complete_callback([=] {
+      if (*hypothesis)
+        return;
+      for (CLI::Option *option : {artifact, checkpoint, source})
+        if (!*option)
+          throw CLI::RequiredError(option->get_name() + ", or --hyp,");
+    });
   }
 
   void addCall() {
@@ -226,6 +273,7 @@ private:
   CLI::App app;
   std::function<Status()> work;
   TrainCommand train;
+  AverageCommand average;
   TranslateCommand translate;
   ScoreCommand score;
   CallCommand call;

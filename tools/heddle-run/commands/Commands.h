@@ -19,13 +19,23 @@ struct ArtifactOptions {
 struct TrainCommand {
   ArtifactOptions common;
   std::string source, target, validSource, validTarget;
-  std::string checkpoint, log, vocabulary, weights;
+  std::string checkpoint, log, tensorboard, vocabulary, weights;
+  std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
-  bool resume = false;
+  bool resume = false, verifyResume = false;
   int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
   uint64_t microBatches = 1;
   uint64_t validateEvery = 1'000, saveEvery = 1'000;
+  uint64_t patience = 0; // 0: none
+  uint64_t keepLast = 2;
+  uint64_t shuffleWindow = 1 << 16; // lines
+};
+
+struct AverageCommand {
+  std::string checkpoint, output;
+  uint64_t last = 5;
+  double decay = 1;
 };
 
 struct DecodingOptions {
@@ -51,6 +61,8 @@ struct TranslateCommand {
 struct ScoreCommand {
   ArtifactOptions common;
   std::string checkpoint, source, target, log;
+  std::string hypothesis; // translations to score; then no model is needed
+  bool perLine = false;
   DecodingOptions decoding;
 };
 
@@ -76,6 +88,7 @@ struct BenchCommand {
 
 Status runDevices();
 Status runTrain(const TrainCommand &command);
+Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runScore(const ScoreCommand &command);
 Status runCall(const CallCommand &command);

@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
-#include "tools/heddle-run/model/Checkpoint.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/HuggingFace.h"
 
 namespace heddle::run {
@@ -45,9 +45,7 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
-  if (!isHuggingFaceFolder(checkpoint))
-    HEDDLE_CHECK(Manifest::read(checkpoint)); // so that a folder of another kind is called just that
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));

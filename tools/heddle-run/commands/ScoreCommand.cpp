@@ -4,51 +4,63 @@
 #include "tools/heddle-run/model/Evaluator.h"
 #include "tools/heddle-run/model/LineTranslator.h"
 #include "tools/heddle-run/text/Bleu.h"
+#include "tools/heddle-run/text/Chrf.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 
 namespace heddle::run {
 namespace {
 
-struct Scores {
-  EvaluationResult evaluation;
+// How translations compare with references, whoever made them.
+struct TextScores {
   Bleu bleu;
-  uint64_t exact = 0, translated = 0;
+  Chrf chrf;
+  uint64_t exact = 0, lines = 0;
+
+  void add(std::string_view translation, std::string_view reference) {
+    bleu.add(translation, reference);
+    chrf.add(translation, reference);
+    exact += trimmed(translation) == trimmed(reference);
+    ++lines;
+  }
 
   // To one decimal and downwards: 100.0 says that every one is right.
-  double exactPercent() const { return translated == 0 ? 0 : double(exact * 1000 / translated) / 10; }
+  double exactPercent() const { return lines == 0 ? 0 : double(exact * 1000 / lines) / 10; }
+
+  void print() const {
+    std::printf("%s%s\n", bleu.describe().c_str(),
+                bleu.hasHighestOrder() ? "" : " (no translation has four words, so none has a 4-gram to count)");
+    std::printf("%s\n", chrf.describe().c_str());
+    std::printf("exact match %.1f%% of %llu\n", exactPercent(), static_cast<unsigned long long>(lines));
+  }
+
+private:
+  // White space around a line is no part of the sentence.
+  static std::string_view trimmed(std::string_view line) {
+    size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos)
+      return {};
+    return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+  }
 };
 
-// White space around a line is no part of the sentence.
-std::string_view trimmed(std::string_view line) {
-  size_t first = line.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos)
-    return {};
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+nlohmann::ordered_json toJson(const TextScores &scores) {
+  return {{"bleu", scores.bleu.score()},
+          {"chrf", scores.chrf.score()},
+          {"exact_match", scores.exactPercent()},
+          {"sentences", scores.lines}};
 }
 
-Status compareTranslations(const ParallelText &text, LineTranslator &translator, Scores &scores) {
-  HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
-  for (size_t i = 0; i < translations.size(); ++i) {
-    if (isBlank(text.source[i]) || isBlank(text.target[i]))
-      continue;
-    scores.bleu.add(translations[i], text.target[i]);
-    scores.exact += trimmed(translations[i]) == trimmed(text.target[i]);
-    ++scores.translated;
-  }
-  return Success();
-}
-
-Status writeLog(const std::string &path, const Scores &scores) {
-  nlohmann::ordered_json record = {
-      {"loss", scores.evaluation.loss},       {"perplexity", scores.evaluation.perplexity()},
-      {"tokens", scores.evaluation.tokens},   {"bleu", scores.bleu.score()},
-      {"exact_match", scores.exactPercent()}, {"sentences", scores.translated}};
+Status appendLog(const std::string &path, const nlohmann::ordered_json &record) {
+  if (path.empty())
+    return Success();
   std::ofstream file(path, std::ios::binary | std::ios::app);
   file << record.dump() << '\n';
   file.close();
@@ -57,16 +69,81 @@ Status writeLog(const std::string &path, const Scores &scores) {
   return Success();
 }
 
+// Somebody else's translations.
+Status scoreHypotheses(const ScoreCommand &command) {
+  HEDDLE_ASSIGN(ParallelText text, readParallelText(command.hypothesis, command.target));
+  TextScores scores;
+  for (size_t i = 0; i < text.source.size(); ++i)
+    scores.add(text.source[i], text.target[i]);
+  scores.print();
+  return appendLog(command.log, toJson(scores));
+}
+
+BatchLimits scoringLimits(const ModelDescription &model) {
+  BatchLimits limits = model.limits();
+  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens);
+  return limits;
+}
+
+// A line for each line: the log-probability of the target given the source, and over how many tokens. Where there is
+// none, since a side is blank or too long, "nan" and 0.
+Status printLines(const ParallelText &text, TrainedModel &model) {
+  struct Line {
+    double logProbability = std::numeric_limits<double>::quiet_NaN();
+    int64_t tokens = 0;
+  };
+  BatchLimits limits = scoringLimits(model.description);
+  std::vector<Line> lines(text.source.size());
+  Batch batch(limits.marks);
+  std::vector<size_t> places;
+  auto flush = [&]() -> Status {
+    if (places.empty())
+      return Success();
+    HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(*model.engine, batch));
+    for (size_t i = 0; i < places.size(); ++i)
+      lines[places[i]] = {-losses[i], batch.target.lengths[i]};
+    batch = Batch(limits.marks);
+    places.clear();
+    return Success();
+  };
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::vector<int32_t> source = model.tokenizer.encode(replaceInvalidUtf8(text.source[i]));
+    std::vector<int32_t> target = model.tokenizer.encode(replaceInvalidUtf8(text.target[i]));
+    auto longest = int64_t(std::max(source.size(), target.size())) + 1;
+    if (source.empty() || target.empty() || longest > limits.maximumLength)
+      continue;
+    if (!batch.hasRoomFor(source, target, limits))
+      HEDDLE_CHECK(flush());
+    batch.add(source, target);
+    places.push_back(i);
+  }
+  HEDDLE_CHECK(flush());
+  uint64_t without = 0;
+  for (const Line &line : lines) {
+    std::printf("%.6f\t%lld\n", line.logProbability, static_cast<long long>(line.tokens));
+    without += line.tokens == 0;
+  }
+  if (without != 0)
+    log(LogLevel::Warning, str(without, " of ", lines.size(),
+                               " lines have no score: a side of them is blank or has more "
+                               "than ",
+                               limits.maximumLength, " tokens"));
+  return Success();
+}
+
 } // namespace
 
 Status runScore(const ScoreCommand &command) {
+  if (!command.hypothesis.empty())
+    return scoreHypotheses(command);
   HEDDLE_ASSIGN(ParallelText text, readParallelText(command.source, command.target));
   HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
+  if (command.perLine)
+    return printLines(text, model);
   TranslationOptions decoding = translationOptions(command.decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, decoding));
-  BatchLimits limits = model.description.limits();
-  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens);
+  BatchLimits limits = scoringLimits(model.description);
   HEDDLE_ASSIGN(Corpus corpus, readCorpus(command.source, command.target, model.tokenizer, limits.maximumLength));
   if (corpus.report.skipped() != 0)
     log(LogLevel::Warning, str("the loss is of ", corpus.report.describe(limits.maximumLength)));
@@ -74,18 +151,20 @@ Status runScore(const ScoreCommand &command) {
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
                      "' leave no pair to score (", corpus.report.describe(limits.maximumLength), ").");
 
-  Scores scores;
-  HEDDLE_ASSIGN(scores.evaluation, evaluate(*model.engine, packInOrder(corpus.pairs, limits)));
+  HEDDLE_ASSIGN(EvaluationResult evaluation, evaluate(*model.engine, packInOrder(corpus.pairs, limits)));
   LineTranslator translator(*model.engine, model.description, model.tokenizer, decoding);
-  HEDDLE_CHECK(compareTranslations(text, translator, scores));
+  TextScores scores;
+  HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
+  for (size_t i = 0; i < translations.size(); ++i)
+    scores.add(translations[i], text.target[i]);
 
-  std::printf("loss %.4f per token of %lld, perplexity %.3f\n", scores.evaluation.loss,
-              static_cast<long long>(scores.evaluation.tokens), scores.evaluation.perplexity());
-  std::printf("BLEU %.2f%s\n", scores.bleu.score(),
-              scores.bleu.hasHighestOrder() ? "" : " (no translation has four words, so none has a 4-gram to count)");
-  std::printf("exact match %.1f%% of %llu\n", scores.exactPercent(),
-              static_cast<unsigned long long>(scores.translated));
-  return command.log.empty() ? Status(Success()) : writeLog(command.log, scores);
+  std::printf("loss %.4f per token of %lld, perplexity %.3f\n", evaluation.loss,
+              static_cast<long long>(evaluation.tokens), evaluation.perplexity());
+  scores.print();
+  nlohmann::ordered_json record = {
+      {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  record.update(toJson(scores));
+  return appendLog(command.log, record);
 }
 
 } // namespace heddle::run

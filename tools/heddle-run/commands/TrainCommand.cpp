@@ -1,9 +1,12 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "tools/heddle-run/model/FolderSync.h"
+#include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
 
+#include <cstdio>
 #include <unistd.h>
 
 namespace heddle::run {
@@ -15,9 +18,20 @@ Status checkOptions(const TrainCommand &command) {
   if (!command.weights.empty() && (command.resume || !command.vocabulary.empty()))
     return makeError(ErrorKind::InvalidArgument, "--weights begins a training with the weights and the vocabulary of '",
                      command.weights, "'; leave ", command.resume ? "--resume" : "--vocab", " out.");
+  if (command.patience != 0 && command.validSource.empty())
+    return makeError(ErrorKind::InvalidArgument,
+                     "--patience counts validations: give --valid-src and --valid-tgt, or leave it out.");
+  if (command.verifyResume && command.resume)
+    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
+                                                 "leave --resume out.");
   if (!command.resume)
     return Success();
-  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(command.checkpoint));
+  HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
+  if (checkpoint == command.checkpoint)
+    return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint,
+                     "' is one checkpoint of a training; --resume needs the folder that holds it, and goes on from the "
+                     "newest there.");
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
   if (command.seed && *command.seed != manifest.seed)
     return makeError(ErrorKind::InvalidArgument, "--seed ", *command.seed, " contradicts the checkpoint '",
                      command.checkpoint, "', which was begun with seed ", manifest.seed, "; leave --seed out.");
@@ -47,28 +61,102 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
 
 Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model) {
   if (command.resume)
-    return Tokenizer::loadFolder(command.checkpoint);
+    return loadTokenizer(command.checkpoint);
   if (!command.weights.empty())
-    return Tokenizer::loadFolder(command.weights);
+    return loadTokenizer(command.weights);
   if (!command.vocabulary.empty())
     return Tokenizer::load(command.vocabulary);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize)));
+  HEDDLE_ASSIGN(Tokenizer tokenizer,
+                Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize),
+                                 command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
                                model.vocabularySize - tokenizer.pieces(), " stay unused"));
   return tokenizer;
 }
 
-Result<SentencePairs> readPairs(const char *what, const std::string &source, const std::string &target,
-                                const Tokenizer &tokenizer, const BatchLimits &limits) {
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(source, target, tokenizer, limits.maximumLength));
-  log(corpus.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning,
-      str(what, ": ", corpus.report.describe(limits.maximumLength)));
+Result<std::vector<Batch>> readValidation(const TrainCommand &command, const Tokenizer &tokenizer,
+                                          const BatchLimits &limits) {
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(command.validSource, command.validTarget, tokenizer, limits.maximumLength));
+  std::string report = corpus.report.describe(limits.maximumLength);
+  log(corpus.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning, "validation: " + report);
   if (corpus.pairs.empty())
-    return makeError(ErrorKind::InvalidArgument, "'", source, "' and '", target, "' leave no pair to use (",
-                     corpus.report.describe(limits.maximumLength), ").");
-  return std::move(corpus.pairs);
+    return makeError(ErrorKind::InvalidArgument, "'", command.validSource, "' and '", command.validTarget,
+                     "' leave no pair to use (", report, ").");
+  return packInOrder(corpus.pairs, limits);
+}
+
+// Where a decompressed copy of the text may lie: on the disk of the checkpoints.
+std::filesystem::path spoolFolder(const TrainCommand &command) {
+  std::error_code error;
+  std::filesystem::path folder = plainPath(command.checkpoint);
+  while (!std::filesystem::is_directory(folder, error) && folder.has_relative_path())
+    folder = folder.parent_path();
+  return folder;
+}
+
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits) {
+  TrainerOptions options;
+  options.checkpoint = command.checkpoint;
+  options.steps = command.steps;
+  options.seed = command.seed.value_or(options.seed);
+  options.microBatches = command.microBatches;
+  options.validateEvery = command.validateEvery;
+  options.patience = command.patience;
+  options.saveEvery = command.saveEvery;
+  options.keepLast = command.keepLast;
+  options.windowLines = command.shuffleWindow;
+  options.limits = limits;
+  return options;
+}
+
+Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> opened, TrainingInputs inputs,
+                    const TrainerOptions &options) {
+  std::filesystem::path folder = plainPath(command.checkpoint);
+  folder += ".verify";
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  Progress progress(stderr, isatty(STDERR_FILENO), options.steps);
+  auto open = [&]() -> Result<std::unique_ptr<Engine>> {
+    if (opened)
+      return std::unique_ptr<Engine>(std::move(opened));
+    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common));
+    return std::unique_ptr<Engine>(std::move(again));
+  };
+  Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
+  std::filesystem::remove_all(folder, error);
+  HEDDLE_CHECK(proof);
+  std::vector<std::string> differences = proof->differences();
+  if (!differences.empty()) {
+    std::string list;
+    for (const std::string &name : differences)
+      list += (list.empty() ? "" : ", ") + name;
+    return makeError(ErrorKind::Unsupported, "a training that is interrupted after step ", proof->interruptedAfter,
+                     " and resumed is not the one that runs through: after step ", proof->steps, " they differ in ",
+                     list, ".");
+  }
+  std::printf("%llu steps at once, and %llu and %llu with a checkpoint between them, end alike:\n",
+              static_cast<unsigned long long>(proof->steps), static_cast<unsigned long long>(proof->interruptedAfter),
+              static_cast<unsigned long long>(proof->steps - proof->interruptedAfter));
+  for (const auto &[name, hash] : proof->whole.files)
+    std::printf("%s %s\n", hash.c_str(), name.c_str());
+  return Success();
+}
+
+std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainCommand &command) {
+  switch (end) {
+  case TrainingEnd::Finished:
+    return str("trained ", trainer.step(), " steps; checkpoint ", command.checkpoint);
+  case TrainingEnd::Stopped:
+    return str("stopped by a signal after step ", trainer.step(), "; checkpoint ", command.checkpoint,
+               "; --resume continues");
+  case TrainingEnd::Patience:
+    return str("stopped after step ", trainer.step(), ": the last ", trainer.validations().sinceBest,
+               " validations were no better than that of step ", trainer.validations().bestStep, "; checkpoint ",
+               command.checkpoint, "/best");
+  }
+  return {};
 }
 
 } // namespace
@@ -78,26 +166,24 @@ Status runTrain(const TrainCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
+  HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
+  if (text.lines() == 0)
+    return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
+                     "' are empty: there is no pair to use.");
   HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
-  HEDDLE_ASSIGN(SentencePairs pairs, readPairs("training", command.source, command.target, tokenizer, limits));
+  TextPairs corpus(text, tokenizer, limits.maximumLength);
   std::vector<Batch> validation;
   if (!command.validSource.empty()) {
-    HEDDLE_ASSIGN(SentencePairs held,
-                  readPairs("validation", command.validSource, command.validTarget, tokenizer, limits));
-    validation = packInOrder(held, limits);
+    HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
   }
+  TrainingInputs inputs{model, tokenizer, corpus, validation};
+  TrainerOptions options = trainerOptions(command, limits);
+  if (command.verifyResume)
+    return verifyResume(command, std::move(engine), inputs, options);
 
-  TrainerOptions options;
-  options.checkpoint = command.checkpoint;
-  options.steps = command.steps;
-  options.seed = command.seed.value_or(options.seed);
-  options.microBatches = command.microBatches;
-  options.validateEvery = command.validateEvery;
-  options.saveEvery = command.saveEvery;
-  options.limits = limits;
   watchStopSignals();
-  Trainer trainer(*engine, model, tokenizer, pairs, std::move(validation), options, [] { return stopSignal() != 0; });
+  Trainer trainer(*engine, inputs, options, [] { return stopSignal() != 0; });
   if (command.resume) {
     HEDDLE_CHECK(trainer.resume());
     log(LogLevel::Info, str("resuming after step ", trainer.step()));
@@ -111,7 +197,7 @@ Status runTrain(const TrainCommand &command) {
       HEDDLE_ASSIGN(std::string which, loadWeights(command.weights, *engine, model));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", which));
     }
-    if (holdsCheckpoint(command.checkpoint)) {
+    if (findCheckpoint(command.checkpoint).ok()) {
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
       log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '",
                                  moved.string(), "'; --resume would have continued it"));
@@ -119,15 +205,13 @@ Status runTrain(const TrainCommand &command) {
   }
 
   TrainingLog trainingLog;
-  if (!command.log.empty()) {
-    HEDDLE_ASSIGN(trainingLog, TrainingLog::open(command.log, trainer.step()));
-  }
+  if (!command.log.empty())
+    HEDDLE_CHECK(trainingLog.openJson(command.log, trainer.step()));
+  if (!command.tensorboard.empty())
+    HEDDLE_CHECK(trainingLog.openEvents(command.tensorboard, trainer.step()));
   Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
-  log(LogLevel::Info, end == TrainingEnd::Finished
-                          ? str("trained ", trainer.step(), " steps; checkpoint ", command.checkpoint)
-                          : str("stopped by a signal after step ", trainer.step(), "; checkpoint ", command.checkpoint,
-                                "; --resume continues"));
+  log(LogLevel::Info, describeEnd(end, trainer, command));
   return Success();
 }
 

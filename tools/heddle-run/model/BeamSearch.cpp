@@ -1,7 +1,5 @@
 #include "tools/heddle-run/model/BeamSearch.h"
 
-#include "tools/heddle-run/text/Tokenizer.h"
-
 #include <algorithm>
 #include <cmath>
 

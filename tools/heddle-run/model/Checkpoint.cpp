@@ -1,58 +1,27 @@
 #include "tools/heddle-run/model/Checkpoint.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Safetensors.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
+#include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
+#include "tools/heddle-run/text/Hash.h"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
+#include <cmath>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace heddle::run {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kWeightsFile = "weights.safetensors";
-constexpr const char *kOptimizerFile = "optimizer.safetensors";
 constexpr const char *kManifestFile = "manifest.json";
-constexpr std::array kFiles = {kWeightsFile, kOptimizerFile, kManifestFile};
 
 constexpr const char *kFormat = "heddle-checkpoint";
-constexpr uint64_t kFormatVersion = 1;
+constexpr uint64_t kFormatVersion = 2;
 constexpr uint64_t kManifestLimit = 1 << 20;
 
 const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
-
-Error systemError(std::string_view what, const fs::path &path, std::error_code error) {
-  return makeError(ErrorKind::Io, what, " '", path.string(), "': ", error.message(), ".");
-}
-
-// "ck/" and "ck" are one folder, and a link stays one: its target is replaced.
-fs::path plainPath(const fs::path &folder) {
-  std::error_code error;
-  fs::path absolute =
-      fs::absolute(folder, error); // for a path that does not exist weakly_canonical() may stay relative
-  fs::path path = fs::weakly_canonical(absolute, error);
-  if (error)
-    path = absolute;
-  return path.has_filename() ? path : path.parent_path();
-}
-
-Status syncFolder(const fs::path &folder) {
-  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0 || ::fsync(descriptor) != 0) {
-    std::error_code error(errno, std::generic_category());
-    if (descriptor >= 0)
-      ::close(descriptor);
-    return systemError("cannot make durable", folder, error);
-  }
-  ::close(descriptor);
-  return Success();
-}
 
 Status writeFile(const fs::path &path, std::string_view text) {
   HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
@@ -60,63 +29,85 @@ Status writeFile(const fs::path &path, std::string_view text) {
   return file.commit();
 }
 
-bool isCheckpointFile(const fs::path &name) {
-  for (const char *file : kFiles)
-    if (name == file)
-      return true;
-  return std::ranges::any_of(Tokenizer::kFileNames, [&](std::string_view file) { return name == file; });
-}
-
-// Whatever else a user keeps in the folder, such as the log, belongs to the folder and not to one checkpoint.
-Status moveForeignFiles(const fs::path &from, const fs::path &to) {
-  std::error_code error;
-  for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
-    fs::path name = entry->path().filename();
-    if (isCheckpointFile(name))
+// A training that has diverged must not replace a checkpoint that is worth something.
+Status checkFinite(const fs::path &path, uint64_t step) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+  std::vector<float> chunk(1 << 20);
+  for (const SafetensorsEntry &entry : reader.entries()) {
+    if (entry.type != ElementType::F32)
       continue;
-    std::error_code renaming;
-    fs::rename(entry->path(), to / name, renaming);
-    if (renaming)
-      return systemError("cannot move along", entry->path(), renaming);
+    for (uint64_t at = 0; at < entry.bytes;) {
+      auto values = std::span(chunk).first(std::min<uint64_t>(chunk.size(), (entry.bytes - at) / sizeof(float)));
+      HEDDLE_CHECK(reader.read(entry, at, std::as_writable_bytes(values)));
+      for (float value : values)
+        if (!std::isfinite(value))
+          return makeError(ErrorKind::InvalidArgument, "'", entry.name, "' holds ", value, " after step ", step,
+                           ": the training has diverged in that step or a little before it. Try a lower learning_rate, "
+                           "a longer warmup or clip_norm.");
+      at += values.size_bytes();
+    }
   }
-  if (error)
-    return systemError("cannot list", from, error);
   return Success();
 }
 
-// Exchanges two folders in one step where the file system can, so that no moment is without a checkpoint.
-Status exchange(const fs::path &a, const fs::path &b) {
-#if defined(RENAME_EXCHANGE)
-  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0)
-    return Success();
-  if (errno != EINVAL && errno != ENOSYS)
-    return systemError("cannot put the checkpoint into place at", b, {errno, std::generic_category()});
-#endif
-  fs::path aside = a;
-  aside += ".old";
-  std::error_code error;
-  fs::rename(b, aside, error);
-  if (!error)
-    fs::rename(a, b, error);
-  if (!error)
-    fs::rename(aside, a, error);
-  if (error)
-    return systemError("cannot put the checkpoint into place at", b, error);
-  return Success();
+// Reads a manifest's numbers; what is missing or of another type is said once, at the end.
+class ManifestFields {
+public:
+  explicit ManifestFields(const nlohmann::json &json) : json(json) {}
+
+  template <typename T> void read(const char *path, T &value) {
+    const nlohmann::json::json_pointer pointer(path);
+    const bool fits = json.contains(pointer) && holds(json.at(pointer), value);
+    if (fits)
+      value = json.at(pointer).get<T>();
+    else if (missing.empty())
+      missing = path + 1;
+  }
+
+  std::string missing;
+
+private:
+  static bool holds(const nlohmann::json &item, uint64_t) { return item.is_number_unsigned(); }
+  static bool holds(const nlohmann::json &item, const std::string &) { return item.is_string(); }
+  static bool holds(const nlohmann::json &item, const nlohmann::json &) { return item.is_object(); }
+
+  const nlohmann::json &json;
+};
+
+Error damaged(const fs::path &path, std::string_view what) {
+  return makeError(ErrorKind::Malformed, "'", path.string(), "' ", what, "; use another checkpoint.");
 }
 
 } // namespace
 
+bool ValidationRecord::note(uint64_t step, double loss) {
+  if (bestLoss && !(loss < *bestLoss)) {
+    ++sinceBest;
+    return false;
+  }
+  bestLoss = loss;
+  bestStep = step;
+  sinceBest = 0;
+  return true;
+}
+
 std::string Manifest::toJson() const {
-  ModelDescription model;
-  model.json = description;
-  nlohmann::ordered_json json = {{"format", kFormat},
-                                 {"version", kFormatVersion},
-                                 {"step", step},
-                                 {"seed", seed},
-                                 {"data", {{"epoch", cursor.epoch}, {"next", cursor.next}, {"hash", dataFingerprint}}},
-                                 {"description_hash", model.hash()},
-                                 {"description", description}};
+  nlohmann::ordered_json json = {
+      {"format", kFormat},
+      {"version", kFormatVersion},
+      {"step", step},
+      {"seed", seed},
+      {"data",
+       {{"epoch", cursor.epoch}, {"window", cursor.window}, {"batch", cursor.batch}, {"hash", dataFingerprint}}},
+      {"batching", batching},
+      {"validation", {{"best_step", validation.bestStep}, {"since_best", validation.sinceBest}}},
+      {"artifact", hexadecimal(artifactSeal)},
+      {"description", description},
+      {"files", files}};
+  if (validation.bestLoss)
+    json["validation"]["best_loss"] = *validation.bestLoss;
+  if (!averaged.empty())
+    json["averaged"] = averaged;
   return json.dump(2) + "\n";
 }
 
@@ -130,79 +121,82 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
   nlohmann::json json = nlohmann::json::parse(reinterpret_cast<const char *>(bytes.data()),
                                               reinterpret_cast<const char *>(bytes.data()) + bytes.size(), nullptr,
                                               /*allow_exceptions=*/false);
-  auto damaged = [&](std::string_view what) {
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' ", what, "; use another checkpoint.");
-  };
   if (!json.is_object() || json.value("format", nlohmann::json()) != kFormat)
-    return damaged("is no manifest of a checkpoint");
+    return damaged(path, "is no manifest of a checkpoint");
   if (json.value("version", nlohmann::json()) != kFormatVersion)
-    return damaged(str("is of version ", json.value("version", nlohmann::json()).dump(), ", and this heddle-run knows ",
-                       kFormatVersion, " only"));
+    return damaged(path, str("is of version ", json.value("version", nlohmann::json()).dump(),
+                             ", and this heddle-run knows ", kFormatVersion, " only"));
 
   Manifest manifest;
-  nlohmann::json data = json.value("data", nlohmann::json());
-  const std::tuple<const nlohmann::json *, const char *, uint64_t *> numbers[] = {
-      {&json, "step", &manifest.step},
-      {&json, "seed", &manifest.seed},
-      {&data, "epoch", &manifest.cursor.epoch},
-      {&data, "next", &manifest.cursor.next}};
-  for (auto [object, key, value] : numbers) {
-    if (!object->is_object() || !object->contains(key) || !object->at(key).is_number_unsigned())
-      return damaged(str("lacks the number '", key, "'"));
-    *value = object->at(key).get<uint64_t>();
-  }
-  if (!data.contains("hash") || !data["hash"].is_string() || !json.contains("description") ||
-      !json["description"].is_object())
-    return damaged("lacks 'data.hash' or 'description'");
-  manifest.dataFingerprint = data["hash"].get<std::string>();
-  manifest.description = json["description"];
+  ManifestFields fields(json);
+  nlohmann::json files;
+  std::string seal;
+  fields.read("/step", manifest.step);
+  fields.read("/seed", manifest.seed);
+  fields.read("/data/epoch", manifest.cursor.epoch);
+  fields.read("/data/window", manifest.cursor.window);
+  fields.read("/data/batch", manifest.cursor.batch);
+  fields.read("/data/hash", manifest.dataFingerprint);
+  fields.read("/batching", manifest.batching);
+  fields.read("/validation/best_step", manifest.validation.bestStep);
+  fields.read("/validation/since_best", manifest.validation.sinceBest);
+  fields.read("/artifact", seal);
+  fields.read("/description", manifest.description);
+  fields.read("/files", files);
+  if (!fields.missing.empty())
+    return damaged(path, str("lacks '", fields.missing, "', or has another kind of value there"));
+  manifest.artifactSeal = std::strtoull(seal.c_str(), nullptr, 16);
+  if (auto loss = json["validation"].find("best_loss"); loss != json["validation"].end() && loss->is_number())
+    manifest.validation.bestLoss = loss->get<double>();
+  for (const auto &[name, hash] : files.items())
+    if (hash.is_string())
+      manifest.files[name] = hash.get<std::string>();
   return manifest;
 }
 
-bool holdsCheckpoint(const fs::path &folder) {
-  std::error_code error;
-  return fs::exists(folder / kManifestFile, error) || fs::exists(folder / kWeightsFile, error);
-}
-
-Status saveCheckpoint(const fs::path &folder, Engine &engine, const Tokenizer &tokenizer, const Manifest &manifest) {
-  fs::path place = plainPath(folder);
-  fs::path temporary = place;
+Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tensorFiles,
+                       const std::function<Status(const fs::path &)> &writeTensors, const Tokenizer &tokenizer,
+                       Manifest manifest) {
+  fs::path temporary = folder;
   temporary += ".tmp";
   std::error_code error;
-  if (fs::exists(temporary, error)) {
-    // A save was killed in its middle, perhaps before it moved the folder's other files.
-    if (fs::exists(place, error))
-      HEDDLE_CHECK(moveForeignFiles(temporary, place));
-    fs::remove_all(temporary, error);
-  }
+  fs::remove_all(temporary, error); // of a save that was killed
   fs::create_directories(temporary, error);
   if (error)
     return systemError("cannot create the checkpoint folder", temporary, error);
 
   auto write = [&]() -> Status {
-    HEDDLE_CHECK(engine.save(temporary / kWeightsFile, kWeightsOnly));
-    HEDDLE_CHECK(engine.save(temporary / kOptimizerFile, kOptimizerKinds));
-    for (const TokenizerFile &file : tokenizer.files())
+    HEDDLE_CHECK(writeTensors(temporary));
+    manifest.files.clear();
+    for (const char *name : tensorFiles)
+      HEDDLE_CHECK(checkFinite(temporary / name, manifest.step));
+    std::vector<std::string> names(tensorFiles.begin(), tensorFiles.end());
+    for (const TokenizerFile &file : tokenizer.files()) {
       HEDDLE_CHECK(writeFile(temporary / file.name, file.bytes));
+      names.push_back(file.name);
+    }
+    for (const std::string &name : names)
+      HEDDLE_ASSIGN(manifest.files[name], hashFile(temporary / name));
     HEDDLE_CHECK(writeFile(temporary / kManifestFile, manifest.toJson()));
-    return syncFolder(temporary);
-  };
-  if (Status status = write(); !status.ok()) {
-    fs::remove_all(temporary, error);
-    return std::move(status).error().within(str("the checkpoint of step ", manifest.step));
-  }
-
-  if (!fs::exists(place, error)) {
-    fs::rename(temporary, place, error);
+    HEDDLE_CHECK(syncFolder(temporary));
+    fs::rename(temporary, folder, error);
     if (error)
-      return systemError("cannot put the checkpoint into place at", place, error);
-    return syncFolder(place.parent_path());
-  }
-  HEDDLE_CHECK(exchange(temporary, place));
-  HEDDLE_CHECK(syncFolder(place.parent_path()));
-  HEDDLE_CHECK(moveForeignFiles(temporary, place));
-  fs::remove_all(temporary, error);
-  return Success();
+      return systemError("cannot put the checkpoint into place at", folder, error);
+    return syncFolder(folder.parent_path());
+  };
+  Status status = write();
+  if (!status.ok())
+    fs::remove_all(temporary, error);
+  return status;
+}
+
+Status writeCheckpoint(const fs::path &folder, Engine &engine, const Tokenizer &tokenizer, Manifest manifest) {
+  const char *const files[] = {kWeightsFile, kOptimizerFile};
+  auto save = [&](const fs::path &into) -> Status {
+    HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
+    return engine.save(into / kOptimizerFile, kOptimizerKinds);
+  };
+  return writeCheckpoint(folder, files, save, tokenizer, std::move(manifest));
 }
 
 Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
@@ -215,6 +209,9 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
     return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
                      "' was trained with another model: ", list, ". Use the artifact that it was trained with.");
   }
+  HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
+  if (use == CheckpointUse::Training)
+    HEDDLE_CHECK(checkFile(folder, kOptimizerFile, manifest));
   HEDDLE_CHECK(engine.load(folder / kWeightsFile, kWeightsOnly));
   if (use == CheckpointUse::Training)
     HEDDLE_CHECK(engine.load(folder / kOptimizerFile, kOptimizerKinds));
@@ -227,23 +224,28 @@ Result<std::string> loadWeights(const fs::path &folder, Engine &engine, const Mo
     HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));
     return std::string("as published");
   }
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(folder, engine, model, CheckpointUse::Weights));
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights));
   return str("of step ", manifest.step);
 }
 
-Result<fs::path> setAside(const fs::path &folder) {
-  fs::path place = plainPath(folder);
-  std::error_code error;
-  for (int number = 1;; ++number) {
-    fs::path free = place;
-    free += str(".", number);
-    if (fs::exists(free, error))
-      continue;
-    fs::rename(place, free, error);
-    if (error)
-      return systemError("cannot set aside the checkpoint", place, error);
-    return free;
-  }
+Status checkFile(const fs::path &folder, const char *name, const Manifest &manifest) {
+  HEDDLE_ASSIGN(std::string hash, hashFile(folder / name));
+  auto recorded = manifest.files.find(name);
+  if (recorded == manifest.files.end() || recorded->second != hash)
+    return damaged(folder / name, "is damaged: it is not what its manifest says");
+  return Success();
+}
+
+Result<Tokenizer> loadTokenizer(const fs::path &folder) {
+  if (isHuggingFaceFolder(folder))
+    return Tokenizer::loadFolder(folder);
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
+  for (std::string_view name : Tokenizer::kFileNames)
+    if (manifest.files.contains(std::string(name)))
+      HEDDLE_CHECK(checkFile(checkpoint, std::string(name).c_str(), manifest));
+  return Tokenizer::loadFolder(checkpoint);
 }
 
 } // namespace heddle::run

@@ -1,50 +1,81 @@
-// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed), the tokenizer's files
-// (spm.model, or source.spm, target.spm and vocab.json), and manifest.json, which says what the others belong to.
+// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of the
+// random numbers, which are counted), the tokenizer's files (spm.model, or source.spm, target.spm and vocab.json), and
+// manifest.json, which is written last and says what the others belong to and what is in them.
 #pragma once
 
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/model/Description.h"
 #include "tools/heddle-run/model/Engine.h"
-#include "tools/heddle-run/text/Batches.h"
+#include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace heddle::run {
+
+inline constexpr const char *kWeightsFile = "weights.safetensors";
+inline constexpr const char *kOptimizerFile = "optimizer.safetensors";
+
+// How validation went until here.
+struct ValidationRecord {
+  std::optional<double> bestLoss; // none before the first validation
+  uint64_t bestStep = 0;
+  uint64_t sinceBest = 0; // validations
+
+  // Notes a validation. Returns whether it is the best.
+  bool note(uint64_t step, double loss);
+};
 
 struct Manifest {
   uint64_t step = 0;
   uint64_t seed = 0;
   DataCursor cursor;
-  std::string dataFingerprint; // of the training pairs
-  nlohmann::json description;  // of the model that was trained
+  std::string dataFingerprint; // of the training text
+  // The flags that decide which pairs each step sees, by name: where they change, a resumed training is another one.
+  nlohmann::json batching = nlohmann::json::object();
+  ValidationRecord validation;
+  uint64_t artifactSeal = 0;
+  nlohmann::json description;                    // of the model that was trained
+  std::vector<uint64_t> averaged = {};           // the steps whose weights these are the mean of; usually none
+  std::map<std::string, std::string> files = {}; // hashes by name; filled in when a checkpoint is written
 
   static Result<Manifest> read(const std::filesystem::path &folder);
   std::string toJson() const;
 };
 
-// Whether there is a checkpoint, or the remains of one, in the folder.
-bool holdsCheckpoint(const std::filesystem::path &folder);
+// Writes a checkpoint as `folder`. The files are written aside, made durable and renamed: whenever the program is
+// killed, or the disk is full, `folder` is whole or not there. Fails where a weight is not a finite number.
+Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const Tokenizer &tokenizer,
+                       Manifest manifest);
 
-// Writes all files beside `folder` and puts them in its place at once. Until then the checkpoint that was there stays;
-// files in the folder that are no part of a checkpoint move along.
-Status saveCheckpoint(const std::filesystem::path &folder, Engine &engine, const Tokenizer &tokenizer,
-                      const Manifest &manifest);
+// The same for tensors that are in no engine: `writeTensors` writes the files of these names into the folder given to
+// it.
+Status writeCheckpoint(const std::filesystem::path &folder, std::span<const char *const> tensorFiles,
+                       const std::function<Status(const std::filesystem::path &)> &writeTensors,
+                       const Tokenizer &tokenizer, Manifest manifest);
 
 enum class CheckpointUse { Weights, Training };
 
-// Loads the weights, and for a training the optimizer's state too. Fails where the checkpoint was trained with a model
-// that computes something else.
+// Loads the weights, and for a training the optimizer's state too. Fails where a file is not what was written, or where
+// the checkpoint was trained with a model that computes something else.
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use);
 
-// Loads the weights of a checkpoint, or of a Hugging Face folder where the artifact was compiled from one. Says in a
-// word or two what the weights are: "step 500".
+// Loads the weights of a checkpoint, of the newest one in a training's folder, or of a Hugging Face folder where the
+// artifact was compiled from one. Says in a word or two what the weights are: "of step 500".
 Result<std::string> loadWeights(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model);
 
-// Moves a folder out of the way, to the first free one of "ck.1", "ck.2", ..., and returns where it is now.
-Result<std::filesystem::path> setAside(const std::filesystem::path &folder);
+// Fails where the file is not what was written.
+Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);
+
+// The tokenizer of any of these folders.
+Result<Tokenizer> loadTokenizer(const std::filesystem::path &folder);
 
 } // namespace heddle::run

@@ -1,7 +1,6 @@
 #include "tools/heddle-run/model/Description.h"
 
 #include <array>
-#include <cstdio>
 #include <set>
 
 namespace heddle::run {
@@ -20,12 +19,6 @@ Error lacking(std::string_view key) {
 }
 
 } // namespace
-
-std::string hexadecimal(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   ModelDescription description;
@@ -54,13 +47,6 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       *value = found->get<int32_t>();
     }
   return description;
-}
-
-std::string ModelDescription::hash() const {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char c : json.dump())
-    hash = (hash ^ c) * 0x100000001b3;
-  return hexadecimal(hash);
 }
 
 std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly) {

@@ -25,15 +25,10 @@ struct ModelDescription {
   static Result<ModelDescription> parse(std::string_view text);
 
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
-
-  // Of everything that was resolved, as 16 hexadecimal digits.
-  std::string hash() const;
 };
 
 // The keys in which two descriptions differ, as "d_model (512, now 64)". With `functionOnly`, keys that change how a
 // model is trained or how much one call holds, but not what its weights compute, do not count.
 std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly);
-
-std::string hexadecimal(uint64_t value);
 
 } // namespace heddle::run

@@ -18,6 +18,7 @@ public:
   virtual ~Engine() = default;
 
   virtual std::string_view description() const = 0; // JSON
+  virtual uint64_t artifactSeal() const = 0;        // a hash of the compiled model
   virtual bool hasEntry(std::string_view entry) const = 0;
   virtual Status prepare(std::span<const std::string_view> entries) = 0;
 
@@ -39,6 +40,7 @@ public:
   Session &onDevice() { return *session; }
 
   std::string_view description() const override { return session->description(); }
+  uint64_t artifactSeal() const override { return session->artifact().module().seal(); }
   bool hasEntry(std::string_view entry) const override { return session->findEntry(entry) != nullptr; }
   Status prepare(std::span<const std::string_view> entries) override { return session->prepare(entries); }
   Status run(std::string_view entry, std::span<const Input> inputs) override { return session->run(entry, inputs); }

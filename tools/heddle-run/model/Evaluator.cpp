@@ -8,15 +8,28 @@ namespace heddle::run {
 
 double EvaluationResult::perplexity() const { return std::exp(loss); }
 
+Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
+  CallInputs inputs;
+  inputs.addBatch(batch);
+  HEDDLE_CHECK(engine.run("eval", inputs));
+  HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
+  std::span<const float> tokens = losses.values<float>();
+  std::vector<double> sums;
+  for (int64_t i = 0; i < batch.target.sequences(); ++i) {
+    double sum = 0;
+    for (float loss : tokens.subspan(size_t(batch.target.starts[i]), size_t(batch.target.lengths[i])))
+      sum += loss;
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
   EvaluationResult result;
   double sum = 0;
   for (const Batch &batch : batches) {
-    CallInputs inputs;
-    inputs.addBatch(batch);
-    HEDDLE_CHECK(engine.run("eval", inputs));
-    HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
-    for (float loss : losses.values<float>())
+    HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(engine, batch));
+    for (double loss : losses)
       sum += loss;
     result.tokens += batch.target.tokens();
   }

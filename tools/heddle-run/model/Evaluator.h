@@ -4,6 +4,8 @@
 #include "tools/heddle-run/model/Engine.h"
 #include "tools/heddle-run/text/Batches.h"
 
+#include <vector>
+
 namespace heddle::run {
 
 struct EvaluationResult {
@@ -14,5 +16,8 @@ struct EvaluationResult {
 };
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches);
+
+// The negative log-likelihood of each target of a batch, its end mark counted, in nats.
+Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch);
 
 } // namespace heddle::run

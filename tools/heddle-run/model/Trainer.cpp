@@ -2,7 +2,6 @@
 
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/CallInputs.h"
-#include "tools/heddle-run/model/Evaluator.h"
 
 #include <chrono>
 #include <cmath>
@@ -22,11 +21,9 @@ Result<double> readScalar(Engine &engine, std::string_view output) {
 
 } // namespace
 
-Trainer::Trainer(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer, const SentencePairs &pairs,
-                 std::vector<Batch> validation, TrainerOptions options, std::function<bool()> stopRequested)
-    : engine(engine), model(model), tokenizer(tokenizer), pairs(pairs), validation(std::move(validation)),
-      options(std::move(options)), stopRequested(std::move(stopRequested)),
-      batches(pairs, this->options.limits, this->options.seed), fingerprint(hexadecimal(pairs.fingerprint())) {}
+Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested)
+    : engine(engine), inputs(inputs), options(std::move(options)), stopRequested(std::move(stopRequested)),
+      checkpoints(this->options.checkpoint, this->options.keepLast) {}
 
 Status Trainer::prepare() {
   std::vector<std::string_view> entries;
@@ -40,90 +37,135 @@ Status Trainer::prepare() {
                        options.microBatches > 1
                            ? ", which --accumulate needs; compile the model with --set accumulate=true."
                            : "; it was not compiled for training.");
-  if (!validation.empty())
+  if (!inputs.validation.empty())
     entries.push_back("eval");
   return engine.prepare(entries);
 }
 
+void Trainer::serveFrom(DataCursor cursor) {
+  batches = std::make_unique<BatchSource>(inputs.corpus,
+                                          BatchOptions{options.limits, options.seed, options.windowLines}, cursor);
+}
+
+nlohmann::json Trainer::batching() const {
+  return {{"accumulate", options.microBatches},
+          {"batch-sequences", options.limits.maximumSequences},
+          {"batch-tokens", options.limits.maximumTokens},
+          {"max_length", options.limits.maximumLength},
+          {"shuffle-window", options.windowLines}};
+}
+
 Status Trainer::begin() {
   HEDDLE_CHECK(prepare());
+  serveFrom({});
   return engine.init(options.seed);
 }
 
 Status Trainer::resume() {
   HEDDLE_CHECK(prepare());
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(options.checkpoint, engine, model, CheckpointUse::Training));
+  HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(options.checkpoint));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training));
   HEDDLE_ASSIGN(HostTensor step, engine.readVariable("step"));
   if (step.type() != ElementType::I32 || step.values<int32_t>().size() != 1 ||
       uint64_t(step.values<int32_t>()[0]) != manifest.step)
-    return makeError(ErrorKind::Malformed, "the checkpoint '", options.checkpoint.string(), "' says step ",
-                     manifest.step, " in its manifest and another in its optimizer's state; use another checkpoint.");
-  for (const std::string &difference : differences(manifest.description, model.json, /*functionOnly=*/false))
+    return makeError(ErrorKind::Malformed, "the checkpoint '", checkpoint.string(), "' says step ", manifest.step,
+                     " in its manifest and another in its optimizer's state; use another checkpoint.");
+  auto compiledAnew = differences(manifest.description, inputs.model.json, /*functionOnly=*/false);
+  for (const std::string &difference : compiledAnew)
     log(LogLevel::Warning, str("the model was compiled anew since the checkpoint, with another ", difference));
+  if (compiledAnew.empty() && manifest.artifactSeal != engine.artifactSeal())
+    log(LogLevel::Warning, "the model was compiled anew since the checkpoint, by another compiler or for another "
+                           "target: results may differ in their last digits");
 
   taken = manifest.step;
   options.seed = manifest.seed;
+  validated = manifest.validation;
   DataCursor cursor = manifest.cursor;
-  if (manifest.dataFingerprint != fingerprint) {
+  if (manifest.dataFingerprint != inputs.corpus.fingerprint()) {
     log(LogLevel::Warning, "the training text is not that of the checkpoint; its first epoch begins now");
     cursor = {};
+  } else if (auto changed = differences(manifest.batching, batching(), /*functionOnly=*/false); !changed.empty()) {
+    for (const std::string &flag : changed)
+      log(LogLevel::Warning, str("batches are no longer those of the checkpoint, by ", flag));
+    if (cursor.batch != 0 || cursor.window != 0)
+      cursor = {cursor.epoch + 1, 0, 0};
   }
-  batches = BatchSource(pairs, options.limits, options.seed, cursor);
+  serveFrom(cursor);
   resumed = true;
   return Success();
 }
 
+Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
+  // Guessing all tokens alike costs ln(vocab_size). Nothing that learns costs ten times that.
+  double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.vocabularySize, 3)));
+  if (std::isfinite(loss) && loss <= limit)
+    return Success();
+  return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
+                   std::isfinite(loss) ? str("', and ten times that of a blind guess is ", limit) : "'",
+                   ": the training has diverged and stops; the last checkpoint stays as it is. Try a lower "
+                   "learning_rate, a longer warmup or clip_norm.");
+}
+
 Result<StepReport> Trainer::takeStep() {
-  auto start = std::chrono::steady_clock::now();
+  auto now = [] { return std::chrono::steady_clock::now(); };
+  auto since = [&](std::chrono::steady_clock::time_point from) {
+    return std::chrono::duration<double>(now() - from).count();
+  };
+  auto start = now();
   StepReport report;
   report.step = taken + 1;
   std::vector<Batch> parts;
   for (uint64_t i = 0; i < options.microBatches; ++i) {
-    parts.push_back(batches.next());
-    report.sourceTokens += parts.back().source.layout.tokens();
-    report.targetTokens += parts.back().target.tokens();
+    HEDDLE_ASSIGN(Batch batch, batches->next());
+    report.sourceTokens += batch.source.layout.tokens();
+    report.targetTokens += batch.target.tokens();
+    parts.push_back(std::move(batch));
   }
-  report.epoch = batches.cursor().epoch;
+  report.dataSeconds = since(start);
+  report.epoch = batches->cursor().epoch;
 
   std::string_view entry = options.microBatches > 1 ? "accumulate_step" : "train_step";
   float lossScale = 1 / float(report.targetTokens);
   for (const Batch &part : parts) {
-    CallInputs inputs;
-    inputs.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
-    HEDDLE_CHECK(engine.run(entry, inputs));
+    CallInputs values;
+    values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
+    HEDDLE_CHECK(engine.run(entry, values));
     HEDDLE_ASSIGN(double loss, readScalar(engine, "loss"));
     report.loss += loss;
   }
-  if (!std::isfinite(report.loss))
-    return makeError(ErrorKind::InvalidArgument, "the loss is ", report.loss, " at step ", report.step,
-                     ": the training has diverged and stops; the last checkpoint stays as it is. Try a lower "
-                     "learning_rate, a longer warmup or clip_norm.");
+  HEDDLE_CHECK(checkLoss(report.loss, entry, report.step));
   if (options.microBatches > 1)
     HEDDLE_CHECK(engine.run("apply_step", {}));
   HEDDLE_ASSIGN(report.learningRate, readScalar(engine, "learning_rate"));
   taken = report.step;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = since(start);
   return report;
 }
 
-Status Trainer::validate(TrainingLog &log, Progress &progress) {
-  HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, validation));
+Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
+  HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, inputs.validation));
+  HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
+  bool best = validated.note(taken, result.loss);
   progress.clear();
   char text[120];
-  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f",
-                static_cast<unsigned long long>(taken), result.loss, result.perplexity());
+  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s",
+                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), best ? ", the best" : "");
   heddle::log(LogLevel::Info, text);
-  return log.validation(taken, result);
+  HEDDLE_CHECK(log.validation(taken, result));
+  return best;
 }
 
 Status Trainer::save() {
   Manifest manifest;
   manifest.step = taken;
   manifest.seed = options.seed;
-  manifest.cursor = batches.cursor();
-  manifest.dataFingerprint = fingerprint;
-  manifest.description = model.json;
-  return saveCheckpoint(options.checkpoint, engine, tokenizer, manifest);
+  manifest.cursor = batches->cursor();
+  manifest.dataFingerprint = inputs.corpus.fingerprint();
+  manifest.batching = batching();
+  manifest.validation = validated;
+  manifest.artifactSeal = engine.artifactSeal();
+  manifest.description = inputs.model.json;
+  return checkpoints.save(engine, inputs.tokenizer, manifest);
 }
 
 Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
@@ -131,25 +173,36 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
   std::optional<uint64_t> savedAt;
   if (resumed)
     savedAt = taken;
+  TrainingEnd end = TrainingEnd::Finished;
   while (taken < options.steps) {
     if (stopRequested()) {
-      progress.clear();
-      if (savedAt != taken)
-        HEDDLE_CHECK(save());
-      return TrainingEnd::Stopped;
+      end = TrainingEnd::Stopped;
+      break;
+    }
+    if (options.patience != 0 && validated.sinceBest >= options.patience) {
+      end = TrainingEnd::Patience;
+      break;
     }
     HEDDLE_ASSIGN(StepReport report, takeStep());
+    if (std::string remark = batches->takeRemark(); !remark.empty()) {
+      progress.clear();
+      heddle::log(batches->hasSkipped() ? LogLevel::Warning : LogLevel::Info, "training: " + remark);
+    }
     HEDDLE_CHECK(log.step(report));
     progress.step(report);
-    if (!validation.empty() && (due(options.validateEvery) || taken == options.steps))
-      HEDDLE_CHECK(validate(log, progress));
-    if (due(options.saveEvery) || taken == options.steps) {
+    bool best = false;
+    if (!inputs.validation.empty() && (due(options.validateEvery) || taken == options.steps)) {
+      HEDDLE_ASSIGN(best, validate(log, progress));
+    }
+    if (due(options.saveEvery) || best) {
       HEDDLE_CHECK(save());
       savedAt = taken;
     }
   }
   progress.clear();
-  return TrainingEnd::Finished;
+  if (savedAt != taken)
+    HEDDLE_CHECK(save());
+  return end;
 }
 
 } // namespace heddle::run

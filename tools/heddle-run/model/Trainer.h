@@ -1,17 +1,17 @@
 // The training loop: steps, validation, checkpoints, and a clean end at a signal.
 #pragma once
 
-#include "tools/heddle-run/model/Checkpoint.h"
-#include "tools/heddle-run/model/Description.h"
-#include "tools/heddle-run/model/Engine.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
+#include "tools/heddle-run/model/Evaluator.h"
 #include "tools/heddle-run/report/Progress.h"
 #include "tools/heddle-run/report/TrainingLog.h"
-#include "tools/heddle-run/text/Batches.h"
+#include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace heddle::run {
@@ -22,40 +22,58 @@ struct TrainerOptions {
   uint64_t seed = 1;
   uint64_t microBatches = 1;  // more than one: gradients are summed over so many calls before a step is taken
   uint64_t validateEvery = 0; // steps; 0: at the end only
-  uint64_t saveEvery = 0;     // steps; 0: at the end only
+  uint64_t patience = 0;      // validations in a row without a better loss that end the training; 0: none do
+  uint64_t saveEvery = 0;     // steps; 0: at the end, and where a validation is the best
+  uint64_t keepLast = 1;      // checkpoints, beside the best
+  uint64_t windowLines = BatchOptions().windowLines;
   BatchLimits limits;
 };
 
-enum class TrainingEnd { Finished, Stopped };
+// What a training is of. All of it outlives the trainer.
+struct TrainingInputs {
+  const ModelDescription &model;
+  const Tokenizer &tokenizer;
+  const PairBlocks &corpus;
+  const std::vector<Batch> &validation; // may be empty
+};
+
+enum class TrainingEnd {
+  Finished, // all steps are taken
+  Stopped,  // as was requested
+  Patience, // validation gets no better
+};
 
 class Trainer {
 public:
   // `stopRequested` is asked after every step.
-  Trainer(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer, const SentencePairs &pairs,
-          std::vector<Batch> validation, TrainerOptions options, std::function<bool()> stopRequested);
+  Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested);
 
-  // Draws the weights, or takes up a training where a checkpoint left it.
+  // Draws the weights, or takes up a training where its newest checkpoint left it.
   Status begin();
   Status resume();
   uint64_t step() const { return taken; }
+  const ValidationRecord &validations() const { return validated; }
 
+  // Ends with a checkpoint of the last step, unless it fails: then the checkpoint before stays. A loss that is not
+  // finite or explodes is a failure.
   Result<TrainingEnd> run(TrainingLog &log, Progress &progress);
 
 private:
   Status prepare();
+  void serveFrom(DataCursor cursor);
+  nlohmann::json batching() const;
   Result<StepReport> takeStep();
-  Status validate(TrainingLog &log, Progress &progress);
+  Status checkLoss(double loss, std::string_view entry, uint64_t step) const;
+  Result<bool> validate(TrainingLog &log, Progress &progress); // whether it was the best
   Status save();
 
   Engine &engine;
-  const ModelDescription &model;
-  const Tokenizer &tokenizer;
-  const SentencePairs &pairs;
-  std::vector<Batch> validation;
+  TrainingInputs inputs;
   TrainerOptions options;
   std::function<bool()> stopRequested;
-  BatchSource batches;
-  std::string fingerprint;
+  CheckpointFolder checkpoints;
+  std::unique_ptr<BatchSource> batches; // from begin() or resume() on
+  ValidationRecord validated;
   uint64_t taken = 0;
   bool resumed = false;
 };

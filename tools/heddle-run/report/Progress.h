@@ -15,6 +15,7 @@ struct StepReport {
   double learningRate = 0;
   int64_t sourceTokens = 0, targetTokens = 0;
   double seconds = 0;
+  double dataSeconds = 0; // of them, waiting for text
 
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };

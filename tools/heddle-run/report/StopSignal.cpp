@@ -18,6 +18,8 @@ void watchStopSignals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A file that would outgrow its limit is then an error of the write that does it, like that of a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int stopSignal() { return received; }

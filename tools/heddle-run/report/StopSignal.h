@@ -1,4 +1,5 @@
-// Lets a training end in good order: the first SIGINT or SIGTERM asks it to, a second one kills it as usual.
+// Lets a training end in good order: the first SIGINT or SIGTERM asks it to, a second one kills it as usual. A file
+// size limit fails the write instead of killing the program.
 #pragma once
 
 namespace heddle::run {

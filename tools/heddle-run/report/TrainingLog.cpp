@@ -27,17 +27,21 @@ Status keepUpTo(const std::filesystem::path &path, uint64_t lastStep) {
 
 } // namespace
 
-Result<TrainingLog> TrainingLog::open(const std::filesystem::path &path, uint64_t resumedStep) {
+Status TrainingLog::openJson(const std::filesystem::path &where, uint64_t resumedStep) {
   std::error_code error;
-  bool append = resumedStep != 0 && std::filesystem::is_regular_file(path, error);
+  bool append = resumedStep != 0 && std::filesystem::is_regular_file(where, error);
   if (append)
-    HEDDLE_CHECK(keepUpTo(path, resumedStep));
-  TrainingLog log;
-  log.path = path;
-  log.file.open(path, append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
-  if (!log.file)
+    HEDDLE_CHECK(keepUpTo(where, resumedStep));
+  path = where;
+  file.open(path, append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
+  if (!file)
     return makeError(ErrorKind::Io, "cannot write the log '", path.string(), "'; does its folder exist?");
-  return log;
+  return Success();
+}
+
+Status TrainingLog::openEvents(const std::filesystem::path &folder, uint64_t resumedStep) {
+  HEDDLE_ASSIGN(events, EventFile::create(folder, resumedStep));
+  return Success();
 }
 
 Status TrainingLog::step(const StepReport &report) {
@@ -48,7 +52,14 @@ Status TrainingLog::step(const StepReport &report) {
                                    {"source_tokens", report.sourceTokens},
                                    {"target_tokens", report.targetTokens},
                                    {"epoch", report.epoch},
-                                   {"seconds", report.seconds}};
+                                   {"seconds", report.seconds},
+                                   {"data_seconds", report.dataSeconds}};
+  if (events) {
+    const std::pair<std::string_view, double> values[] = {{"train/loss", report.loss},
+                                                          {"train/learning_rate", report.learningRate},
+                                                          {"train/tokens_per_second", report.tokensPerSecond()}};
+    HEDDLE_CHECK(events->scalars(report.step, values));
+  }
   return write(record.dump());
 }
 
@@ -57,6 +68,11 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
                                    {"validation_loss", result.loss},
                                    {"validation_perplexity", result.perplexity()},
                                    {"validation_tokens", result.tokens}};
+  if (events) {
+    const std::pair<std::string_view, double> values[] = {{"validation/loss", result.loss},
+                                                          {"validation/perplexity", result.perplexity()}};
+    HEDDLE_CHECK(events->scalars(step, values));
+  }
   return write(record.dump());
 }
 

@@ -1,25 +1,26 @@
-// The training's log for programs: a JSON object a line. Every step has one with "step", "loss", "learning_rate",
-// "tokens_per_second", ...; every validation one with "step", "validation_loss" and "validation_perplexity".
+// The training's logs for programs. The JSON log has an object a line: every step one with "step", "loss",
+// "learning_rate", "tokens_per_second", ...; every validation one with "step", "validation_loss" and
+// "validation_perplexity". TensorBoard's event files have the same as curves.
 #pragma once
 
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/model/Evaluator.h"
+#include "tools/heddle-run/report/EventFile.h"
 #include "tools/heddle-run/report/Progress.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace heddle::run {
 
 class TrainingLog {
 public:
-  // A log that goes nowhere.
-  TrainingLog() = default;
-
-  // A training that starts afresh begins an empty log. One that resumes after `resumedStep` keeps the records up to
-  // that step: later ones are of steps that are taken again.
-  static Result<TrainingLog> open(const std::filesystem::path &path, uint64_t resumedStep);
+  // Goes nowhere until one is opened. A training that starts afresh begins an empty log. One that resumes after
+  // `resumedStep` keeps the records up to that step: later ones are of steps that are taken again.
+  Status openJson(const std::filesystem::path &path, uint64_t resumedStep);
+  Status openEvents(const std::filesystem::path &folder, uint64_t resumedStep);
 
   Status step(const StepReport &report);
   Status validation(uint64_t step, const EvaluationResult &result);
@@ -29,6 +30,7 @@ private:
 
   std::filesystem::path path;
   std::ofstream file;
+  std::optional<EventFile> events;
 };
 
 } // namespace heddle::run

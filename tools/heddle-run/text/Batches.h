@@ -56,33 +56,6 @@ struct Batch {
   int64_t tokens() const { return source.layout.tokens() + target.tokens(); }
 };
 
-// Where a training stands in its data: `next` pairs of the `epoch`-th order are used up.
-struct DataCursor {
-  uint64_t epoch = 0;
-  uint64_t next = 0;
-
-  bool operator==(const DataCursor &) const = default;
-};
-
-// Serves the pairs for ever, in an order drawn anew for each epoch from the seed and the epoch alone, so that a cursor
-// is all that a resumed training needs. A batch never spans two epochs.
-class BatchSource {
-public:
-  BatchSource(const SentencePairs &pairs, BatchLimits limits, uint64_t seed, DataCursor start = {});
-
-  Batch next();
-  const DataCursor &cursor() const { return place; }
-
-private:
-  void draw();
-
-  const SentencePairs *pairs; // outlives this
-  BatchLimits limits;
-  uint64_t seed;
-  DataCursor place;
-  std::vector<uint32_t> order;
-};
-
 // All pairs once, in their order.
 std::vector<Batch> packInOrder(const SentencePairs &pairs, const BatchLimits &limits);
 

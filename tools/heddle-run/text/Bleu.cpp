@@ -1,7 +1,10 @@
 #include "tools/heddle-run/text/Bleu.h"
 
+#include "tools/heddle-run/text/Utf8.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 namespace heddle::run {
@@ -38,22 +41,6 @@ std::string rewritePairs(const std::string &text, Matches matches, Rewrite rewri
   if (i < text.size())
     result += text[i];
   return result;
-}
-
-// Bytes of the white space character at the start of `text`, or 0. The set is that of Python's str.split().
-size_t whiteSpaceBytes(std::string_view text) {
-  unsigned char c = text[0];
-  if (c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f))
-    return 1;
-  if (text.starts_with("\u0085") || text.starts_with("\u00a0"))
-    return 2;
-  if (text.starts_with("\u1680") || text.starts_with("\u2028") || text.starts_with("\u2029") ||
-      text.starts_with("\u202f") || text.starts_with("\u205f") || text.starts_with("\u3000"))
-    return 3;
-  // U+2000 to U+200A
-  if (text.size() >= 3 && text.starts_with("\xe2\x80") && uint8_t(text[2]) >= 0x80 && uint8_t(text[2]) <= 0x8a)
-    return 3;
-  return 0;
 }
 
 std::vector<std::string> splitWhiteSpace(std::string_view text) {
@@ -138,16 +125,36 @@ double Bleu::brevityPenalty() const {
   return translationLength == 0 ? 0 : std::exp(1 - double(referenceLength) / double(translationLength));
 }
 
+std::array<double, Bleu::kMaximumOrder> Bleu::precisions() const {
+  std::array<double, kMaximumOrder> result{};
+  double smoothing = 1;
+  for (int i = 0; i < kMaximumOrder && correct[0] != 0 && total[i] != 0; ++i) {
+    // An order without a single hit counts as 1/2, 1/4, 1/8 ... of a hit.
+    double hits = correct[i] != 0 ? double(correct[i]) : 1 / (smoothing *= 2);
+    result[i] = 100 * hits / double(total[i]);
+  }
+  return result;
+}
+
 double Bleu::score() const {
   if (correct[0] == 0 || !hasHighestOrder())
     return 0;
-  double logarithms = 0, smoothing = 1;
-  for (int i = 0; i < kMaximumOrder; ++i) {
-    // An order without a single hit counts as 1/2, 1/4, 1/8 ... of a hit.
-    double hits = correct[i] != 0 ? double(correct[i]) : 1 / (smoothing *= 2);
-    logarithms += std::log(100 * hits / double(total[i]));
-  }
+  double logarithms = 0;
+  for (double precision : precisions())
+    logarithms += std::log(precision);
   return brevityPenalty() * std::exp(logarithms / kMaximumOrder);
+}
+
+std::string Bleu::describe() const {
+  std::array<double, kMaximumOrder> p = precisions();
+  double ratio = referenceLength == 0 ? 0 : double(translationLength) / double(referenceLength);
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:%s = %.2f %.1f/%.1f/%.1f/%.1f "
+                "(BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)",
+                kScoreVersion, score(), p[0], p[1], p[2], p[3], brevityPenalty(), ratio,
+                static_cast<long long>(translationLength), static_cast<long long>(referenceLength));
+  return text;
 }
 
 } // namespace heddle::run

@@ -1,6 +1,5 @@
 #include "tools/heddle-run/text/Corpus.h"
 
-#include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 
 namespace heddle::run {
@@ -12,18 +11,15 @@ void SentencePairs::add(std::span<const int32_t> source, std::span<const int32_t
   targetEnds.push_back(targetIds.size());
 }
 
-uint64_t SentencePairs::fingerprint() const {
-  uint64_t hash = 0xcbf29ce484222325;
-  auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
-  for (size_t pair = 0; pair < size(); ++pair) {
-    mix(source(pair).size());
-    for (int32_t id : source(pair))
-      mix(uint64_t(id));
-    mix(target(pair).size());
-    for (int32_t id : target(pair))
-      mix(uint64_t(id));
+void CorpusReport::add(const CorpusReport &other) {
+  read += other.read;
+  blank += other.blank;
+  overLong += other.overLong;
+  if (other.invalidUtf8 != 0 && (invalidUtf8 == 0 || other.firstInvalidLine < firstInvalidLine)) {
+    firstInvalidLine = other.firstInvalidLine;
+    firstInvalidFile = other.firstInvalidFile;
   }
-  return hash;
+  invalidUtf8 += other.invalidUtf8;
 }
 
 std::string CorpusReport::describe(int64_t maximumLength) const {
@@ -43,54 +39,39 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   return text;
 }
 
+Status TextPairs::read(size_t block, SentencePairs &pairs, CorpusReport &report) const {
+  HEDDLE_ASSIGN(ParallelText lines, text.read(block));
+  CorpusReport here;
+  for (size_t i = 0; i < lines.source.size(); ++i) {
+    ++here.read;
+    bool sourceIsValid = isValidUtf8(lines.source[i]);
+    if (!sourceIsValid || !isValidUtf8(lines.target[i])) {
+      if (here.invalidUtf8++ == 0) {
+        here.firstInvalidLine = text.firstLineOf(block) + i;
+        here.firstInvalidFile = (sourceIsValid ? text.target() : text.source()).string();
+      }
+      continue;
+    }
+    std::vector<int32_t> source = tokenizer.encode(lines.source[i]), target = tokenizer.encodeTarget(lines.target[i]);
+    if (source.empty() || target.empty())
+      ++here.blank;
+    else if (int64_t(source.size()) + 1 > maximumLength || int64_t(target.size()) + 1 > maximumLength)
+      ++here.overLong;
+    else
+      pairs.add(source, target);
+  }
+  report.add(here);
+  return Success();
+}
+
 Result<Corpus> readCorpus(const std::filesystem::path &source, const std::filesystem::path &target,
                           const Tokenizer &tokenizer, int64_t maximumLength) {
-  HEDDLE_ASSIGN(LineReader sources, LineReader::open(source));
-  HEDDLE_ASSIGN(LineReader targets, LineReader::open(target));
+  std::error_code error;
+  HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(source, target, std::filesystem::temp_directory_path(error)));
+  TextPairs blocks(text, tokenizer, maximumLength);
   Corpus corpus;
-  CorpusReport &report = corpus.report;
-  auto noteInvalid = [&](const std::filesystem::path &path, uint64_t line) {
-    if (report.invalidUtf8++ == 0) {
-      report.firstInvalidFile = path.string();
-      report.firstInvalidLine = line;
-    }
-  };
-  std::string sourceLine, targetLine;
-  while (true) {
-    bool haveSource = sources.next(sourceLine), haveTarget = targets.next(targetLine);
-    if (haveSource != haveTarget) {
-      while (sources.next(sourceLine) || targets.next(targetLine))
-        ;
-      HEDDLE_CHECK(sources.status());
-      HEDDLE_CHECK(targets.status());
-      return makeError(ErrorKind::InvalidArgument, "'", source.string(), "' has ", sources.lineNumber(), " lines and '",
-                       target.string(), "' has ", targets.lineNumber(),
-                       "; line n of one must translate line n of the other.");
-    }
-    if (!haveSource)
-      break;
-    ++report.read;
-    if (!isValidUtf8(sourceLine)) {
-      noteInvalid(source, sources.lineNumber());
-      continue;
-    }
-    if (!isValidUtf8(targetLine)) {
-      noteInvalid(target, targets.lineNumber());
-      continue;
-    }
-    std::vector<int32_t> sourceIds = tokenizer.encode(sourceLine), targetIds = tokenizer.encodeTarget(targetLine);
-    if (sourceIds.empty() || targetIds.empty()) {
-      ++report.blank;
-      continue;
-    }
-    if (int64_t(sourceIds.size()) + 1 > maximumLength || int64_t(targetIds.size()) + 1 > maximumLength) {
-      ++report.overLong;
-      continue;
-    }
-    corpus.pairs.add(sourceIds, targetIds);
-  }
-  HEDDLE_CHECK(sources.status());
-  HEDDLE_CHECK(targets.status());
+  for (size_t block = 0; block < blocks.blocks(); ++block)
+    HEDDLE_CHECK(blocks.read(block, corpus.pairs, corpus.report));
   return corpus;
 }
 

@@ -1,12 +1,14 @@
-// Text files, a sentence a line.
+// Text files, a sentence a line; plain, gzip or Zstandard.
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/text/ByteStream.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::run {
@@ -18,16 +20,26 @@ public:
 
   // False at the end of the file, and where reading it failed: see status().
   bool next(std::string &line);
-  Status status() const;
-  uint64_t lineNumber() const { return number; }
+  const Status &status() const { return problem; }
+  uint64_t lineNumber() const { return number; } // of the last line read, from 1
+  uint64_t offset() const { return consumed; }   // of the byte behind the last line, in the text
+  bool isPlainFile() const { return stream->isPlainFile(); }
 
 private:
-  explicit LineReader(std::filesystem::path path) : path(std::move(path)) {}
+  LineReader(std::filesystem::path path, std::unique_ptr<ByteStream> stream)
+      : path(std::move(path)), stream(std::move(stream)) {}
+  bool fill();
 
   std::filesystem::path path;
-  std::ifstream stream;
-  uint64_t number = 0; // of the last line read, from 1
+  std::unique_ptr<ByteStream> stream;
+  std::string buffer;
+  size_t begin = 0, end = 0; // of what is in the buffer and was not handed out
+  uint64_t number = 0, consumed = 0;
+  Status problem = Success();
 };
+
+// A line as the file has it, without its line feed, becomes what it says.
+std::string_view plainLine(std::string_view line, bool isFirst);
 
 Result<std::vector<std::string>> readLines(const std::filesystem::path &path);
 
@@ -38,5 +50,9 @@ struct ParallelText {
 
 // Fails, naming both counts, where the files differ in their number of lines.
 Result<ParallelText> readParallelText(const std::filesystem::path &source, const std::filesystem::path &target);
+
+// What to say then.
+Error unequalLines(const std::filesystem::path &source, uint64_t sourceLines, const std::filesystem::path &target,
+                   uint64_t targetLines);
 
 } // namespace heddle::run

@@ -195,7 +195,8 @@ Result<Tokenizer> Tokenizer::loadMarian(const std::filesystem::path &folder) {
   return Tokenizer(std::move(source), std::move(target), std::move(vocabulary), std::move(files));
 }
 
-Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces) {
+Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
+                                   VocabularyType type) {
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
   SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);
   if (sample.done()) {
@@ -207,7 +208,8 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   std::string model;
   sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       {
-          {"model_type", "bpe"},
+          {"model_type", type == VocabularyType::Bpe ? "bpe" : "unigram"},
+          {"num_threads", "1"}, // so that the same text gives the same pieces
           {"vocab_size", std::to_string(pieces)},
           {"character_coverage", "1.0"},
           {"unk_id", std::to_string(kUnknownId)},

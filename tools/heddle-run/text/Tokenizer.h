@@ -28,6 +28,8 @@ struct TokenizerFile {
   std::string name, bytes;
 };
 
+enum class VocabularyType { Bpe, Unigram };
+
 class Tokenizer {
 public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
@@ -36,9 +38,10 @@ public:
   // Reads the files that files() names from a folder: spm.model, or source.spm, target.spm and vocab.json.
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
-  // Learns byte pair encoding with at most `pieces` pieces from the lines of the files. A corpus too small for that
-  // many gives a model with fewer; the caller compares pieces().
-  static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces);
+  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
+  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces().
+  static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
+                                 VocabularyType type = VocabularyType::Bpe);
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;

@@ -55,6 +55,40 @@ std::string replaceInvalidUtf8(std::string_view text) {
   return result;
 }
 
+size_t whiteSpaceBytes(std::string_view text) {
+  unsigned char c = text[0];
+  if (c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f))
+    return 1;
+  if (text.starts_with("\u0085") || text.starts_with("\u00a0"))
+    return 2;
+  if (text.starts_with("\u1680") || text.starts_with("\u2028") || text.starts_with("\u2029") ||
+      text.starts_with("\u202f") || text.starts_with("\u205f") || text.starts_with("\u3000"))
+    return 3;
+  // U+2000 to U+200A
+  if (text.size() >= 3 && text.starts_with("\xe2\x80") && uint8_t(text[2]) >= 0x80 && uint8_t(text[2]) <= 0x8a)
+    return 3;
+  return 0;
+}
+
+std::u32string codePoints(std::string_view text) {
+  std::string valid;
+  if (!isValidUtf8(text)) {
+    valid = replaceInvalidUtf8(text);
+    text = valid;
+  }
+  std::u32string result;
+  while (!text.empty()) {
+    size_t bytes = characterBytes(text);
+    uint8_t lead = uint8_t(text[0]);
+    char32_t point = bytes == 1 ? lead : lead & (0x7f >> bytes);
+    for (size_t i = 1; i < bytes; ++i)
+      point = point << 6 | (uint8_t(text[i]) & 0x3f);
+    result += point;
+    text.remove_prefix(bytes);
+  }
+  return result;
+}
+
 bool isBlank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos; }
 
 } // namespace heddle::run

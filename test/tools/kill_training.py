@@ -1,0 +1,115 @@
+"""Kills a training with SIGKILL at 20 random moments: kill_training.py BIN MODELS
+
+Every restart must resume from a whole checkpoint, the newest, and the end must be that of a training that nobody killed:
+the same losses, and weights and moments that are equal bit for bit.
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STEPS = 350
+KILLS = 20
+FILES = {"manifest.json", "optimizer.safetensors", "spm.model", "weights.safetensors"}
+
+
+def losses(log):
+    """The steps of a log and their losses; the rest depends on the clock. A killed program may leave half a line."""
+    result = {}
+    for line in log.read_text().splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if "loss" in record:
+            result[record["step"]] = record["loss"]
+    return result
+
+
+def checkpoints(folder):
+    found = sorted(path for path in folder.glob("step-*") if re.fullmatch(r"step-\d+", path.name))
+    for path in found:
+        names = {file.name for file in path.iterdir()}
+        if names != FILES:
+            sys.exit(f"{path.name} is not whole: it holds {names}")
+    return found
+
+
+def main():
+    tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    seed = int(os.environ.get("HEDDLE_KILL_SEED", time.time()))
+    print(f"HEDDLE_KILL_SEED={seed}")
+    draw = random.Random(seed)
+    if "vulkan:" not in subprocess.run([tools / "heddle-run", "devices"], capture_output=True, text=True).stdout:
+        print("no Vulkan device")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        run(tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999")
+        run(tools / "heddle-compile", models / "numbers.toml", "--set", "d_model=16", "--set", "heads=2", "--set", "d_ff=32",
+            "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=128", "--set",
+            "max_sequences=8", "--set", "dropout=0.1", "-o", "n.heddle")
+        # Small windows, so that the kills fall into several of them and of the epochs.
+        train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de",
+                 "--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--steps", str(STEPS), "--save-every",
+                 "2", "--validate-every", "5", "--shuffle-window", "200"]
+        run(*train, "--checkpoint", "whole", "--log", "whole.jsonl")
+
+        seconds = [json.loads(line).get("seconds", 0) for line in (folder / "whole.jsonl").read_text().splitlines()]
+        one_step = sorted(seconds)[len(seconds) // 2]
+
+        killed, log, in_step = folder / "killed", folder / "killed.jsonl", 0
+        resumed = []
+        for _ in range(KILLS):
+            have = checkpoints(killed) if killed.exists() else []
+            with open(folder / "said.txt", "w+") as said:
+                program = subprocess.Popen(train + ["--checkpoint", "killed", "--log", "killed.jsonl"] +
+                                           (["--resume"] if have else []), cwd=folder, stderr=said, stdout=said)
+                if draw.random() < 0.2:  # while it starts
+                    time.sleep(draw.uniform(0, 1))
+                else:  # some steps after the first, anywhere in one
+                    steps, deadline = draw.randrange(0, 14), time.time() + 60
+                    while program.poll() is None and time.time() < deadline:
+                        if first := re.search(rf"step (\d+) of {STEPS}  loss", (folder / "said.txt").read_text()):
+                            if max(losses(log), default=0) >= int(first.group(1)) + steps:
+                                break
+                        time.sleep(0.001)
+                    time.sleep(draw.uniform(0, 2 * one_step))
+                    in_step += 1
+                ended = program.poll()
+                program.send_signal(signal.SIGKILL)
+                program.wait()
+                said.seek(0)
+                text = said.read()
+            if ended not in (None, 0):
+                sys.exit(f"a restart fails: {text}")
+            if "resuming after step" in text:
+                resumed.append(int(re.search(r"resuming after step (\d+)", text).group(1)))
+                if resumed[-1] != int(have[-1].name.removeprefix("step-")):
+                    sys.exit(f"resumed from step {resumed[-1]} where there is {have[-1].name}")
+        print(f"{in_step} kills between steps; resumed after steps {resumed}")
+        if resumed[-1] >= STEPS or len(set(resumed)) < 5:
+            sys.exit("the kills do not fall into the training: change STEPS")
+
+        run(*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume")
+        if losses(folder / "whole.jsonl") != losses(log) or len(losses(log)) != STEPS:
+            sys.exit("the losses are not those of a training that nobody killed")
+        for file in FILES:
+            a, b = (folder / kind / f"step-{STEPS:08d}" / file for kind in ("whole", "killed"))
+            if a.read_bytes() != b.read_bytes():
+                sys.exit(f"{file} is not that of a training that nobody killed")
+        if os.readlink(folder / "whole/best") != os.readlink(killed / "best"):
+            sys.exit("another checkpoint is the best")
+        if left := [path.name for path in killed.iterdir() if path.name.endswith(".tmp")]:
+            sys.exit(f"unfinished checkpoints stay: {left}")
+    print("all as expected")
+
+
+main()

@@ -1,0 +1,22 @@
+#include "tools/heddle-run/commands/Commands.h"
+
+#include "runtime/core/Log.h"
+#include "tools/heddle-run/model/Average.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
+
+namespace heddle::run {
+
+Status runAverage(const AverageCommand &command) {
+  std::vector<std::filesystem::path> found = listCheckpoints(command.checkpoint);
+  if (found.size() < command.last)
+    return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint, "' holds ", found.size(),
+                     " checkpoints, and --last asks for ", command.last, "; train with --keep-last ", command.last,
+                     " or ask for fewer.");
+  found.erase(found.begin(), found.end() - ptrdiff_t(command.last));
+  HEDDLE_CHECK(averageCheckpoints(found, decayingWeights(found.size(), command.decay), command.output));
+  log(LogLevel::Info, str("averaged ", found.size(), " checkpoints, ", found.front().filename().string(), " to ",
+                          found.back().filename().string(), "; checkpoint ", command.output));
+  return Success();
+}
+
+} // namespace heddle::run

@@ -1,0 +1,150 @@
+#include "tools/heddle-run/text/BatchSource.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+namespace heddle::run {
+namespace {
+
+// The standard library leaves the algorithm of std::shuffle open; a training must draw the same order everywhere.
+class OrderRandom {
+public:
+  OrderRandom(uint64_t seed, uint64_t epoch, uint64_t window)
+      : state(mix(mix(mix(seed) ^ (epoch + 0x632be59bd9b4e019)) ^ (window + 0xd1342543de82ef95))) {}
+
+  template <typename T> void shuffle(std::vector<T> &values) {
+    for (size_t i = values.size(); i > 1; --i)
+      std::swap(values[i - 1], values[below(i)]);
+  }
+
+private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
+
+  static uint64_t mix(uint64_t z) {
+    z += kStep;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  uint64_t below(uint64_t bound) { return uint64_t((unsigned __int128)(mix(state += kStep)) * bound >> 64); }
+
+  uint64_t state;
+};
+
+// The number that the order of an epoch's blocks is drawn with: no window has it.
+constexpr uint64_t kBlockOrder = ~uint64_t(0);
+
+} // namespace
+
+void planBatches(const SentencePairs &pairs, const BatchOptions &options, uint64_t epoch, uint64_t window,
+                 std::vector<uint32_t> &order, std::vector<size_t> &ends) {
+  OrderRandom random(options.seed, epoch, window);
+  std::vector<uint32_t> sorted(pairs.size());
+  std::iota(sorted.begin(), sorted.end(), 0u);
+  random.shuffle(sorted);
+  auto bucket = [&](uint32_t pair) {
+    return std::bit_width(std::max(pairs.source(pair).size(), pairs.target(pair).size()) + 1);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return bucket(a) < bucket(b); });
+
+  // As Batch::hasRoomFor, without making the batches.
+  std::vector<std::pair<size_t, size_t>> batches;
+  int64_t sourceTokens = 0, targetTokens = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    auto source = int64_t(pairs.source(sorted[i]).size()) + 1, target = int64_t(pairs.target(sorted[i]).size()) + 1;
+    if (batches.empty() || int64_t(i - batches.back().first) == options.limits.maximumSequences ||
+        sourceTokens + source > options.limits.maximumTokens || targetTokens + target > options.limits.maximumTokens) {
+      batches.emplace_back(i, i);
+      sourceTokens = targetTokens = 0;
+    }
+    sourceTokens += source;
+    targetTokens += target;
+    batches.back().second = i + 1;
+  }
+  random.shuffle(batches);
+
+  order.clear();
+  ends.clear();
+  for (auto [begin, end] : batches) {
+    order.insert(order.end(), sorted.begin() + ptrdiff_t(begin), sorted.begin() + ptrdiff_t(end));
+    ends.push_back(order.size());
+  }
+}
+
+BatchSource::BatchSource(const PairBlocks &corpus, BatchOptions options, DataCursor start)
+    : corpus(corpus), options(options), place(start) {
+  assert(corpus.blocks() != 0 && "nothing to serve");
+  if (place.window >= windowsOfEpoch())
+    place = {place.epoch + 1, 0, 0};
+  readAhead(place.epoch, place.window);
+}
+
+BatchSource::~BatchSource() { abandoned = true; }
+
+uint64_t BatchSource::windowBlocks() const {
+  return std::max<uint64_t>(1, options.windowLines / std::max<uint64_t>(1, corpus.linesPerBlock()));
+}
+
+uint64_t BatchSource::windowsOfEpoch() const { return (corpus.blocks() + windowBlocks() - 1) / windowBlocks(); }
+
+Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t index) const {
+  std::vector<uint32_t> blocks(corpus.blocks());
+  std::iota(blocks.begin(), blocks.end(), 0u);
+  OrderRandom(options.seed, epoch, kBlockOrder).shuffle(blocks);
+  size_t begin = index * windowBlocks(), end = std::min(begin + windowBlocks(), blocks.size());
+  // On the disk, neighbours are read after one another; the window is shuffled anyway.
+  std::sort(blocks.begin() + ptrdiff_t(begin), blocks.begin() + ptrdiff_t(end));
+  Window result;
+  for (size_t i = begin; i < end && !abandoned; ++i)
+    HEDDLE_CHECK(corpus.read(blocks[i], result.pairs, result.report));
+  planBatches(result.pairs, options, epoch, index, result.order, result.ends);
+  return result;
+}
+
+void BatchSource::readAhead(uint64_t epoch, uint64_t index) {
+  ahead = std::async(std::launch::async, [this, epoch, index] { return readWindow(epoch, index); });
+}
+
+// Takes the window that was read ahead, and lets the one after it be read.
+Status BatchSource::enter() {
+  HEDDLE_ASSIGN(window, ahead.get());
+  bool last = place.window + 1 == windowsOfEpoch();
+  readAhead(last ? place.epoch + 1 : place.epoch, last ? 0 : place.window + 1);
+  entered = true;
+
+  seen.add(window.report);
+  ++windowsSeen;
+  if (windowsSeen == 1 || windowsSeen == windowsOfEpoch())
+    remark = seen.describe(options.limits.maximumLength) +
+             (windowsSeen == windowsOfEpoch() ? "" : str(" in the first of ", windowsOfEpoch(), " windows"));
+  return Success();
+}
+
+Result<Batch> BatchSource::next() {
+  if (!entered)
+    HEDDLE_CHECK(enter());
+  for (uint64_t windows = 0; place.batch >= window.ends.size(); ++windows) {
+    if (windows > windowsOfEpoch())
+      return makeError(ErrorKind::InvalidArgument, "the training text leaves no pair to use (",
+                       seen.describe(options.limits.maximumLength), ").");
+    place.batch = 0;
+    if (++place.window == windowsOfEpoch()) {
+      place.window = 0;
+      ++place.epoch;
+    }
+    HEDDLE_CHECK(enter());
+  }
+  Batch batch(options.limits.marks);
+  for (size_t i = place.batch == 0 ? 0 : window.ends[place.batch - 1]; i < window.ends[place.batch]; ++i)
+    batch.add(window.pairs.source(window.order[i]), window.pairs.target(window.order[i]));
+  ++place.batch;
+  return batch;
+}
+
+std::string BatchSource::takeRemark() { return std::exchange(remark, {}); }
+
+} // namespace heddle::run

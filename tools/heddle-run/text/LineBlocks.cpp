@@ -1,0 +1,193 @@
+#include "tools/heddle-run/text/LineBlocks.h"
+
+#include "tools/heddle-run/text/Hash.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace heddle::run {
+namespace {
+
+// Small blocks shuffle well, and few keep the list of them small: their number stays between half of this and this for
+// any file that is large enough.
+constexpr size_t kMostBlocks = 1 << 16;
+constexpr uint64_t kSmallestBlock = 64; // lines
+constexpr size_t kSpoolPortion = 1 << 20;
+
+Error ioError(std::string_view what, const std::filesystem::path &path) {
+  return makeError(ErrorKind::Io, what, " '", path.string(), "' failed: ", std::strerror(errno), ".");
+}
+
+Status writeAll(int file, std::string_view bytes, const std::filesystem::path &folder) {
+  while (!bytes.empty()) {
+    ssize_t done = ::write(file, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR)
+      continue;
+    if (done < 0)
+      return ioError("keeping a decompressed copy of the text in", folder);
+    bytes.remove_prefix(size_t(done));
+  }
+  return Success();
+}
+
+int openNameless(const std::filesystem::path &folder) {
+  std::string name = (folder / ".heddle-text-XXXXXX").string();
+  int file = ::mkostemp(name.data(), O_CLOEXEC);
+  if (file >= 0)
+    ::unlink(name.c_str());
+  return file;
+}
+
+} // namespace
+
+LineBlocks::Descriptor::~Descriptor() {
+  if (number >= 0)
+    ::close(number);
+}
+
+// Goes through one file.
+class LineBlocks::Scan {
+public:
+  Scan(Side &side, const std::filesystem::path &spool) : side(side), spool(spool) {}
+
+  Status open() {
+    HEDDLE_ASSIGN(LineReader opened, LineReader::open(side.path));
+    reader.emplace(std::move(opened));
+    copied = !reader->isPlainFile();
+    side.file = Descriptor(copied ? openNameless(spool) : ::open(side.path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (side.file.get() < 0)
+      return copied ? ioError("keeping a decompressed copy of the text in", spool) : ioError("opening", side.path);
+    return Success();
+  }
+
+  // A line that begins a block, or one of those after it.
+  bool next(bool beginsBlock) {
+    uint64_t start = at();
+    if (!reader->next(line))
+      return false;
+    if (beginsBlock)
+      side.starts.push_back(start);
+    hash.add(line).add("\n");
+    if (copied)
+      portion.append(line).append("\n");
+    return true;
+  }
+
+  // What next() could not say.
+  Status status() {
+    HEDDLE_CHECK(reader->status());
+    return portion.size() < kSpoolPortion ? Status(Success()) : flush();
+  }
+
+  Status finish() {
+    HEDDLE_CHECK(flush());
+    side.end = at();
+    return Success();
+  }
+
+  uint64_t countRest() {
+    while (reader->next(line))
+      ;
+    return reader->lineNumber();
+  }
+
+  std::string hexadecimal() const { return hash.hexadecimal(); }
+
+private:
+  uint64_t at() const { return copied ? written + portion.size() : reader->offset(); }
+
+  Status flush() {
+    written += portion.size();
+    Status status = writeAll(side.file.get(), portion, spool);
+    portion.clear();
+    return status;
+  }
+
+  Side &side;
+  const std::filesystem::path &spool;
+  std::optional<LineReader> reader;
+  bool copied = false;
+  std::string line, portion;
+  uint64_t written = 0;
+  ContentHash hash;
+};
+
+Result<LineBlocks> LineBlocks::open(const std::filesystem::path &source, const std::filesystem::path &target,
+                                    const std::filesystem::path &spool) {
+  LineBlocks result;
+  result.sides[0].path = source;
+  result.sides[1].path = target;
+  result.perBlock = kSmallestBlock;
+  Scan scans[2] = {{result.sides[0], spool}, {result.sides[1], spool}};
+  for (Scan &scan : scans)
+    HEDDLE_CHECK(scan.open());
+  while (true) {
+    bool begins = result.count % result.perBlock == 0;
+    if (begins && result.blocks() == kMostBlocks) {
+      // Two become one.
+      for (Side &side : result.sides) {
+        for (size_t i = 0; i < kMostBlocks / 2; ++i)
+          side.starts[i] = side.starts[2 * i];
+        side.starts.resize(kMostBlocks / 2);
+      }
+      result.perBlock *= 2;
+    }
+    bool have[2];
+    for (int side = 0; side < 2; ++side) {
+      have[side] = scans[side].next(begins);
+      HEDDLE_CHECK(scans[side].status());
+    }
+    if (have[0] != have[1]) {
+      uint64_t lines[2] = {scans[0].countRest(), scans[1].countRest()};
+      for (Scan &scan : scans)
+        HEDDLE_CHECK(scan.status());
+      return unequalLines(source, lines[0], target, lines[1]);
+    }
+    if (!have[0])
+      break;
+    ++result.count;
+  }
+  for (Scan &scan : scans)
+    HEDDLE_CHECK(scan.finish());
+  result.hash = ContentHash().add(scans[0].hexadecimal()).add(scans[1].hexadecimal()).hexadecimal();
+  return result;
+}
+
+Result<std::vector<std::string>> LineBlocks::readSide(const Side &side, size_t block) const {
+  uint64_t begin = side.starts[block], end = block + 1 < blocks() ? side.starts[block + 1] : side.end;
+  std::string bytes(end - begin, '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    ssize_t got = ::pread(side.file.get(), bytes.data() + done, bytes.size() - done, off_t(begin + done));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return ioError("reading", side.path);
+    if (got == 0)
+      break;
+    done += size_t(got);
+  }
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < bytes.size();) {
+    size_t feed = std::min(bytes.find('\n', at), bytes.size());
+    lines.emplace_back(plainLine(std::string_view(bytes).substr(at, feed - at), block == 0 && lines.empty()));
+    at = feed + 1;
+  }
+  if (lines.size() != linesOf(block))
+    return makeError(ErrorKind::Io, "'", side.path.string(), "' has changed while it was used: lines from ",
+                     firstLineOf(block), " on are not where they were. Begin again with a file that stays as it is.");
+  return lines;
+}
+
+Result<ParallelText> LineBlocks::read(size_t block) const {
+  ParallelText text;
+  HEDDLE_ASSIGN(text.source, readSide(sides[0], block));
+  HEDDLE_ASSIGN(text.target, readSide(sides[1], block));
+  return text;
+}
+
+} // namespace heddle::run

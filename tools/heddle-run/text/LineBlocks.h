@@ -1,0 +1,75 @@
+// Two files whose lines translate one another, read a block of consecutive lines at a time and in any order: what a
+// corpus that is larger than memory is shuffled by. Memory does not grow with the files.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "tools/heddle-run/text/Lines.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::run {
+
+class LineBlocks {
+public:
+  // Reads both files once, from begin to end: counts their lines, notes where blocks begin, and hashes what they say. A
+  // file without offsets (compressed, a pipe) is copied, decompressed, into a nameless file in `spool`, a folder; its
+  // space is free again when the program ends, however it ends.
+  // Fails, naming both counts, where the files differ in their number of lines.
+  static Result<LineBlocks> open(const std::filesystem::path &source, const std::filesystem::path &target,
+                                 const std::filesystem::path &spool);
+
+  uint64_t lines() const { return count; }
+  size_t blocks() const { return sides[0].starts.size(); }
+  uint64_t linesOf(size_t block) const { return std::min(perBlock, count - block * perBlock); }
+  uint64_t linesPerBlock() const { return perBlock; }
+  uint64_t firstLineOf(size_t block) const { return block * perBlock + 1; } // from 1
+
+  // Of the lines of both files, whatever they are compressed with; 32 hexadecimal digits.
+  const std::string &fingerprint() const { return hash; }
+
+  const std::filesystem::path &source() const { return sides[0].path; }
+  const std::filesystem::path &target() const { return sides[1].path; }
+
+  // The lines of a block. May be called from several threads. Fails where a file has changed since.
+  Result<ParallelText> read(size_t block) const;
+
+private:
+  // A file descriptor of one's own.
+  class Descriptor {
+  public:
+    explicit Descriptor(int number = -1) : number(number) {}
+    Descriptor(Descriptor &&other) noexcept : number(std::exchange(other.number, -1)) {}
+    Descriptor &operator=(Descriptor &&other) noexcept {
+      std::swap(number, other.number);
+      return *this;
+    }
+    ~Descriptor();
+    int get() const { return number; }
+
+  private:
+    int number;
+  };
+
+  struct Side {
+    std::filesystem::path path;
+    Descriptor file;
+    std::vector<uint64_t> starts; // of the blocks, in bytes
+    uint64_t end = 0;
+  };
+
+  class Scan;
+
+  LineBlocks() = default;
+  Result<std::vector<std::string>> readSide(const Side &side, size_t block) const;
+
+  Side sides[2];
+  uint64_t count = 0, perBlock = 0;
+  std::string hash;
+};
+
+} // namespace heddle::run
