@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin
 work=build/parsing-demo
-steps=${HEDDLE_DEMO_STEPS:-1500}
+steps=${HEDDLE_DEMO_STEPS:-3000}
 
 rm -rf "$work"
 "$bin/heddle-parses" write --out "$work"

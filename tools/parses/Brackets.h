@@ -23,8 +23,8 @@ struct Tree {
   int words = 0;
 };
 
-// Reads "(S (NP DT NN )NP (VP VBZ )VP . )S", a tag for each word; closing brackets need no label. None where brackets do
-// not match, hold nothing, or are not one tree.
+// Reads "(S (NP DT NN )NP (VP VBZ )VP . )S", a tag for each word; closing brackets need no label. None where brackets
+// do not match, hold nothing, or are not one tree.
 std::optional<Tree> parseTree(std::string_view line);
 
 class BracketScore {

@@ -7,10 +7,10 @@ namespace heddle::parses {
 
 struct SplitOptions {
   std::string directory = {};
-  uint32_t train = 20'000;
+  uint32_t train = 40'000;
   uint32_t valid = 300;
   uint32_t test = 500;
-  int longest = 20; // words of a sentence
+  int longest = 16; // words of a sentence
   uint64_t seed = 1;
 };
 

@@ -109,6 +109,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<tile::FuncOp>>
     patterns.add<ExpandExp, ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(&getContext());
     populateMathPolynomialApproximationPatterns(
         patterns, [](StringRef name) { return name == "math.log" || name == "math.tanh"; });
+    populatePolynomialApproximateErfPattern(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
