@@ -371,7 +371,7 @@ static bool planAlike(PlannedTarget &a, PlannedTarget &b) {
   return as.size() == bs.size() && llvm::all_of_zip(as, bs, isSame);
 }
 
-FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets) {
+FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas) {
   std::vector<SharedPlan> plans(1);
   plans.front().targets = {0};
   for (size_t i = 1; i < targets.size(); ++i) {
@@ -382,7 +382,7 @@ FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> ta
     SmallVector<PlannedTarget> planned;
     for (size_t place : plan.targets)
       planned.push_back(targets[place]);
-    if (failed(plan.kernels.build(planned)))
+    if (failed(plan.kernels.build(planned, ptxas)))
       return failure();
   }
   Artifact artifact;

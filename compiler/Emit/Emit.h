@@ -24,8 +24,9 @@ struct Artifact {
 
 /// Serialises the kernels and writes the artifact. The same modules give the same bytes. Targets that plan their
 /// launches as the first does share its entries and kernels, others have their own; sizes of one name and variables
-/// must be the same in all. Fails after an error.
-FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets);
+/// must be the same in all. With `ptxas`, a program's path, CUDA kernels are
+/// assembled too. Fails after an error.
+FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas = {});
 
 } // namespace mlir::heddle
 

@@ -1,5 +1,6 @@
 #include "compiler/Emit/KernelTable.h"
 
+#include "compiler/Target/CUDA/Assemble.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "dialects/Plan/Plan.h"
@@ -13,6 +14,9 @@
 
 using namespace mlir;
 using namespace mlir::heddle;
+
+/// A subgroup of any NVIDIA GPU.
+static constexpr uint32_t kWarp = 32;
 
 static LogicalResult serializeSpirv(spirv::ModuleOp module, KernelCode &code) {
   for (auto mode : module.getOps<spirv::ExecutionModeOp>())
@@ -33,6 +37,10 @@ static LogicalResult serializePtx(gpu::GPUModuleOp module, KernelCode &code) {
   auto main = module.lookupSymbol<LLVM::LLVMFuncOp>("main");
   auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
   code.lanes = lanes[0];
+  code.subgroup = kWarp;
+  code.chip = cast<NVVM::NVVMTargetAttr>(module.getTargetsAttr()[0]).getChip().str();
+  if (auto shared = module->getAttrOfType<IntegerAttr>(kSharedBytesName))
+    code.sharedBytes = static_cast<uint32_t>(shared.getInt());
   std::string ptx;
   if (failed(emitPtx(module, ptx)))
     return failure();
@@ -48,7 +56,20 @@ static LogicalResult serialize(Operation *module, KernelCode &code) {
   return serializePtx(cast<gpu::GPUModuleOp>(module), code);
 }
 
-LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned) {
+static LogicalResult assemble(KernelCode &code, StringRef ptxas, Location loc) {
+  std::string message;
+  StringRef ptx(reinterpret_cast<const char *>(code.words.data()));
+  std::optional<Cubin> cubin = assemblePtx(ptxas, ptx, code.chip, message);
+  if (!cubin)
+    return emitError(loc) << "kernel '" << code.name << "': ptxas (" << ptxas << ") fails: " << message
+                          << "; with --ptxas=none the driver compiles the PTX instead";
+  code.binary = std::move(cubin->bytes);
+  code.registers = cubin->registers;
+  code.spillBytes = cubin->spillBytes;
+  return success();
+}
+
+LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringRef ptxas) {
   llvm::SetVector<StringAttr> names;
   ModuleOp first = planned.front().module;
   for (auto entry : first.getOps<plan::EntryOp>())
@@ -93,5 +114,12 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned) {
   for (auto [kernels, into] : llvm::zip(codes, targets))
     for (size_t number : kept)
       into.push_back(std::move(kernels[number]));
-  return success();
+
+  SmallVector<KernelCode *> ptx;
+  for (std::vector<KernelCode> &kernels : targets)
+    for (KernelCode &code : kernels)
+      if (!ptxas.empty() && !code.chip.empty())
+        ptx.push_back(&code);
+  return failableParallelForEach(first.getContext(), ptx,
+                                 [&](KernelCode *code) { return assemble(*code, ptxas, first.getLoc()); });
 }

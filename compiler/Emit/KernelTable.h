@@ -16,6 +16,7 @@ struct KernelCode {
   SmallVector<uint32_t, 0> words;
   SmallVector<uint32_t> texels; // follows from the words
   // CUDA alone.
+  std::string chip;
   std::string binary;       // a cubin; may be empty
   uint32_t sharedBytes = 0; // dynamic shared memory of a launch
   uint32_t registers = 0, spillBytes = 0;
@@ -23,8 +24,9 @@ struct KernelCode {
 
 class KernelTable {
 public:
-  /// Serialises the kernels that the first target's launches name, in the order in which they name them.
-  LogicalResult build(MutableArrayRef<PlannedTarget> targets);
+  /// Serialises the kernels that the first target's launches name, in the order in which they name them. `ptxas` as in
+  /// emitArtifact.
+  LogicalResult build(MutableArrayRef<PlannedTarget> targets, StringRef ptxas);
 
   /// The place of the kernel that a launch names.
   uint32_t indexOf(StringRef name) const { return indices.lookup(name); }

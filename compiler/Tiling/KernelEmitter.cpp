@@ -92,6 +92,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
     if (auto candidate = dyn_cast<KernelOpInterface>(op))
       anchor = candidate;
   LogicalResult emitted = anchor ? anchor.emitKernel(*this) : emitElementwise();
+  for (Value result : yield.getOperands())
+    if (succeeded(emitted) && !failed && memoryOfResult(result).use_empty())
+      fail() << "nothing writes the result of type " << result.getType();
   if (mlir::failed(emitted) || failed) {
     func.erase();
     return failure();
@@ -324,7 +327,7 @@ int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) con
     return step;
   // Past a few dozen times the step a larger body costs more than it is worth; then `emit` refuses the kernel.
   int64_t result = step;
-  while (llvm::divideCeil(maximum, result) * loops > profile.maxLoopTrips && result < 32 * step)
+  while (static_cast<int64_t>(llvm::divideCeil(maximum, result)) * loops > profile.maxLoopTrips && result < 32 * step)
     result += step;
   return result;
 }

@@ -197,9 +197,11 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto entropy = cast<CrossEntropyOp>(op);
     auto &b = emitter.builder();
-    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(),
-                                    [&](Type type) { return type == entropy.getLogits().getType(); });
-    RowFrame frame(emitter, *Matrix::of(typeOf(entropy.getLogits())), hasEpilogue ? 2 : 1);
+    Matrix logits = *Matrix::of(typeOf(entropy.getLogits()));
+    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(), [&](Type type) {
+      return *Matrix::of(cast<RankedTensorType>(type)) == logits;
+    });
+    RowFrame frame(emitter, logits, hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
     Value lowest = emitter.constant(frame.rows, 1, -1e30);

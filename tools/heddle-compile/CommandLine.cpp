@@ -1,11 +1,13 @@
 #include "tools/heddle-compile/CommandLine.h"
 
+#include "compiler/Target/CUDA/Assemble.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -46,6 +48,10 @@ struct Flags {
                             cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
                                      "device, and compile with the fastest"),
                             cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> ptxas{"ptxas",
+                             cl::desc("NVIDIA's assembler, whose binaries CUDA targets get beside PTX (default: that of "
+                                      "CUDA_HOME or PATH, if there is one); none: PTX alone"),
+                             cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -146,6 +152,9 @@ std::optional<CommandLine> check(Flags &flags) {
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
   line.tuningFile = flags.tune;
+  line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
+  if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
+    return wrong("--ptxas: '" + line.ptxas + "' is no program; name ptxas of the CUDA toolkit, or say none");
   if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
     return wrong("--tune names no file; say --tune=FILE, where the measured tiles are kept");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))

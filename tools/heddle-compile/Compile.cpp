@@ -97,7 +97,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   if (line.compileTo != Phase::Emit)
     return compiled;
   TimingScope emitTiming = timing.nest("Emit");
-  FailureOr<Artifact> artifact = emitArtifact(planned);
+  FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas);
   if (failed(artifact))
     return failure();
   compiled.artifact = std::move(*artifact);

@@ -72,3 +72,14 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
   tile.store %a, %x[%c0, %c0] : tensor<4x16xf32>, memref<64x64xf32>
   tile.return
 }
+
+// -----
+
+tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  // expected-error @+1 {{of fragments the right side, and only that, is transposed}}
+  %p = tile.dot %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+  tile.return
+}

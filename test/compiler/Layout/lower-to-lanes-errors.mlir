@@ -122,3 +122,40 @@ tile.func @constant() attributes {workgroup = 8 : i64, spread = "rows", vector =
   %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #whole>
   tile.return
 }
+
+// -----
+
+#dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #dealt>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32, #dealt>
+  // expected-error @+1 {{takes 16 rows a subgroup and a depth of 16 at a time, which do not divide}}
+  %p = tile.dot %a, %a, %zero {transpose_rhs} : tensor<16x8xbf16, #dealt>, tensor<16x8xbf16, #dealt> -> tensor<16x16xf32, #dealt>
+  tile.return
+}
+
+// -----
+
+#dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+#rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
+tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<32x16xbf16, #rows>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #dealt>
+  %zero = arith.constant dense<0.0> : tensor<32x16xf32, #dealt>
+  // expected-error @+1 {{multiplies 16-bit factors that are dealt as fragments}}
+  %p = tile.dot %a, %b, %zero {transpose_rhs} : tensor<32x16xbf16, #rows>, tensor<16x16xbf16, #dealt> -> tensor<32x16xf32, #dealt>
+  tile.return
+}
+
+// -----
+
+#dealt = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
+tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #dealt>
+  // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 32}}
+  %p = tile.reduce sum %a dim 0 : tensor<16x8xf32, #dealt> -> tensor<1x8xf32, #dealt>
+  tile.return
+}

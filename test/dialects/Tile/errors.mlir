@@ -28,7 +28,7 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+1 {{expects 'spread' to be "rows" or "columns", got "diagonals"}}
+// expected-error @+1 {{expects 'spread' to be "rows", "columns" or "fragments", got "diagonals"}}
 tile.func @spread() attributes {workgroup = 8 : i64, spread = "diagonals", vector = 4 : i64} {
   tile.return
 }
@@ -167,5 +167,37 @@ func.func @reduce(%t: tensor<4x64xf32>) {
 func.func @broadcast(%t: tensor<4x1xf32>) {
   // expected-error @+1 {{cannot repeat 'tensor<4x1xf32>' over 'tensor<8x64xf32>'}}
   %0 = tile.broadcast %t : tensor<4x1xf32> -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @element_types(%x: tensor<8x8xbf16>, %y: tensor<8x8xf32>) {
+  // expected-error @+1 {{multiplies elements of one type, got 'tensor<8x8xbf16>' and 'tensor<8x8xf32>'}}
+  %0 = tile.dot %x, %y, %y : tensor<8x8xbf16>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @device_memory() {
+  // expected-error @+1 {{expects a matrix of known size in a workgroup's memory, got 'memref<8x8xbf16>'}}
+  %0 = tile.shared : memref<8x8xbf16>
+  return
+}
+
+// -----
+
+func.func @copied_elements(%a: memref<8x8xf16>, %s: memref<8x8xbf16, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @+1 {{copies 'f16' elements to}}
+  tile.copy %a[%i, %i] to %s[%i] count 8 : memref<8x8xf16> to memref<8x8xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @copied_rows(%a: memref<64x8xbf16>, %s: memref<8x8xbf16, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @+1 {{copies 16 rows to}}
+  tile.copy %a[%i, %i] to %s[%i] count 16 : memref<64x8xbf16> to memref<8x8xbf16, #gpu.address_space<workgroup>>
   return
 }

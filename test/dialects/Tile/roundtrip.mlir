@@ -63,3 +63,23 @@ tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>
     attributes {workgroup = 8 : i64, spread = "rows", vector = 1 : i64} {
   tile.return
 }
+
+// CHECK-LABEL: tile.func @staged
+// CHECK-SAME: spread = "fragments"
+tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
+  %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) to %[[RING]][%{{.*}}] count 16 : memref<?x64xbf16> to memref<32x64xbf16
+  tile.copy %a[%c0, %c0] rows(%n) to %ring[%c0] count 16 : memref<?x64xbf16> to memref<32x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: tile.commit
+  tile.commit
+  // CHECK: tile.wait 0
+  tile.wait 0
+  // CHECK: tile.load %[[RING]]{{.*}} : memref<32x64xbf16, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
+  %x = tile.load %ring[%c0, %c0] : memref<32x64xbf16, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  // CHECK: tile.dot {{.*}} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
+  %y = tile.dot %x, %x, %zero {transpose_rhs} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
+  tile.return
+}

@@ -175,8 +175,9 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
       HEDDLE_CHECK(writeFile(temporary / file.name, file.bytes));
       names.push_back(file.name);
     }
-    for (const std::string &name : names)
+    for (const std::string &name : names) {
       HEDDLE_ASSIGN(manifest.files[name], hashFile(temporary / name));
+    }
     HEDDLE_CHECK(writeFile(temporary / kManifestFile, manifest.toJson()));
     HEDDLE_CHECK(syncFolder(temporary));
     fs::rename(temporary, folder, error);

@@ -1,13 +1,13 @@
 // The whole way of a product and of attention to tensor cores: copies ahead, factors from shared memory, mma.sync.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
-// RUN: heddle-inspect %t.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=PRODUCT
+// RUN: heddle-inspect %t.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=PRODUCT
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
 // RUN: heddle-compile %s -o %t.f32.heddle --target=cuda:sm_80
 // RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
 
 // PRODUCT: .target sm_80
 // PRODUCT: .visible .entry main(
-// PRODUCT: .maxntid 128, 1, 1
+// PRODUCT: .maxntid 128
 // PRODUCT: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, %r{{[0-9]+}};
 // PRODUCT: cp.async.commit_group;
 // PRODUCT: cp.async.wait_group 1;

@@ -1,0 +1,51 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
+
+#sums = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
+#right = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+
+// Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
+// columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
+// CHECK-LABEL: tile.func @product
+tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x16xf32, #sums>
+  // CHECK: %[[A:.*]] = tile.shared : memref<32x16xbf16
+  // CHECK: %[[B:.*]] = tile.shared : memref<16x16xbf16
+  %a = tile.shared : memref<32x16xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>
+  // CHECK: nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
+  %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
+  // CHECK: nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
+  %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
+  // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+  // CHECK-NOT: nvgpu.mma.sync
+  %p = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x16xbf16, #sums>, tensor<16x16xbf16, #right> -> tensor<32x16xf32, #sums>
+  // A row's sum is over four lanes.
+  // CHECK: gpu.shuffle {{.*}}xor
+  %s = tile.reduce sum %p dim 1 : tensor<32x16xf32, #sums> -> tensor<32x1xf32, #sums>
+  %t = tile.broadcast %s : tensor<32x1xf32, #sums> -> tensor<32x16xf32, #sums>
+  // CHECK-COUNT-4: vector.store {{.*}} : memref<32x16xf32>, vector<2xf32>
+  tile.store %t, %c[%c0, %c0] : tensor<32x16xf32, #sums>, memref<32x16xf32>
+  tile.return
+}
+
+// 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row.
+// CHECK-LABEL: tile.func @copy
+tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %ring = tile.shared : memref<64x16xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW:.*]], %{{.*}} : index
+  // CHECK: %[[COUNT:.*]] = arith.select %[[INSIDE]], %c8, %c0
+  // CHECK: %[[FROM:.*]] = arith.select %[[INSIDE]], %[[ROW]], %c0
+  // CHECK: arith.xori
+  // CHECK: nvgpu.device_async_copy %{{.*}}[%[[FROM]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
+  // CHECK-NOT: nvgpu.device_async_copy
+  tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #gpu.address_space<workgroup>>
+  // CHECK: nvvm.cp.async.commit.group
+  tile.commit
+  // CHECK: nvvm.cp.async.wait.group 0
+  // CHECK: gpu.barrier
+  tile.wait 0
+  tile.return
+}

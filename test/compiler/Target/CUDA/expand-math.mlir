@@ -1,0 +1,42 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-expand-math))' | FileCheck %s
+
+// The power of two is the device's; what the product's rounding took away is made good.
+// CHECK-LABEL: tile.func @exp
+tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%c0, %lane] : memref<1x32xf32>
+  // CHECK: %[[LOW:.*]] = arith.maximumf
+  // CHECK: %[[X:.*]] = arith.minimumf %[[LOW]]
+  // CHECK: %[[EXPONENT:.*]] = arith.mulf %[[X]]
+  // CHECK: %[[NEGATED:.*]] = arith.negf %[[EXPONENT]]
+  // CHECK: math.fma %[[X]], %{{.*}}, %[[NEGATED]]
+  // CHECK: %[[FACTOR:.*]] = math.fma
+  // CHECK: %[[POWER:.*]] = math.exp2 %[[EXPONENT]]
+  // CHECK: arith.mulf %[[POWER]], %{{.*}}
+  // CHECK-NOT: math.exp %
+  %y = math.exp %x : f32
+  memref.store %y, %a[%c0, %lane] : memref<1x32xf32>
+  tile.return
+}
+
+// Vectors as well; what has an instruction stays.
+// CHECK-LABEL: tile.func @others
+tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, spread = "columns", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lane = gpu.thread_id x
+  %x = vector.load %a[%lane, %c0] : memref<?x4xf32>, vector<4xf32>
+  // CHECK: math.sqrt
+  %0 = math.sqrt %x : vector<4xf32>
+  // CHECK-NOT: math.{{sin|cos|tanh|log|erf}}
+  // CHECK: math.roundeven
+  %1 = math.sin %0 : vector<4xf32>
+  // CHECK: arith.addi %{{.*}} : vector<4xi32>
+  %2 = math.cos %1 : vector<4xf32>
+  %3 = math.tanh %2 : vector<4xf32>
+  %4 = math.erf %3 : vector<4xf32>
+  %5 = math.log %4 : vector<4xf32>
+  vector.store %5, %a[%lane, %c0] : memref<?x4xf32>, vector<4xf32>
+  // CHECK: tile.return
+  tile.return
+}
