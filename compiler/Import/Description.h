@@ -50,6 +50,7 @@ struct Description {
   double clipNorm = 0.0;
   bool accumulate = false;
   bool logitsEntry = false;
+  bool explainEntry = false;
   int64_t beam = 4;
 
   int64_t maxTokens = 2048;

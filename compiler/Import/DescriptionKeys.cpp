@@ -87,6 +87,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
        "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
       {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
        "Whether there is an entry `logits` too: those of all target tokens, which then are in memory whole."},
+      {"explain_entry", &D::explainEntry, kOptional, kAny, {},
+       "Whether there is an entry `explain` too: the weights of every attention (`heddle-run explain`)."},
       {"beam", &D::beam, kOptional, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
       {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},

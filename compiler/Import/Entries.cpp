@@ -42,6 +42,8 @@ void Entries::build() {
   } else {
     buildHidden();
   }
+  if (d.explainEntry)
+    buildExplain();
   buildInit(); // last: by now every variable is declared
 }
 
@@ -102,10 +104,10 @@ Tokens Entries::addSource() {
   return {ids, positions, addSequences("source", kSequences, kSourceLength), types};
 }
 
-Entries::Batch Entries::addBatch() {
+Entries::Batch Entries::addBatch(bool labels) {
   Tokens source = d.hasEncoder() ? addSource() : Tokens();
   Value in = graph.addIndices("target_in", kTargetTokens, d.vocabSize);
-  Value out = graph.addIndices("target_out", kTargetTokens, d.vocabSize);
+  Value out = labels ? graph.addIndices("target_out", kTargetTokens, d.vocabSize) : Value();
   Value positions = graph.addIndices("target_positions", kTargetTokens, d.maxLength);
   return {source, {in, positions, addSequences("target", kSequences, kTargetLength)}, out};
 }
@@ -211,6 +213,39 @@ void Entries::buildLogits() {
   Batch batch = addBatch();
   graph.addOutput("logits", decode(batch));
   graph.endEntry();
+}
+
+/// The weights of every attention (3.2.1), as many keys at once as a head is wide. They are never in memory, but what
+/// attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column
+/// i of a head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
+void Entries::buildExplain() {
+  Graph::At at(graph, "explain_entry", "explain");
+  graph.beginEntry("explain");
+  Batch batch = d.hasDecoder() ? addBatch(/*labels=*/false) : Batch{addSource(), {}, {}};
+  Value ofSource = d.hasEncoder() ? addOneHot("source", kSourceTokens) : Value();
+  Value ofTarget = d.hasDecoder() ? addOneHot("target", kTargetTokens) : Value();
+  transformer.watch([&](StringRef name, function_ref<Value(Value)> attend) {
+    bool ownTokens = name.starts_with("decoder.") && name.ends_with(".self");
+    graph.addOutput(("weights." + name).str(), attend(ownTokens ? ofTarget : ofSource));
+  });
+  if (d.hasDecoder())
+    decode(batch); // the logits, which nobody asks for, go
+  else
+    transformer.encode(batch.source);
+  transformer.watch(nullptr);
+  graph.endEntry();
+}
+
+/// tensor<tokens x d_model> with a 1 for each token in one column of each head, which an input says.
+Value Entries::addOneHot(StringRef side, StringRef tokens) {
+  int64_t headWidth = d.dModel / d.heads;
+  Value slots = graph.addIndices((side + "_slots").str(), tokens, headWidth + 1);
+  RankedTensorType indices = graph.tensor({tokens, d.dModel}, graph.i32());
+  RankedTensorType values = graph.tensor({tokens, d.dModel}, graph.f32());
+  Value columns = graph.broadcast(graph.create<IotaOp>(graph.tensor({d.dModel}, graph.i32())), indices);
+  Value ofHead = graph.create<arith::RemUIOp>(columns, graph.fill(indices, static_cast<double>(headWidth)));
+  Value isItsOwn = graph.create<arith::CmpIOp>(arith::CmpIPredicate::eq, ofHead, graph.broadcast(slots, indices));
+  return graph.create<arith::SelectOp>(isItsOwn, graph.fill(values, 1), graph.fill(values, 0));
 }
 
 /// Runs the encoder and leaves its output behind, at `memory_rows` of the cross-attention caches, as the keys and
@@ -325,7 +360,6 @@ Value Entries::decodeToken(const Tokens &token, Value rows, const Sequences &pas
   };
   return transformer.decodeStep(token, self, d.hasEncoder() ? Transformer::MemoryOf(cross) : nullptr);
 }
-
 
 //===-- An encoder alone ----------------------------------------------------------------------------------------===//
 

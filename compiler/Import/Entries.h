@@ -23,6 +23,7 @@ private:
   void buildApplyStep();
   void buildEval();
   void buildLogits();
+  void buildExplain();
   void buildEncode();
   void buildDecodeStep();
   void buildHidden();
@@ -33,15 +34,16 @@ private:
   /// and `targetOut` what it should say: the same sentence, a token later (teacher forcing).
   struct Batch {
     Tokens source, targetIn;
-    Value targetOut;
+    Value targetOut; // null without labels
   };
-  Batch addBatch();
+  Batch addBatch(bool labels = true);
   Tokens addSource();
   /// The logits with that of padding, which is no word, at minus infinity.
   Value withoutPadding(Value logits);
   Sequences addSequences(StringRef side, StringRef sequences, StringRef longest);
   Value trainingLoss(StringRef step);
   Value decode(const Batch &batch);
+  Value addOneHot(StringRef side, StringRef tokens);
 
   /// The name of a cache of a decoder layer's attention.
   static std::string cache(StringRef layer, StringRef attention, StringRef part);

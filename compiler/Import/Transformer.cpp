@@ -68,8 +68,13 @@ Value Transformer::multiHeadAttention(const std::string &name, Value x, const Se
                                       function_ref<Memory(Value)> memory) {
   Graph::At at(graph, "heads", name);
   Value query = linear(name + ".query", x, d.dModel);
-  Value context = scaledDotProductAttention(query, queries, memory(x), sight);
-  return linear(name + ".output", context, d.dModel);
+  Memory seen = memory(x);
+  auto attend = [&](Value values) {
+    return scaledDotProductAttention(query, queries, {seen.keys, values, seen.sequences, seen.rows}, sight);
+  };
+  if (watcher)
+    watcher(name, attend);
+  return linear(name + ".output", attend(seen.values), d.dModel);
 }
 
 Value Transformer::keys(const Twine &name, Value x) { return linear(name + ".key", x, d.dModel); }

@@ -4,6 +4,8 @@
 
 #include "compiler/Import/Graph.h"
 
+#include <functional>
+
 namespace mlir::heddle {
 
 /// The sequences of a token-packed batch. `longest` names the run-time size that holds the longest one's length, or is
@@ -44,6 +46,11 @@ public:
   };
   void train(Randomness source) { randomness = source; }
   void infer() { randomness.reset(); }
+
+  /// Is told of each attention, by name, while it is set; `attend` is that attention with other values in the place of
+  /// its own.
+  using Watcher = std::function<void(StringRef name, function_ref<Value(Value values)> attend)>;
+  void watch(Watcher watcher) { this->watcher = std::move(watcher); }
 
   /// The encoder (left of Figure 1), tensor<tokens x d_model>.
   Value encode(const Tokens &source);
@@ -95,6 +102,7 @@ private:
   Graph &graph;
   const Description &d;
   std::optional<Randomness> randomness;
+  Watcher watcher;
 };
 
 } // namespace mlir::heddle

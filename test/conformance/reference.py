@@ -49,6 +49,7 @@ class Transformer:
         self.config = config
         self.weights = {name: torch.tensor(value, requires_grad=True)
                         for name, value in variables.items() if is_weight(name)}
+        self.attended = {}  # of the last sequence: each attention's weights, heads x queries x keys, by name
 
     def linear(self, x, name):
         return x @ self.weights[name + ".weight"] + self.weights[name + ".bias"]
@@ -68,7 +69,8 @@ class Transformer:
         if window and name.endswith(".self"):
             distance = (torch.arange(len(x))[:, None] - torch.arange(len(memory))).abs()
             scores = scores.masked_fill(distance > window / 2, float("-inf"))
-        result = torch.softmax(scores, -1) @ value
+        self.attended[name] = torch.softmax(scores, -1)
+        result = self.attended[name] @ value
         return self.linear(result.transpose(0, 1).reshape(len(x), -1), name + ".output")
 
     def feed_forward(self, x, name):

@@ -37,6 +37,13 @@ TEST_F(TokenizerTest, RoundTrip) {
         }
         EXPECT_EQ(tokenizer.decode(ids), words);
       }
+    std::string spelt;
+    for (int32_t id : tokenizer.encode("forty-two"))
+      spelt += tokenizer.piece(id);
+    EXPECT_EQ(spelt, "\u2581forty-two");
+    EXPECT_EQ(tokenizer.piece(kEndId), "</s>");
+    EXPECT_EQ(tokenizer.piece(120), "#120");
+    EXPECT_EQ(tokenizer.piece(-1), "#-1");
     EXPECT_TRUE(tokenizer.encode("").empty());
     EXPECT_TRUE(tokenizer.encode("  ").empty());
   }

@@ -26,6 +26,7 @@ public:
     addTrain();
     addAverage();
     addTranslate();
+    addExplain();
     addScore();
     addCall();
     addBench();
@@ -196,6 +197,18 @@ private:
     });
   }
 
+  void addExplain() {
+    CLI::App *command = add("explain", "Show what each head attends to in a translation, as a page of HTML",
+                            [this] { return runExplain(explain); });
+    addArtifact(command, explain.common);
+    command->add_option("--checkpoint", explain.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
+        ->required();
+    command->add_option("--src", explain.source, "The source sentence")->required();
+    command->add_option("--tgt", explain.target, "Its translation (default: the model's)");
+    command->add_option("--html", explain.page, "Where to write the page")->required();
+    addDecoding(command, explain.decoding);
+  }
+
   void addScore() {
     CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
                             [this] { return runScore(score); });
@@ -275,6 +288,7 @@ private:
   TrainCommand train;
   AverageCommand average;
   TranslateCommand translate;
+  ExplainCommand explain;
   ScoreCommand score;
   CallCommand call;
   BenchCommand bench;

@@ -58,6 +58,13 @@ struct TranslateCommand {
   uint64_t seed = 1;
 };
 
+struct ExplainCommand {
+  ArtifactOptions common;
+  std::string checkpoint, source, page;
+  std::optional<std::string> target; // none: the model's translation
+  DecodingOptions decoding;
+};
+
 struct ScoreCommand {
   ArtifactOptions common;
   std::string checkpoint, source, target, log;
@@ -90,6 +97,7 @@ Status runDevices();
 Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
+Status runExplain(const ExplainCommand &command);
 Status runScore(const ScoreCommand &command);
 Status runCall(const CallCommand &command);
 Status runBench(const BenchCommand &command);

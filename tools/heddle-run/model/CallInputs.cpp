@@ -9,13 +9,15 @@ CallInputs &CallInputs::addSource(const SourceBatch &source) {
       .add("source_lengths", source.layout.lengths);
 }
 
-CallInputs &CallInputs::addBatch(const Batch &batch) {
-  return addSource(batch.source)
-      .add("target_in", batch.targetIn)
-      .add("target_out", batch.targetOut)
+CallInputs &CallInputs::addTarget(const Batch &batch) {
+  return add("target_in", batch.targetIn)
       .add("target_positions", batch.target.positions)
       .add("target_starts", batch.target.starts)
       .add("target_lengths", batch.target.lengths);
+}
+
+CallInputs &CallInputs::addBatch(const Batch &batch) {
+  return addSource(batch.source).addTarget(batch).add("target_out", batch.targetOut);
 }
 
 } // namespace heddle::run

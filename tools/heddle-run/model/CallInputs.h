@@ -23,7 +23,9 @@ public:
 
   // source, source_positions, source_starts, source_lengths
   CallInputs &addSource(const SourceBatch &source);
-  // The source, then target_in, target_out, target_positions, target_starts, target_lengths.
+  // target_in, target_positions, target_starts, target_lengths
+  CallInputs &addTarget(const Batch &batch);
+  // The source, the target, and target_out.
   CallInputs &addBatch(const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }

@@ -287,6 +287,12 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return line;
 }
 
+std::string Tokenizer::piece(int32_t id) const {
+  if (id < 0 || id >= pieces())
+    return str("#", id);
+  return vocabulary ? vocabulary->pieces[size_t(id)] : source->IdToPiece(id);
+}
+
 int32_t Tokenizer::pieces() const { return vocabulary ? int32_t(vocabulary->pieces.size()) : source->GetPieceSize(); }
 
 int32_t Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }

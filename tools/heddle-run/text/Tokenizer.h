@@ -53,6 +53,9 @@ public:
   // A target sentence. Identifiers that name no piece, and those of marks, are left out.
   std::string decode(std::span<const int32_t> ids) const;
 
+  // A token as it stands in the vocabulary, its mark of a space (U+2581) included; "#7" where 7 has no piece.
+  std::string piece(int32_t id) const;
+
   int32_t pieces() const;
   int32_t endId() const;
 

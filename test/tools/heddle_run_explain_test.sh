@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# `heddle-run explain`: what it says of bad input, and its page in a browser, where Chromium is installed; without one
+# the test counts as skipped. What the weights are is explain.py's: heddle_run_explain_test.sh BIN MODELS
+set -euo pipefail
+bin=$1
+models=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
+# refuses WORDS FLAG...: explain says WORDS and writes nothing
+refuses() {
+  local words=$1 artifact=$2 code=0
+  shift 2
+  "$bin/heddle-run" explain "$artifact" --checkpoint c --html refused.html "$@" > said.txt 2>&1 || code=$?
+  [ "$code" = 1 ] || fail "explain $* ends with $code: $(cat said.txt)"
+  grep -q -- "$words" said.txt || fail "explain $* says: $(cat said.txt)"
+  [ ! -e refused.html ] || fail "explain $* leaves a page"
+}
+
+if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
+  echo "no Vulkan device"
+  exit 77
+fi
+small=(--set d_model=32 --set d_ff=64 --set encoder_layers=2 --set decoder_layers=2 --set max_tokens=256
+  --set max_sequences=10 --set max_length=40)
+quietly "$bin/heddle-numbers" --out data --train 400 --valid 1 --test 1 --maximum 9999
+quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" -o plain.heddle
+quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" --set explain_entry=true -o n.heddle
+quietly "$bin/heddle-run" train plain.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 20 --seed 5
+
+# A checkpoint of an artifact without the entry is good for one with it.
+refuses "--set explain_entry=true" plain.heddle --src "four hundred"
+refuses "is blank" n.heddle --src " "
+refuses "is blank" n.heddle --src "four" --tgt ""
+refuses "not UTF-8" n.heddle --src $'caf\xe9'
+refuses "--src has .* 39 beside" n.heddle --src "$(printf 'one %.0s' {1..60})"
+refuses "--tgt has .* 39 beside" n.heddle --src "four" --tgt "$(printf 'eins %.0s' {1..60})"
+quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "nine thousand and twelve" --html own.html
+quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "<b>four</b> & </script>\"" --tgt "vier <i>" --html p.html
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$browser" ]; then
+  echo "the page is not opened: install Chromium"
+  exit 77
+fi
+# view PAGE ADDRESS: the page's elements once its script has run
+view() {
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/profile" --enable-logging=stderr \
+    --virtual-time-budget=2000 --dump-dom "file://$dir/$1$2" > dom.html 2> browser.txt || fail "$browser: $(cat browser.txt)"
+  ! grep ':CONSOLE' browser.txt || fail "the page's script has an error"
+  grep -q 'data-drawn="4"' dom.html || fail "$1$2 draws no map for each of four heads"
+}
+has() { [ "$(grep -o "$2" dom.html | wc -l)" = "$1" ] || fail "not $1 times $2 in the page"; }
+view own.html ""
+has 4 '<canvas '
+has 1 'aria-pressed="true">encoder self<'
+view own.html "#decoder.cross/1/lines"
+has 0 '<canvas '
+has 4 '<svg '
+has 1 'aria-pressed="true">decoder to source<'
+has 1 'aria-pressed="true">2<'
+grep -q '<line ' dom.html || fail "no line is drawn"
+view p.html "#decoder.self/7/lines"
+has 1 'aria-pressed="true">2<' # the last layer
+has 1 '<h1 id="source">&lt;b&gt;four&lt;/b&gt; &amp; &lt;/script&gt;"</h1>'
+has 0 '<b>'
+has 0 '<i>'

@@ -1,0 +1,77 @@
+#include "tools/heddle-run/commands/Opening.h"
+
+#include "runtime/core/Log.h"
+#include "tools/heddle-run/model/Explanation.h"
+#include "tools/heddle-run/report/ExplainPage.h"
+#include "tools/heddle-run/text/Utf8.h"
+
+namespace heddle::run {
+namespace {
+
+Status checkSentence(const char *flag, std::string_view text) {
+  if (!isValidUtf8(text))
+    return makeError(ErrorKind::InvalidArgument, flag, " is not UTF-8; convert it.");
+  if (isBlank(text))
+    return makeError(ErrorKind::InvalidArgument, flag, " is blank; give it a sentence.");
+  return Success();
+}
+
+Status checkLength(const char *flag, std::span<const int32_t> tokens, const ModelDescription &model) {
+  auto length = int64_t(tokens.size()), longest = maximumExplainedLength(model);
+  if (length > longest)
+    return makeError(ErrorKind::InvalidArgument, flag, " has ", length, " tokens, and the model was compiled for ",
+                     longest, " beside their mark (max_length, max_tokens); give a shorter one.");
+  return Success();
+}
+
+Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOptions &decoding,
+                                       const std::vector<int32_t> &source) {
+  TranslationOptions options = translationOptions(decoding);
+  HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
+  Translator translator(*model.engine, model.description, options);
+  HEDDLE_ASSIGN(std::vector<Translation> translations, translator.translate(std::span(&source, 1)));
+  std::vector<int32_t> tokens = std::move(translations.front().best.front().tokens);
+  // One that the longest length cut off has that many tokens, which leaves no room for the begin mark.
+  tokens.resize(std::min(tokens.size(), size_t(maximumExplainedLength(model.description))));
+  return tokens;
+}
+
+} // namespace
+
+Status runExplain(const ExplainCommand &command) {
+  HEDDLE_CHECK(checkSentence("--src", command.source));
+  if (command.target)
+    HEDDLE_CHECK(checkSentence("--tgt", *command.target));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
+  HEDDLE_CHECK(checkExplains(*model.engine, model.description));
+
+  std::vector<int32_t> source = model.tokenizer.encode(command.source), target;
+  HEDDLE_CHECK(checkLength("--src", source, model.description));
+  if (command.target) {
+    target = model.tokenizer.encodeTarget(*command.target);
+    HEDDLE_CHECK(checkLength("--tgt", target, model.description));
+  } else {
+    HEDDLE_ASSIGN(target, translate(model, command.decoding, source));
+  }
+
+  Batch batch(model.description.marks);
+  batch.add(source, target);
+  ExplainPage page;
+  page.source = command.source;
+  page.target = command.target.value_or(model.tokenizer.decode(target));
+  HEDDLE_ASSIGN(page.maps, explain(*model.engine, model.description, batch));
+  auto pieces = [&](std::span<const int32_t> tokens) {
+    std::vector<std::string> result;
+    for (int32_t token : tokens)
+      result.push_back(model.tokenizer.piece(token));
+    return result;
+  };
+  page.sourceTokens = pieces(batch.source.tokens);
+  page.targetTokens = pieces(batch.targetIn);
+  page.nextTokens = pieces(batch.targetOut);
+  HEDDLE_CHECK(page.write(command.page));
+  log(LogLevel::Info, str("wrote ", command.page, ": ", page.maps.size(), " attentions of \"", page.target, "\""));
+  return Success();
+}
+
+} // namespace heddle::run

@@ -1,0 +1,38 @@
+// What a model attends to: the weights of every attention over one sentence pair, as in Figures 3 to 5 of "Attention Is
+// All You Need".
+#pragma once
+
+#include "tools/heddle-run/model/Description.h"
+#include "tools/heddle-run/model/Engine.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::run {
+
+// One attention of a layer (3.2).
+struct AttentionMap {
+  std::string stack; // "encoder" or "decoder"
+  std::string kind;  // "self", or "cross": the decoder's, to the source
+  int64_t layer = 0; // from 0 on
+  int64_t heads = 0, queries = 0, keys = 0;
+  std::vector<float> weights; // [head][query][key]; a query's sum to 1
+
+  std::span<const float> row(int64_t head, int64_t query) const {
+    return std::span(weights).subspan(size_t((head * queries + query) * keys), size_t(keys));
+  }
+};
+
+// The longest sentence of either side, in tokens without its mark, that explain() takes.
+int64_t maximumExplainedLength(const ModelDescription &model);
+
+// The encoder's attentions, then the decoder's, by layer. `batch` holds one pair. Fails where the artifact has no entry
+// `explain`, or the model not both stacks.
+Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription &model, const Batch &batch);
+
+// Whether the artifact can do it; an error says how it could.
+Status checkExplains(const Engine &engine, const ModelDescription &model);
+
+} // namespace heddle::run
