@@ -44,14 +44,15 @@ struct Linear {
   }
 };
 
-/// The linear transformations of one input, and the names of their parameters: what tells one group from another.
+/// The linear transformations of one input, and the names of their parameters: what tells one group from another. The
+/// names outlive the parts, which go where another attention has some of them in a group that is replaced.
 struct Group {
   SmallVector<Linear> parts;
-  SmallVector<StringAttr> names() const {
-    SmallVector<StringAttr> names;
-    for (Linear part : parts)
-      names.append({part.weight.getVariableAttr().getAttr(), part.bias.getVariableAttr().getAttr()});
-    return names;
+  SmallVector<StringAttr> names;
+
+  void add(Linear part) {
+    parts.push_back(part);
+    names.append({part.weight.getVariableAttr().getAttr(), part.bias.getVariableAttr().getAttr()});
   }
 };
 
@@ -69,14 +70,17 @@ public:
     SymbolTable symbols(getOperation());
     llvm::MapVector<Attribute, SmallVector<Group>> groups; // by the names of the parameters
     getOperation().walk([&](AttentionOp attention) {
-      for (const Group &group : groupsOf(attention))
-        groups[keyOf(group)].push_back(group);
+      for (const Group &group : groupsOf(attention)) {
+        SmallVector<Group> &alike = groups[keyOf(group)];
+        auto isSame = [&](const Group &other) { return other.parts.front().product == group.parts.front().product; };
+        if (llvm::none_of(alike, isSame)) // attentions may share operands
+          alike.push_back(group);
+      }
     });
     DenseSet<StringAttr> taken;
     for (auto &[key, alike] : groups)
       if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike)) {
-        for (StringAttr name : alike.front().names())
-          taken.insert(name);
+        taken.insert_range(alike.front().names);
         auto [weights, biases] = pack(alike.front(), symbols);
         for (Group &group : alike)
           replace(group, weights, biases);
@@ -85,8 +89,7 @@ public:
 
 private:
   Attribute keyOf(const Group &group) {
-    auto names = group.names();
-    return ArrayAttr::get(&getContext(), SmallVector<Attribute>(names.begin(), names.end()));
+    return ArrayAttr::get(&getContext(), SmallVector<Attribute>(group.names.begin(), group.names.end()));
   }
 
   /// The projections that an attention's operands are, in groups of the same input and type.
@@ -104,7 +107,7 @@ private:
       });
       if (same == groups.end())
         same = &groups.emplace_back();
-      same->parts.push_back(*linear);
+      same->add(*linear);
     }
     llvm::erase_if(groups, [](const Group &group) { return group.parts.size() < 2; });
     return groups;
@@ -113,7 +116,7 @@ private:
   /// Each parameter is used once, is stored by itself so far, and all of them have the same companions.
   static bool mayPack(const Group &group, const DenseSet<StringAttr> &taken, SymbolTable &symbols) {
     DenseSet<StringAttr> seen;
-    return llvm::all_of(group.names(), [&](StringAttr name) {
+    return llvm::all_of(group.names, [&](StringAttr name) {
       auto variable = symbols.lookup<VariableOp>(name);
       return variable && variable.getKind() == VariableKind::Weight && !variable.getStorageAttr() &&
              !taken.contains(name) && seen.insert(name).second;
@@ -125,8 +128,7 @@ private:
     DenseSet<Operation *> known;
     DenseSet<StringAttr> names;
     for (const Group &group : groups) {
-      for (StringAttr name : group.names())
-        names.insert(name);
+      names.insert_range(group.names);
       for (const Linear &part : group.parts)
         known.insert_range(ArrayRef<Operation *>{part.weight, part.bias});
     }

@@ -245,7 +245,8 @@ Value Entries::addOneHot(StringRef side, StringRef tokens) {
   Value columns = graph.broadcast(graph.create<IotaOp>(graph.tensor({d.dModel}, graph.i32())), indices);
   Value ofHead = graph.create<arith::RemUIOp>(columns, graph.fill(indices, static_cast<double>(headWidth)));
   Value isItsOwn = graph.create<arith::CmpIOp>(arith::CmpIPredicate::eq, ofHead, graph.broadcast(slots, indices));
-  return graph.create<arith::SelectOp>(isItsOwn, graph.fill(values, 1), graph.fill(values, 0));
+  Value one = graph.fill(values, 1), zero = graph.fill(values, 0);
+  return graph.create<arith::SelectOp>(isItsOwn, one, zero);
 }
 
 /// Runs the encoder and leaves its output behind, at `memory_rows` of the cross-attention caches, as the keys and

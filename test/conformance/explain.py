@@ -29,6 +29,7 @@ SOURCE = "seven hundred and sixty-five thousand four hundred and thirty-two"
 TARGET = "siebenhundertfünfundsechzigtausendvierhundertzweiunddreißig"
 DECIMALS = 0.5e-6  # of the page's weights
 BEGIN, END = 1, 2
+MARKS = ("<s>", "</s>")  # which a model of a few steps may say, and no text shows
 
 
 def read_pieces(path):
@@ -114,21 +115,16 @@ def main():
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", f"{folder}/model.heddle", *sets])
         run([f"{arguments.bin}/heddle-numbers", "--out", f"{folder}/data", "--train", "300", "--valid", "1", "--test", "1"])
         run([f"{arguments.bin}/heddle-run", "train", f"{folder}/model.heddle", "--src", f"{folder}/data/train.en", "--tgt",
-             f"{folder}/data/train.de", "--checkpoint", f"{folder}/checkpoint", "--steps", "12", "--seed", "3"])
-        (newest,) = Path(f"{folder}/checkpoint").glob("step-00000012")
+             f"{folder}/data/train.de", "--checkpoint", f"{folder}/checkpoint", "--steps", "60", "--seed", "3"])
+        (newest,) = Path(f"{folder}/checkpoint").glob("step-00000060")
         variables = reference.load_safetensors(newest / "weights.safetensors")
-        # Far from where a short training leaves them, attention is far from uniform.
-        for name in variables:
-            if name.endswith((".query.weight", ".key.weight")):
-                variables[name] *= 3
-        reference.save_safetensors(newest / "weights.safetensors", variables)
         pieces = read_pieces(newest / "spm.model")
         model = reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),
                                        "positions": config.get("positions", "sinusoidal")}, variables)
         for flags in ([], ["--beam", "3"], ["--tgt", TARGET]):
             page = explain(arguments, folder, flags)
             check(page, model, pieces, failures)
-            spoken = "".join(page["target"][1:]).replace("\u2581", " ").strip()
+            spoken = "".join(piece for piece in page["target"] if piece not in MARKS).replace("\u2581", " ").strip()
             if spoken != page["sentences"][1] or (flags[:1] == ["--tgt"] and spoken != TARGET):
                 failures.append(f"the tokens spell '{spoken}', the page says '{page['sentences'][1]}'")
     sys.exit("\n".join(failures) if failures else 0)

@@ -216,3 +216,49 @@ func.func @trained(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> tensor<
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }
+
+// -----
+
+// Attentions that share operands: the second has two of the first's projections, the third all of them.
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @a.query.weight weight : tensor<8x8xf32>
+heddle.variable @a.query.bias weight : tensor<8xf32>
+heddle.variable @a.key.weight weight : tensor<8x8xf32>
+heddle.variable @a.key.bias weight : tensor<8xf32>
+heddle.variable @a.value.weight weight : tensor<8x8xf32>
+heddle.variable @a.value.bias weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @shared(
+// CHECK:         %[[P:.*]]:3 = heddle.project %arg0,
+// CHECK-NOT:     heddle.project
+// CHECK:         heddle.attention %[[P]]#0, %[[P]]#1, %[[P]]#2
+// CHECK:         heddle.attention %[[P]]#0, %[[P]]#1, %arg1
+// CHECK:         heddle.attention %[[P]]#0, %[[P]]#1, %[[P]]#2
+func.func @shared(%x: !x, %other: !x, %s: !segments, %l: !segments) -> (!x, !x, !x) {
+  %wq = heddle.read @a.query.weight : tensor<8x8xf32>
+  %bq = heddle.read @a.query.bias : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @a.key.weight : tensor<8x8xf32>
+  %bk = heddle.read @a.key.bias : tensor<8xf32>
+  %pk = heddle.matmul %x, %wk : !x, tensor<8x8xf32> -> !x
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !x
+  %k = arith.addf %pk, %rk : !x
+  %wv = heddle.read @a.value.weight : tensor<8x8xf32>
+  %bv = heddle.read @a.value.bias : tensor<8xf32>
+  %pv = heddle.matmul %x, %wv : !x, tensor<8x8xf32> -> !x
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !x
+  %v = arith.addf %pv, %rv : !x
+  %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  %y1, %lse1 = heddle.attention %q, %k, %other queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "n", key_size = "n"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  %y2, %lse2 = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l)
+    {heads = 2 : i64, scale = 1.0 : f32, query_size = "n", key_size = "n"}
+    : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
+  return %y, %y1, %y2 : !x, !x, !x
+}

@@ -44,8 +44,9 @@ svg .chosen { font-weight: 700; fill: var(--weight); }
 <body>
 <h1 id="source"></h1>
 <h1 id="target"></h1>
-<p class="faint">A row is a token that attends, a column one that is attended to; the darker, or in lines the stronger, the
-more. The weights of a row sum to 1. A decoder's token is the one that it reads; the one that it says next is in the hint.</p>
+<p class="faint">A row is a token that attends, a column one that is attended to, and the stronger the colour, the more; the
+weights of a row sum to 1. Point at a square or a line for its numbers, click on a token to see its lines alone. A decoder's
+token is the one that it reads; hints name the one that it says next.</p>
 <nav><span id="kinds"></span><span id="layers"></span><span id="ways"></span></nav>
 <div id="view"></div>
 <div id="tip" role="tooltip"></div>
@@ -120,7 +121,7 @@ const widest = tokens => 8 + 7.3 * Math.max(...tokens.map(token => [...token].le
 // A square for each pair of tokens, a drawing for each head.
 function drawMaps(map) {
   const {queries, keys} = tokensOf(map);
-  const side = Math.max(9, Math.min(18, Math.floor(330 / Math.max(queries.length, keys.length))));
+  const side = Math.max(9, Math.min(22, Math.floor(330 / Math.max(queries.length, keys.length))));
   const left = widest(queries), top = widest(keys);
   const style = getComputedStyle(document.documentElement), ratio = devicePixelRatio || 1;
   map.weights.forEach((rows, head) => {
