@@ -326,7 +326,6 @@ Value Entries::decodeToken(const Tokens &token, Value rows, const Sequences &pas
   return transformer.decodeStep(token, self, d.hasEncoder() ? Transformer::MemoryOf(cross) : nullptr);
 }
 
-
 //===-- An encoder alone ----------------------------------------------------------------------------------------===//
 
 /// `encode` gives the hidden states of a batch, and a vector a sequence where that is asked for; `logits` what the head
