@@ -13,8 +13,8 @@ enum class Precision { F32, BF16, F16 };
 StringRef toString(Precision precision);
 std::optional<Precision> parsePrecision(StringRef name);
 
-/// `heddle-set-precision`, on func.func before it is cut into kernels: rounds each factor of a product once, where it is
-/// made, so that it is written and read with 16 bits.
+/// `heddle-set-precision`, on func.func before it is cut into kernels: rounds each factor of a product once, where it
+/// is made, so that it is written and read with 16 bits.
 std::unique_ptr<Pass> createSetPrecisionPass(Precision precision);
 void registerSetPrecisionPass();
 

@@ -22,8 +22,9 @@ LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorT
   auto isFragment = [](RankedTensorType tile) { return tile::getLayout(tile).isFragment(); };
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
       tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kFragmentColumns)
-    return op.emitOpError() << "multiplies 16-bit factors that are dealt as fragments, the right one transposed and whole "
-                            << "in each subgroup, got " << lhs << " and " << rhs;
+    return op.emitOpError()
+           << "multiplies 16-bit factors that are dealt as fragments, the right one transposed and whole "
+           << "in each subgroup, got " << lhs << " and " << rhs;
   if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % kFragmentDepth != 0)
     return op.emitOpError() << "takes " << kFragmentRows << " rows a subgroup and a depth of " << kFragmentDepth
                             << " at a time, which do not divide " << lhs;

@@ -15,8 +15,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPiece = 8;        // rows and columns of a piece
-constexpr int64_t kCopyElements = 8; // what one lane copies at once, and what a lane of an ldmatrix names
+constexpr int64_t kPiece = 8;         // rows and columns of a piece
+constexpr int64_t kCopyElements = 8;  // what one lane copies at once, and what a lane of an ldmatrix names
 constexpr int64_t kBankElements = 64; // 16-bit elements of all banks of shared memory, which one access may take
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -63,8 +63,8 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
-/// The order of a row's elements in shared memory. Eight neighbours stay together; groups of them are exchanged from row
-/// to row, so that neighbouring rows of one column lie in different banks. Tiles start at multiples of eight rows.
+/// The order of a row's elements in shared memory. Eight neighbours stay together; groups of them are exchanged from
+/// row to row, so that neighbouring rows of one column lie in different banks. Tiles start at multiples of eight rows.
 struct Swizzle {
   explicit Swizzle(MemRefType memory) : groups(memory.getDimSize(1) / kCopyElements) {}
 
@@ -72,8 +72,8 @@ struct Swizzle {
   Value place(LaneBuilder &b, Value group, Value row) const {
     int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
     int64_t exchanged = std::min<int64_t>(groups, kPiece);
-    Value key = b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)),
-                                               b.index(exchanged));
+    Value key =
+        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged));
     return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
   }
 
@@ -91,36 +91,37 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     tile::LaneShape shape = tile::getLaneShape(tile);
     Swizzle swizzle(op.getMemory().getType());
     int64_t rowLanes = tile::getLayout(tile).getRowLanes();
-    Value lane = lanes.number(), piece = arith::DivUIOp::create(b, b.remainder(lane, 32), b.index(kPiece));
+    Value lane = lanes.number(),
+          piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
     Value inPiece = b.remainder(lane, kPiece);
     // Of the four pieces the first two are of two rows of the lane's, the other two of the next run.
     int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
     Value ofRow = b.remainder(piece, rowPieces);
     Value ofRun = b.remainder(arith::DivUIOp::create(b, piece, b.index(rowPieces)), 2);
     // Further subgroups have further rows.
-    Value subgroup = rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(32)).getResult();
+    Value subgroup =
+        rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
     Value firstRow = b.scaled(ofRow, rowLanes);
     firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, kPiece));
+
+    // What differs from register to register comes last, so that their addresses share the rest.
+    Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
+    base = arith::AddIOp::create(b, op.getRow(), base);
 
     SmallVector<Value> registers(shape.count());
     auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
     for (int64_t run = 0; run < shape.runs; run += 2)
       for (int64_t i = 0; i < shape.rows; i += rowPieces) {
         // In elements of the tile: row i of the lane starts a piece at rowLanes * i, run r one at 8 r.
-        Value row, column;
-        if (op.getTransposed()) {
-          Value depth = b.scaled(b.add(ofRun, run), kPiece);
-          row = arith::AddIOp::create(b, depth, inPiece);
-          Value group = arith::DivUIOp::create(b, b.add(firstRow, i * rowLanes), b.index(kPiece));
-          column = swizzle.place(b, group, inPiece);
-        } else {
-          row = b.add(arith::AddIOp::create(b, firstRow, inPiece), i * rowLanes);
-          column = swizzle.place(b, b.add(ofRun, run), inPiece);
-        }
-        row = arith::AddIOp::create(b, op.getRow(), row);
-        Value pieces = nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
-                                                 static_cast<bool>(op.getTransposed()),
-                                                 static_cast<uint32_t>(2 * rowPieces));
+        Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes), group;
+        if (op.getTransposed())
+          group = arith::DivUIOp::create(b, b.add(firstRow, i * rowLanes), b.index(kPiece));
+        else
+          group = b.add(ofRun, run);
+        Value column = swizzle.place(b, group, inPiece);
+        Value pieces =
+            nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
+                                      static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
         for (int64_t part = 0; part < 2 * rowPieces; ++part)
           registers[(i + part % rowPieces) * shape.runs + run + part / rowPieces] =
               vector::ExtractOp::create(b, pieces, part);
@@ -140,22 +141,22 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
     Value group = b.remainder(lanes.number(), swizzle.groups);
     Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
     for (int64_t done = 0; done < rows; done += rowsAtOnce) {
-      Value row = b.add(firstRow, done);
       if (done + rowsAtOnce <= rows) {
-        copy(b, op, swizzle, row, group);
+        copy(b, op, swizzle, firstRow, done, group);
         continue;
       }
-      auto branch = scf::IfOp::create(b, b.less(row, b.index(rows)), /*withElseRegion=*/false);
+      auto branch = scf::IfOp::create(b, b.less(b.add(firstRow, done), b.index(rows)), /*withElseRegion=*/false);
       LaneBuilder inner(op.getLoc(), b);
       inner.setInsertionPointToStart(branch.thenBlock());
-      copy(inner, op, swizzle, row, group);
+      copy(inner, op, swizzle, firstRow, done, group);
     }
     rewriter.eraseOp(op);
     return success();
   }
 
-  static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value row, Value group) {
-    Value fromRow = arith::AddIOp::create(b, op.getRow(), row);
+  /// The group of row `first` + `done` of the tile.
+  static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
+    Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
     Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
     Value count;
     if (Value limit = op.getColumnLimit()) {
@@ -168,7 +169,8 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
       count = arith::SelectOp::create(b, inside, count ? count : b.index(kCopyElements), b.index(0));
       fromRow = arith::SelectOp::create(b, inside, fromRow, b.index(0));
     }
-    Value toRow = arith::AddIOp::create(b, op.getTo(), row), toColumn = swizzle.place(b, group, row);
+    Value toRow = b.add(arith::AddIOp::create(b, op.getTo(), first), done);
+    Value toColumn = swizzle.place(b, group, b.add(first, done));
     nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
                                      ValueRange{fromRow, fromColumn}, b.getIndexAttr(kCopyElements), count,
                                      b.getUnitAttr());

@@ -74,8 +74,16 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
     SmallVector<Value> registers;
     for (auto [rows, columns] : llvm::zip(adaptor.getRows(), adaptor.getColumns())) {
       SmallVector<Value> words;
-      if (together) {
+      if (together && vector == 4) {
         llvm::append_range(words, draw(b.extract(rows, 0), b.extract(columns, 0)));
+      } else if (together) {
+        // Two of the four, the first or the last.
+        Value column = b.extract(columns, 0);
+        Words all = draw(b.extract(rows, 0), column);
+        Value masked = arith::AndIOp::create(b, column, b.constant(b.getI32Type(), 2));
+        Value isUpper = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, masked, b.constant(b.getI32Type(), 0));
+        for (int64_t element : {0, 1})
+          words.push_back(arith::SelectOp::create(b, isUpper, all[2 + element], all[element]));
       } else {
         for (int64_t element = 0; element < vector; ++element) {
           Value column = b.extract(columns, element);
@@ -119,7 +127,7 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
 DenseSet<Operation *> heddle::findWholeCounters(tile::FuncOp kernel) {
   DenseSet<Operation *> found;
   kernel.walk([&](tile::RandomOp op) {
-    if (tile::getLaneShape(op.getType()).vector == 4 && numbersColumns(op.getColumns()) &&
+    if (tile::getLaneShape(op.getType()).vector % 2 == 0 && numbersColumns(op.getColumns()) &&
         isUniformAlongRow(op.getRows()))
       found.insert(op);
   });

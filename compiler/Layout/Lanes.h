@@ -106,7 +106,7 @@ void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes 
 void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
-/// The draws whose registers hold the four words of one counter each. They are found before the conversion, which takes
+/// The draws whose registers hold words of one counter each. They are found before the conversion, which takes
 /// away the ops that tell where a tile comes from.
 DenseSet<Operation *> findWholeCounters(tile::FuncOp kernel);
 void populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes,

@@ -20,16 +20,23 @@ using namespace mlir::tile;
 
 namespace {
 
-constexpr int64_t kCopyElements = 8;     // what one lane copies at once: 16 bytes
-constexpr int64_t kWidestRow = 256;      // elements of a row of the ring, at most
-constexpr int64_t kSwizzledRows = 8;     // rows over which the ring's elements are out of order
+constexpr int64_t kCopyElements = 8; // what one lane copies at once: 16 bytes
+constexpr int64_t kWidestRow = 256;  // elements of a row of the ring, at most
+constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
 
 /// A load of factors, and the ring that it is to come from.
 struct Stage {
   LoadOp load;
   Value ring;
   int64_t rows, columns; // of the tile as it lies in memory
+  bool copies;           // false where another load's copies fill the ring
 };
+
+/// Both read the same part of a matrix, one of them perhaps transposed.
+bool readSame(LoadOp a, LoadOp b) {
+  return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&
+         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit();
+}
 
 bool canStage(LoadOp load) {
   MemRefType memory = load.getMemory().getType();
@@ -38,8 +45,7 @@ bool canStage(LoadOp load) {
     return false;
   int64_t rows = tile.getDimSize(load.getTransposed() ? 1 : 0), columns = tile.getDimSize(load.getTransposed() ? 0 : 1);
   return memory.getDimSize(1) % kCopyElements == 0 && rows % kSwizzledRows == 0 && columns % kCopyElements == 0 &&
-         llvm::isPowerOf2_64(columns) && columns <= kWidestRow &&
-         llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
+         llvm::isPowerOf2_64(columns) && columns <= kWidestRow && llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
 }
 
 class StageFactorsPass : public PassWrapper<StageFactorsPass, OperationPass<tile::FuncOp>> {
@@ -72,15 +78,25 @@ private:
         bool transposed = load.getTransposed();
         int64_t rows = load.getType().getDimSize(transposed ? 1 : 0),
                 columns = load.getType().getDimSize(transposed ? 0 : 1);
+        auto same = llvm::find_if(staged, [&](const Stage &other) {
+          return readSame(other.load, load) && other.rows == rows && other.columns == columns;
+        });
+        if (same != staged.end()) {
+          Value ring = same->ring;
+          staged.push_back({load, ring, rows, columns, /*copies=*/false});
+          continue;
+        }
         auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
         auto type = MemRefType::get({stages * rows, columns}, load.getType().getElementType(), AffineMap(), space);
-        staged.push_back({load, SharedOp::create(b, type), rows, columns});
+        staged.push_back({load, SharedOp::create(b, type), rows, columns, /*copies=*/true});
       }
     if (staged.empty())
       return;
 
-    // Copies of the first tiles.
+    // Copies of the first tiles. Where the loop is one of another's iterations, its last tiles may still be read.
     b.setInsertionPoint(loop);
+    if (loop->getParentOfType<scf::ForOp>())
+      WaitOp::create(b, 0);
     Value step = loop.getStep(), at = loop.getLowerBound();
     for (int64_t s = 0; s + 1 < stages; ++s) {
       copyAt(b, loop, staged, at, constant(b, s));
@@ -147,6 +163,8 @@ private:
       IRMapping mapping;
       mapping.map(loop.getInductionVar(), at);
       for (const Stage &stage : staged) {
+        if (!stage.copies)
+          continue;
         auto place = [&](Value value) { return value ? clonePlace(b, loop, value, mapping) : Value(); };
         LoadOp load = stage.load;
         Value row = place(load.getRow()), column = place(load.getColumn());

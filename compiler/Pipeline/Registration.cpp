@@ -34,8 +34,8 @@
 
 void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect, vector::VectorDialect,
-                  HeddleDialect, tile::TileDialect, plan::PlanDialect>();
+                  memref::MemRefDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect,
+                  vector::VectorDialect, HeddleDialect, tile::TileDialect, plan::PlanDialect>();
   registerPtxTranslations(registry);
   registerTilingInterfaces(registry);
   registerOpCosts(registry);

@@ -32,10 +32,10 @@ struct TargetProfile {
   double shareCost;
   int64_t parallelGroups;
 
-  /// Products of 16-bit factors on tensor cores: the subgroups of a workgroup (0: there are no tensor cores), workgroups
-  /// that run at once with a processor each, a workgroup's tile of the result at most, how much of the contracted
-  /// dimension a step takes, and how many steps' factors have room in shared memory, where they are copied ahead of
-  /// their use.
+  /// Products of 16-bit factors on tensor cores: the subgroups of a workgroup (0: there are no tensor cores),
+  /// workgroups that run at once with a processor each, a workgroup's tile of the result at most, how much of the
+  /// contracted dimension a step takes, and how many steps' factors have room in shared memory, where they are copied
+  /// ahead of their use.
   int64_t tensorSubgroups;
   int64_t tensorGroups;
   int64_t tensorRows;
@@ -51,6 +51,10 @@ struct TargetProfile {
   /// The same on tensor cores: rows of a subgroup's tile of scores, and its columns.
   int64_t tensorAttentionRows;
   int64_t tensorAttentionKeys;
+
+  /// Whether the lanes share each row that is reduced, where they can take its columns in turn; otherwise each lane has
+  /// rows of its own.
+  bool sharesRows;
 
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;

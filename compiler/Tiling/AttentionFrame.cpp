@@ -151,9 +151,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
-Value AttentionFrame::load(Value value, const Place &place) {
-  return emitter.evaluate(value, place, Padding::Any);
-}
+Value AttentionFrame::load(Value value, const Place &place) { return emitter.evaluate(value, place, Padding::Any); }
 
 Value AttentionFrame::loadVisited(Value value, const Step &at) {
   if (!at.rows)

@@ -87,8 +87,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                 [&](const Step &at, ValueRange state) -> SmallVector<Value> {
                                   Value keys = frame.load(grad.getKey(), at.visited),
                                         values = frame.load(grad.getValue(), at.visited);
-                                  Value scores = frame.scores(query, keys),
-                                        products = frame.products(gradient, values);
+                                  Value scores = frame.scores(query, keys), products = frame.products(gradient, values);
                                   StepGradient step(frame, at, scores, products, logSumExp, delta);
                                   return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];

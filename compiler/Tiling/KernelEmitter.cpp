@@ -65,6 +65,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
     if (mlir::failed(matrix))
       return fail() << "a kernel works on matrices with a static number of columns, not on " << type
                     << "; is its attention not fused?";
+    if (maximumRows(*matrix) * matrix->columns > std::numeric_limits<int32_t>::max())
+      return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
+                    << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
     if (matrix->columns > 1 && !isReadByNumber(value))
       widths.push_back(matrix->columns);

@@ -19,7 +19,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
 
   // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
   // that is larger.
-  int rowAxis = rows <= columns ? 0 : 1;
+  int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
   Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
   Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
   tile = {row, column, rows, columns, {}, {}};
@@ -33,7 +33,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
 }
 
 std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result,
-                                                           int64_t loops) {
+                                                          int64_t loops) {
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
@@ -59,15 +59,14 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result) 
   const TargetProfile &profile = emitter.getProfile();
   emitter.setSpread(KernelEmitter::Spread::Fragments);
   int64_t least = kFragmentRows * profile.tensorSubgroups, rows = profile.tensorRows, columns = profile.tensorColumns;
-  auto count = [&] {
+  auto count = [&]() -> int64_t {
     return llvm::divideCeil(emitter.maximumRows(result), rows) * llvm::divideCeil(result.columns, columns);
   };
   auto larger = [&](int64_t extent, int64_t tile) { return extent <= tile / 2; };
-  while (columns > 2 * kFragmentDepth && (larger(result.columns, columns) || count() < profile.tensorGroups)) {
+  // Columns first: a subgroup with two rows of fragments uses each piece of the right side twice.
+  constexpr int64_t kLeastColumns = 32;
+  while (columns > kLeastColumns && (larger(result.columns, columns) || count() < profile.tensorGroups))
     columns /= 2;
-    if (rows > least && count() < profile.tensorGroups)
-      rows /= 2;
-  }
   while (rows > least && (larger(emitter.maximumRows(result), rows) || count() < profile.tensorGroups))
     rows /= 2;
   step = std::min<int64_t>(profile.tensorDepth, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));

@@ -1,5 +1,5 @@
-// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows: nothing crosses
-// lanes.
+// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows, and nothing crosses
+// lanes; or all lanes have a row, on targets that want neighbouring lanes to read neighbouring columns.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,8 +18,11 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Columns that a row kernel takes at a time.
 constexpr int64_t kChunk = 64;
 
-/// The frame of a kernel in which a lane owns rows: which rows, and how to walk over their columns in chunks that
-/// divide the width, so that no column needs a check.
+/// The most that a lane holds of a row which all of them share.
+constexpr int64_t kSharedRuns = 8;
+
+/// The frame of a kernel that owns whole rows: which rows, and how to walk over their columns in chunks that divide the
+/// width, so that no column needs a check.
 struct RowFrame {
   KernelEmitter &emitter;
   Matrix matrix;
@@ -28,10 +31,15 @@ struct RowFrame {
 
   /// `loops` loops over the row share the target's limit on iterations.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops) : emitter(emitter), matrix(matrix) {
-    emitter.setSpread(KernelEmitter::Spread::Rows);
-    rows = matrix.rows == 1 ? 1 : emitter.getLanes();
-    chunk = chunkOf(matrix.columns, emitter.getVector(),
-                    emitter.stepFor(matrix.columns, std::min(kChunk, matrix.columns), loops));
+    int64_t together = emitter.getLanes() * emitter.getVector();
+    bool shared = emitter.getProfile().sharesRows && matrix.columns % together == 0;
+    emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
+    rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
+    if (shared)
+      chunk = chunkOf(matrix.columns, together, kSharedRuns * together);
+    else
+      chunk = chunkOf(matrix.columns, emitter.getVector(),
+                      emitter.stepFor(matrix.columns, std::min(kChunk, matrix.columns), loops));
     row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);
     if (matrix.isDynamic() || matrix.rows % rows != 0)
       rowLimit = emitter.rowsOf(matrix);
@@ -198,9 +206,8 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     auto entropy = cast<CrossEntropyOp>(op);
     auto &b = emitter.builder();
     Matrix logits = *Matrix::of(typeOf(entropy.getLogits()));
-    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(), [&](Type type) {
-      return *Matrix::of(cast<RankedTensorType>(type)) == logits;
-    });
+    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(),
+                                    [&](Type type) { return *Matrix::of(cast<RankedTensorType>(type)) == logits; });
     RowFrame frame(emitter, logits, hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());

@@ -43,12 +43,12 @@ void HeddleDialect::initialize() {
 SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }
 
 /// Attention has none where sequences have one query each, whose products are of matrices and vectors, nor where a head
-/// is not as wide as a whole number of instructions is deep.
+/// is not as wide as a whole number of instructions is deep, or wider than a lane has registers for.
 template <typename AttentionLike>
 static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
-  constexpr int64_t kDepth = 16;
+  constexpr int64_t kDepth = 16, kWidest = 128;
   int64_t width = cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
-  if (attention.getQuerySize().empty() || width % kDepth != 0)
+  if (attention.getQuerySize().empty() || width % kDepth != 0 || width > kWidest)
     return {};
   return llvm::to_vector(factors);
 }

@@ -38,6 +38,9 @@ std::string checkCuda(const schema::Kernel &kernel) {
   if (at == code.npos)
     return "has no entry 'main' in its PTX";
 
+  if (kernel.shared_bytes() == 0 && code.find(".extern .shared") != code.npos)
+    return "uses shared memory, and says that it needs none";
+
   constexpr uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
   if (const auto *binary = kernel.binary())
     if (binary->size() < sizeof elf || std::memcmp(binary->data(), elf, sizeof elf) != 0)

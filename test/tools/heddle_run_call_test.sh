@@ -73,7 +73,7 @@ expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --t
 expect 2 "subcommand" "$run"
 expect 2 "--entry" "$run" call adder.heddle
 expect 2 "--src" "$run" train adder.heddle
-expect 2 "--beam=1" "$run" translate adder.heddle --checkpoint ck --beam=4
+expect 2 "--beam" "$run" translate adder.heddle --checkpoint ck --beam=0
 expect 2 "--stepz" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
 expect 0 "Usage" "$run" train --help
 expect 0 "heddle-run 0." "$run" --version

@@ -35,9 +35,11 @@ struct Flags {
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
-  cl::opt<std::string> precision{"precision", cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
-                                          "the target has tensor cores"),
-                                 cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> precision{
+      "precision",
+      cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
+               "the target has tensor cores"),
+      cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -48,10 +50,11 @@ struct Flags {
                             cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
                                      "device, and compile with the fastest"),
                             cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> ptxas{"ptxas",
-                             cl::desc("NVIDIA's assembler, whose binaries CUDA targets get beside PTX (default: that of "
-                                      "CUDA_HOME or PATH, if there is one); none: PTX alone"),
-                             cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas",
+      cl::desc("NVIDIA's assembler, whose binaries CUDA targets get beside PTX (default: that of "
+               "CUDA_HOME or PATH, if there is one); none: PTX alone"),
+      cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {

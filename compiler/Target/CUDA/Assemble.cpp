@@ -68,5 +68,5 @@ std::optional<Cubin> heddle::assemblePtx(StringRef ptxas, StringRef ptx, StringR
     message = said.empty() ? message : StringRef(said).trim().str();
     return std::nullopt;
   }
-  return Cubin{read(paths[1]), sumOf(said, "Used ([0-9]+) registers"), sumOf(said, "([0-9]+) bytes spill")};
+  return Cubin{read(paths[1]), sumOf(said, "Used ([0-9]+) registers"), sumOf(said, "([0-9]+) bytes spill stores")};
 }

@@ -15,7 +15,7 @@ namespace mlir::heddle {
 struct Cubin {
   std::string bytes;
   uint32_t registers = 0;  // of a lane
-  uint32_t spillBytes = 0; // stored and loaded again, of a lane
+  uint32_t spillBytes = 0; // stored for want of registers, of a lane
 };
 
 /// The ptxas of CUDA_HOME, or else of PATH; empty where there is none.

@@ -38,9 +38,9 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(NVVM::NVVMTargetAttr t
   llvm::TargetOptions options;
   // A product and a sum are one instruction, and rounded once.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, target.getChip(), target.getFeatures(), options, std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target.getChip(), target.getFeatures(), options, std::nullopt, std::nullopt,
+                                   llvm::CodeGenOptLevel::Aggressive));
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {

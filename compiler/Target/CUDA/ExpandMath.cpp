@@ -47,8 +47,8 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Arithmetic a(op, rewriter);
     constexpr double log2e = std::numbers::log2e, high = static_cast<float>(log2e);
     // Past these limits the result is 0 or infinity anyway, and the correction below would be infinity - infinity.
-    Value x = arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, op.getOperand(), a.constant(-200)),
-                                        a.constant(200));
+    Value x =
+        arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, op.getOperand(), a.constant(-200)), a.constant(200));
     Value exponent = a.mul(x, a.constant(high));
     Value error = a.fma(x, a.constant(high), arith::NegFOp::create(a, exponent));
     error = a.fma(x, a.constant(log2e - high), error);
@@ -69,9 +69,9 @@ template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
     for (double part : {-1.5703125, -4.837512969970703125e-4, -7.549789948768648e-8})
       x = a.fma(turns, a.constant(part), x);
     Value square = a.mul(x, x);
-    Value sine = a.fma(a.mul(a.polynomial(square, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}), square), x, x);
-    Value cosine = a.polynomial(
-        square, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1});
+    Value sine =
+        a.fma(a.mul(a.polynomial(square, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}), square), x, x);
+    Value cosine = a.polynomial(square, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1});
 
     Type integers = a.getI32Type();
     if (auto vector = dyn_cast<VectorType>(a.type))

@@ -113,7 +113,8 @@ private:
     populateKernelPatterns(converter, patterns);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
-    // The patterns for memory look at how indices were computed, so that nothing may be replaced for good before the end.
+    // The patterns for memory look at how indices were computed, so that nothing may be replaced for good before the
+    // end.
     return applyFullConversion(main, target, std::move(patterns));
   }
 

@@ -35,8 +35,8 @@ Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType ma
   Value linear = row.value;
   // Signed: without the constant the index may lie before the matrix.
   if (linear && width != 1)
-    linear = LLVM::MulOp::create(rewriter, loc, linear, number(rewriter, loc, i32, width),
-                                 LLVM::IntegerOverflowFlags::nsw);
+    linear =
+        LLVM::MulOp::create(rewriter, loc, linear, number(rewriter, loc, i32, width), LLVM::IntegerOverflowFlags::nsw);
   if (column.value)
     linear = linear
                  ? LLVM::AddOp::create(rewriter, loc, linear, column.value, LLVM::IntegerOverflowFlags::nsw).getResult()
@@ -109,8 +109,8 @@ struct LowerLdMatrix : OpConversionPattern<nvgpu::LdMatrixOp> {
     Value result = LLVM::PoisonOp::create(rewriter, loc, getTypeConverter()->convertType(vector));
     for (uint32_t i = 0; i < count; ++i) {
       Value word = count == 1 ? loaded : LLVM::ExtractValueOp::create(rewriter, loc, loaded, i).getResult();
-      result = LLVM::InsertValueOp::create(rewriter, loc, result,
-                                           LLVM::BitcastOp::create(rewriter, loc, piece, word), i);
+      result =
+          LLVM::InsertValueOp::create(rewriter, loc, result, LLVM::BitcastOp::create(rewriter, loc, piece, word), i);
     }
     rewriter.replaceOp(op, result);
     return success();
@@ -151,9 +151,8 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
       SmallVector<Value> parts;
       for (unsigned i = 0; i < array.getNumElements(); ++i) {
         Value part = LLVM::ExtractValueOp::create(rewriter, loc, registers, i);
-        parts.push_back(element.isBF16()
-                            ? LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), part).getResult()
-                            : part);
+        parts.push_back(
+            element.isBF16() ? LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), part).getResult() : part);
       }
       return parts;
     };
@@ -166,14 +165,15 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
     NVVM::MMATypes type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
     auto result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, rewriter.getF32Type()));
     auto shape = llvm::to_vector(op.getMmaShapeAsArray());
-    Value sum = NVVM::MmaOp::create(rewriter, loc, result, words(adaptor.getMatrixA()), words(adaptor.getMatrixB()), sums,
-                                    shape, std::nullopt, std::nullopt, std::array{type, type},
+    Value sum = NVVM::MmaOp::create(rewriter, loc, result, words(adaptor.getMatrixA()), words(adaptor.getMatrixB()),
+                                    sums, shape, std::nullopt, std::nullopt, std::array{type, type},
                                     std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     Value registers = LLVM::PoisonOp::create(rewriter, loc, c.getType());
     for (int64_t i : {0, 1}) {
       Value pair = LLVM::PoisonOp::create(rewriter, loc, cast<LLVM::LLVMArrayType>(c.getType()).getElementType());
       for (int64_t j : {0, 1})
-        pair = LLVM::InsertElementOp::create(rewriter, loc, pair, LLVM::ExtractValueOp::create(rewriter, loc, sum, 2 * i + j),
+        pair = LLVM::InsertElementOp::create(rewriter, loc, pair,
+                                             LLVM::ExtractValueOp::create(rewriter, loc, sum, 2 * i + j),
                                              number(rewriter, loc, rewriter.getI32Type(), j));
       registers = LLVM::InsertValueOp::create(rewriter, loc, registers, pair, i);
     }
@@ -285,6 +285,7 @@ void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewriteP
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
   patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
                LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
-               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerCast, LowerReturn>(converter, context,
-                                                                                                /*benefit=*/2);
+               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerCast, LowerReturn>(
+      converter, context,
+      /*benefit=*/2);
 }

@@ -10,7 +10,8 @@ namespace heddle::run {
 Status runDevices() {
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   if (devices.empty()) {
-    std::puts("no devices: Heddle looks for Vulkan drivers through libvulkan.so.1, and for NVIDIA's through libcuda.so.1");
+    std::puts(
+        "no devices: Heddle looks for Vulkan drivers through libvulkan.so.1, and for NVIDIA's through libcuda.so.1");
     return Success();
   }
   for (const hal::DeviceInfo &device : devices) {

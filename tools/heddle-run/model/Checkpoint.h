@@ -1,6 +1,6 @@
-// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of the
-// random numbers, which are counted), the tokenizer's files (spm.model, or source.spm, target.spm and vocab.json), and
-// manifest.json, which is written last and says what the others belong to and what is in them.
+// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of
+// the random numbers, which are counted), the tokenizer's files (spm.model, or source.spm, target.spm and vocab.json),
+// and manifest.json, which is written last and says what the others belong to and what is in them.
 #pragma once
 
 #include "runtime/core/Status.h"

@@ -19,8 +19,8 @@ struct ModelDescription {
   int64_t maximumLength = 0;    // of one sequence, with its mark
   Marks marks;
   int32_t paddingId = -1; // which is no answer; below 0: there is none
-  int64_t widestBeam = 1;       // that `beam_step` was compiled for
-  nlohmann::json json;          // all keys
+  int64_t widestBeam = 1; // that `beam_step` was compiled for
+  nlohmann::json json;    // all keys
 
   static Result<ModelDescription> parse(std::string_view text);
 
