@@ -6,6 +6,7 @@ Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden 
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -171,7 +172,8 @@ def translate(arguments, folder):
     # Weights so large that the answer depends on the source.
     tensors = {name: 2 * value if name.endswith("weight") and "norm" not in name else value
                for name, value in published.draw_marian(config).items()}
-    case = Case(arguments, folder, config, tensors, {**DECODER, "max_tokens": 256, "warmup": 10, "learning_rate": 0.01})
+    case = Case(arguments, folder, config, tensors, {**DECODER, "max_tokens": 256, "warmup": 10, "learning_rate": 0.01,
+                                                     "explain_entry": True})
     words = published.write_vocabulary(Path(folder) / "published", config)
     oracle = published.Marian(config, case.tensors)
     sources = [case.random.integers(2, 42, length).tolist() for length in (1, 7, 33, 3, 12)]
@@ -187,6 +189,15 @@ def translate(arguments, folder):
     case.report.check("lines that differ without a cache", sum(a != b for a, b in zip(said, slow.splitlines())), 0)
     case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
     case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
+
+    run([tool, "explain", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published", "--src", lines[1], "--html",
+         f"{folder}/page.html"])
+    page = json.loads(re.search(r'id="data">(.*?)</script>', Path(f"{folder}/page.html").read_text()).group(1))
+    read, spoken = (page[side] for side in ("source", "target"))
+    case.report.check("words of the page that differ", int(len(read) != 8 or read[-1] != "</s>" or spoken[0] != "<pad>" or
+                                                           page["sentences"] != [lines[1], said[1]]), 0)
+    sums = [np.sum(np.asarray(attention["weights"]), -1) for attention in page["maps"]]
+    case.report.check("sums of attention's weights", max(np.abs(rows - 1).max() for rows in sums), 1e-4)
 
     for side in ("src", "tgt"):
         Path(f"{folder}/train.{side}").write_text("\n".join(lines[:5]) + "\n")
