@@ -22,6 +22,7 @@ fi
 # Every kind of line, again and again.
 { cat data/train.en; echo; printf 'caf\xe9\n'; } > some.txt
 fed() { while true; do cat some.txt; done | head -n "$lines"; }
+: > out.txt # which is read before the program below may have made it
 "$bin/heddle-run" translate n.heddle --checkpoint c < <(fed) > out.txt 2> said.txt &
 translating=$!
 resident() { awk '/^VmRSS/ { print $2 }' "/proc/$translating/status" 2> /dev/null || true; }
