@@ -7,7 +7,6 @@ Heads are narrower than the sentences are long, so that no call of the entry hol
 import argparse
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -94,11 +93,11 @@ def check(page, model, pieces, failures):
             continue
         error = max(error, np.abs(actual - expected).max())
         sums = max(sums, np.abs(actual.sum(-1) - 1).max())
-    uniform = max(float(np.ptp(np.asarray(weights)[:, -1], axis=-1).min()) for weights in names.values())
+    spread = max(float(np.ptp(np.asarray(weights)[:, -1], axis=-1).min()) for weights in names.values())
     print(f"{len(source)} source and {len(target)} target tokens: weights within {error:.1e}, rows' sums within {sums:.1e}")
     if error > 1e-5 + DECIMALS or sums > 1e-4:
         failures.append(f"weights are off by {error:.1e}, sums by {sums:.1e}")
-    if uniform < 1e-3:
+    if spread < 1e-3:
         failures.append("the weights are all alike: this compares nothing")
 
 
