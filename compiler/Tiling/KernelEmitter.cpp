@@ -12,6 +12,9 @@ using namespace mlir::heddle;
 
 #include "compiler/Tiling/TilingInterfaces.cpp.inc"
 
+/// Of a matrix: kernels number its elements with 32 bits.
+static constexpr int64_t kMostElements = int64_t(1) << 31;
+
 int64_t heddle::chunkOf(int64_t extent, int64_t vector, int64_t limit) {
   int64_t best = vector;
   for (int64_t chunk = vector; chunk <= std::min(extent, limit); chunk += vector)
@@ -65,7 +68,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
     if (mlir::failed(matrix))
       return fail() << "a kernel works on matrices with a static number of columns, not on " << type
                     << "; is its attention not fused?";
-    if (maximumRows(*matrix) * matrix->columns > std::numeric_limits<int32_t>::max())
+    if (maximumRows(*matrix) * matrix->columns > kMostElements)
       return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
                     << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));

@@ -171,3 +171,14 @@ func.func @too_many_elements(%x: !x, %s: !segments) -> !best {
   %v, %r, %c = heddle.top_k %x segments(%s, %s) {row_size = "longest"} : !x, !segments -> !best, !places
   return %v : !best
 }
+
+// -----
+
+!x = tensor<?x37000xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 65536
+
+func.func @too_large(%x: !x) -> !x {
+  // expected-error @+1 {{a matrix of up to 65536 x 37000 elements, and a kernel counts to 2^31; lower the maximum of its rows}}
+  %e = math.exp %x : !x
+  return %e : !x
+}
