@@ -8,15 +8,13 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/Threading.h"
+#include "runtime/schema/Constants.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <map>
 
 using namespace mlir;
 using namespace mlir::heddle;
-
-/// A subgroup of any NVIDIA GPU.
-static constexpr uint32_t kWarp = 32;
 
 static LogicalResult serializeSpirv(spirv::ModuleOp module, KernelCode &code) {
   for (auto mode : module.getOps<spirv::ExecutionModeOp>())
@@ -37,7 +35,7 @@ static LogicalResult serializePtx(gpu::GPUModuleOp module, KernelCode &code) {
   auto main = module.lookupSymbol<LLVM::LLVMFuncOp>("main");
   auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
   code.lanes = lanes[0];
-  code.subgroup = kWarp;
+  code.subgroup = ::heddle::schema::kCudaWarp;
   code.chip = cast<NVVM::NVVMTargetAttr>(module.getTargetsAttr()[0]).getChip().str();
   if (auto shared = module->getAttrOfType<IntegerAttr>(kSharedBytesName))
     code.sharedBytes = static_cast<uint32_t>(shared.getInt());

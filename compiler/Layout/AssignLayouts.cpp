@@ -1,7 +1,7 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a reduction and its result. A product connects nothing but its accumulator and result; its operands
 // hold the contracted dimension whole in each lane, which is either the kernel's own layout or a tile that every lane
-// has. Tensor cores want fragments instead; see Tile/README.md.
+// has. Tensor cores want fragments instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
 #include "dialects/Tile/Tile.h"

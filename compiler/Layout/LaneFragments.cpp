@@ -16,7 +16,6 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = 8;         // rows and columns of a piece
-constexpr int64_t kCopyElements = 8;  // what one lane copies at once, and what a lane of an ldmatrix names
 constexpr int64_t kBankElements = 64; // 16-bit elements of all banks of shared memory, which one access may take
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }

@@ -7,6 +7,7 @@
 //                                }
 #include "compiler/Layout/StageFactors.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -17,10 +18,10 @@
 
 using namespace mlir;
 using namespace mlir::tile;
+using heddle::kCopyElements;
 
 namespace {
 
-constexpr int64_t kCopyElements = 8; // what one lane copies at once: 16 bytes
 constexpr int64_t kWidestRow = 256;  // elements of a row of the ring, at most
 constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
 

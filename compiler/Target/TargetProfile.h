@@ -14,9 +14,10 @@ struct TargetProfile {
   StringLiteral name;
   StringLiteral summary;
   /// The NVIDIA architecture that kernels become PTX for; empty: they become SPIR-V.
-  StringLiteral chip;
+  StringLiteral chip = "";
 
-  /// Lanes of a workgroup, which is one subgroup: lanes exchange values without shared memory or a barrier.
+  /// Lanes of a subgroup: they exchange values without shared memory or a barrier. Workgroups are one subgroup, but for
+  /// products on tensor cores.
   int64_t lanes;
   /// Elements of the widest load, store and register.
   int64_t vector;
@@ -36,12 +37,12 @@ struct TargetProfile {
   /// workgroups that run at once with a processor each, a workgroup's tile of the result at most, how much of the
   /// contracted dimension a step takes, and how many steps' factors have room in shared memory, where they are copied
   /// ahead of their use.
-  int64_t tensorSubgroups;
-  int64_t tensorGroups;
-  int64_t tensorRows;
-  int64_t tensorColumns;
-  int64_t tensorDepth;
-  int64_t tensorStages;
+  int64_t tensorSubgroups = 0;
+  int64_t tensorGroups = 0;
+  int64_t tensorRows = 0;
+  int64_t tensorColumns = 0;
+  int64_t tensorDepth = 0;
+  int64_t tensorStages = 0;
 
   /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at
   /// most: fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
@@ -49,12 +50,12 @@ struct TargetProfile {
   int64_t attentionKeys;
   int64_t attentionWork;
   /// The same on tensor cores: rows of a subgroup's tile of scores, and its columns.
-  int64_t tensorAttentionRows;
-  int64_t tensorAttentionKeys;
+  int64_t tensorAttentionRows = 0;
+  int64_t tensorAttentionKeys = 0;
 
   /// Whether the lanes share each row that is reduced, where they can take its columns in turn; otherwise each lane has
   /// rows of its own.
-  bool sharesRows;
+  bool sharesRows = false;
 
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;

@@ -39,9 +39,9 @@ struct Attention {
   }
 };
 
-/// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole, and visits the
-/// sequence's keys (or queries) in steps. So the tiles of scores have the owned side's rows and the visited side's
-/// columns, and all sums stay within a lane.
+/// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole (four
+/// lanes together on tensor cores), and visits the sequence's keys (or queries) in steps. So the tiles of scores have
+/// the owned side's rows and the visited side's columns, and all sums stay within those lanes.
 class AttentionFrame {
 public:
   enum class Owns { Queries, Keys };

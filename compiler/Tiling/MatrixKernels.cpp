@@ -1,4 +1,4 @@
-// Matrix products. Each lane owns a register tile of the result and walks along the contracted dimension.
+// Matrix products. A workgroup owns a tile of the result, in registers, and walks along the contracted dimension.
 #include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/ProductFrame.h"
 

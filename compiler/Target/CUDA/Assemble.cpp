@@ -12,14 +12,12 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 std::string heddle::findPtxas() {
-  SmallVector<SmallString<128>> folders;
   if (std::optional<std::string> home = llvm::sys::Process::GetEnv("CUDA_HOME")) {
-    folders.emplace_back(*home);
-    llvm::sys::path::append(folders.back(), "bin");
+    SmallString<128> folder(*home);
+    llvm::sys::path::append(folder, "bin");
+    if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas", {folder}))
+      return *found;
   }
-  SmallVector<StringRef> paths(folders.begin(), folders.end());
-  if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas", paths); found && !paths.empty())
-    return *found;
   llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas");
   return found ? *found : std::string();
 }

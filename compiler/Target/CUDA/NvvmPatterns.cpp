@@ -15,7 +15,6 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr auto kGlobalMemory = static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
-constexpr int64_t kWarp = 32;
 
 Value number(OpBuilder &builder, Location loc, Type type, int64_t value) {
   return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
@@ -226,7 +225,8 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     Location loc = op.getLoc();
     Type i32 = rewriter.getI32Type();
     // All lanes of a warp take part: control flow is the same in all of them.
-    Value everyLane = number(rewriter, loc, i32, -1), last = number(rewriter, loc, i32, kWarp - 1);
+    Value everyLane = number(rewriter, loc, i32, -1),
+          last = number(rewriter, loc, i32, tile::SimtAttr::kFragmentLanes - 1);
     auto exchange = [&](Value word) -> Value {
       return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
                                   UnitAttr());
