@@ -270,6 +270,7 @@ MemoryReport Session::memory() const {
     *total += buffer->bytes();
   }
   report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  report.peak = state->device->memory().peak;
   return report;
 }
 

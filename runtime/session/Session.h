@@ -99,6 +99,7 @@ struct MemoryReport {
   uint64_t weights = 0, optimizerState = 0, gradients = 0, counters = 0, caches = 0;
   uint64_t arena = 0; // inputs, outputs and intermediate values, shared by all entries
   uint64_t total() const { return weights + optimizerState + gradients + counters + caches + arena; }
+  uint64_t peak = 0; // the most that the session's buffers have taken of the device so far, however small
 };
 
 struct LaunchProfile {
