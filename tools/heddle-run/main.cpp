@@ -64,9 +64,11 @@ private:
                         "the artifact has code for such a device of this machine, else vulkan)");
   }
 
-  static void addProfile(CLI::App *command, ArtifactOptions &options) {
-    command->add_option("--profile", options.profile,
-                        "Time every launch of the last call and write them as a Chrome trace (JSON)");
+  static CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
+    return command->add_option(
+        "--profile", options.profile,
+        "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+        "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
   }
 
   static void addDecoding(CLI::App *command, DecodingOptions &options) {
@@ -140,6 +142,20 @@ private:
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
         ->capture_default_str();
+    CLI::Option *profile = addProfile(command, train.common);
+    command
+        ->add_option_function<std::string>(
+            "--profile-steps",
+            [this](const std::string &text) {
+              train.profiledSteps = StepWindow::parse(text);
+              if (!train.profiledSteps)
+                throw CLI::ValidationError("--profile-steps",
+                                           "'" + text + "' is not FIRST:COUNT, two numbers from 1 on");
+            },
+            "FIRST:COUNT, this run's steps that --profile records, counted from 1 (default: 3:5); its start is\n"
+            "recorded too, and after these steps the first validation and the first checkpoint")
+        ->needs(profile)
+        ->type_name("FIRST:COUNT");
     command->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside that of the best validation")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
@@ -162,6 +178,7 @@ private:
     CLI::App *command =
         add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
     addArtifact(command, translate.common);
+    addProfile(command, translate.common);
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
@@ -201,6 +218,7 @@ private:
     CLI::App *command = add("explain", "Show what each head attends to in a translation, as a page of HTML",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
+    addProfile(command, explain.common);
     command->add_option("--checkpoint", explain.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     command->add_option("--src", explain.source, "The source sentence")->required();
@@ -213,6 +231,7 @@ private:
     CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
                             [this] { return runScore(score); });
     addArtifact(command, score.common);
+    addProfile(command, score.common);
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");

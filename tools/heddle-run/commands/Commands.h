@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,7 @@ namespace heddle::run {
 struct ArtifactOptions {
   std::string artifact;
   std::string device;  // empty: a CUDA device that the artifact has code for, else Vulkan's best
-  std::string profile; // where to write the launches of the last call, for `call` and `bench`
+  std::string profile; // where to write what host and device do when; empty: nowhere
 };
 
 struct TrainCommand {
@@ -30,6 +31,7 @@ struct TrainCommand {
   uint64_t patience = 0; // 0: none
   uint64_t keepLast = 2;
   uint64_t shuffleWindow = 1 << 16; // lines
+  std::optional<StepWindow> profiledSteps;
 };
 
 struct AverageCommand {

@@ -24,6 +24,8 @@ Status checkOptions(const TrainCommand &command) {
   if (command.verifyResume && command.resume)
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
                                                  "leave --resume out.");
+  if (command.verifyResume && !command.common.profile.empty())
+    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
   if (!command.resume)
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
@@ -96,7 +98,7 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits) {
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile) {
   TrainerOptions options;
   options.checkpoint = command.checkpoint;
   options.steps = command.steps;
@@ -108,6 +110,7 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
   options.keepLast = command.keepLast;
   options.windowLines = command.shuffleWindow;
   options.limits = limits;
+  options.profile = profile;
   return options;
 }
 
@@ -121,7 +124,7 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
   auto open = [&]() -> Result<std::unique_ptr<Engine>> {
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
-    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common));
+    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common, nullptr));
     return std::unique_ptr<Engine>(std::move(again));
   };
   Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
@@ -159,11 +162,8 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
   return {};
 }
 
-} // namespace
-
-Status runTrain(const TrainCommand &command) {
-  HEDDLE_CHECK(checkOptions(command));
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+Status train(const TrainCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
@@ -178,7 +178,7 @@ Status runTrain(const TrainCommand &command) {
     HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
   }
   TrainingInputs inputs{model, tokenizer, corpus, validation};
-  TrainerOptions options = trainerOptions(command, limits);
+  TrainerOptions options = trainerOptions(command, limits, profile);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
 
@@ -213,6 +213,17 @@ Status runTrain(const TrainCommand &command) {
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
   return Success();
+}
+
+} // namespace
+
+Status runTrain(const TrainCommand &command) {
+  HEDDLE_CHECK(checkOptions(command));
+  return profiled(command.common, "train", [&](Profile *profile) {
+    if (profile)
+      profile->limitTo(command.profiledSteps.value_or(StepWindow()));
+    return train(command, profile);
+  });
 }
 
 } // namespace heddle::run

@@ -2,6 +2,7 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
@@ -168,6 +169,7 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
   auto write = [&]() -> Status {
     HEDDLE_CHECK(writeTensors(temporary));
     manifest.files.clear();
+    Span span("check and hash files");
     for (const char *name : tensorFiles)
       HEDDLE_CHECK(checkFinite(temporary / name, manifest.step));
     std::vector<std::string> names(tensorFiles.begin(), tensorFiles.end());
@@ -220,6 +222,7 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
 }
 
 Result<std::string> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  Span span("load weights");
   if (isHuggingFaceFolder(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));

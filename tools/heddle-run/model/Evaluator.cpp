@@ -1,5 +1,6 @@
 #include "tools/heddle-run/model/Evaluator.h"
 
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CallInputs.h"
 
 #include <cmath>
@@ -25,6 +26,8 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
 }
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
+  Span span("evaluate");
+  span.with("batches", int64_t(batches.size()));
   EvaluationResult result;
   double sum = 0;
   for (const Batch &batch : batches) {

@@ -27,6 +27,7 @@ struct TrainerOptions {
   uint64_t keepLast = 1;      // checkpoints, beside the best
   uint64_t windowLines = BatchOptions().windowLines;
   BatchLimits limits;
+  Profile *profile = nullptr; // is told what comes next
 };
 
 // What a training is of. All of it outlives the trainer.

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/report/TrainingLog.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
 
 #include <nlohmann/json.hpp>
@@ -79,6 +80,7 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
 Status TrainingLog::write(const std::string &line) {
   if (path.empty())
     return Success();
+  Span span("write log");
   file << line << '\n';
   file.flush(); // somebody may be watching, and a crash must not take the last steps along
   if (!file)
