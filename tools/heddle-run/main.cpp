@@ -28,6 +28,7 @@ public:
     addTranslate();
     addExplain();
     addScore();
+    addReport();
     addCall();
     addBench();
   }
@@ -136,6 +137,8 @@ private:
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
+    command->add_flag("--validate-bleu", train.validateBleu,
+                      "Translate the validation text at each validation too, greedily, and log the BLEU");
     command->add_option("--patience", train.patience,
                         "Validations in a row without a better loss that end the training; 0: none do");
     command
@@ -256,6 +259,14 @@ private:
     });
   }
 
+  void addReport() {
+    CLI::App *command = add("report", "Show the logs of trainings as a page of HTML with their curves",
+                            [this] { return runReport(report); });
+    command->add_option("log", report.logs, "Logs that `train --log` wrote; several are laid over each other")
+        ->required();
+    command->add_option("--html", report.page, "Where to write the page")->required();
+  }
+
   void addCall() {
     CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
@@ -309,6 +320,7 @@ private:
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;
+  ReportCommand report;
   CallCommand call;
   BenchCommand bench;
 };

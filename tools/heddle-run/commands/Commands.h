@@ -24,7 +24,7 @@ struct TrainCommand {
   std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
-  bool resume = false, verifyResume = false;
+  bool resume = false, verifyResume = false, validateBleu = false;
   int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
   uint64_t microBatches = 1;
   uint64_t validateEvery = 1'000, saveEvery = 1'000;
@@ -67,6 +67,11 @@ struct ExplainCommand {
   DecodingOptions decoding;
 };
 
+struct ReportCommand {
+  std::vector<std::string> logs;
+  std::string page;
+};
+
 struct ScoreCommand {
   ArtifactOptions common;
   std::string checkpoint, source, target, log;
@@ -100,6 +105,7 @@ Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runExplain(const ExplainCommand &command);
+Status runReport(const ReportCommand &command);
 Status runScore(const ScoreCommand &command);
 Status runCall(const CallCommand &command);
 Status runBench(const BenchCommand &command);

@@ -68,7 +68,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   page.targetTokens = pieces(batch.targetIn);
   page.nextTokens = pieces(batch.targetOut);
   Span span("write page");
-  HEDDLE_CHECK(page.write(command.page));
+  HEDDLE_CHECK(page.page().write(command.page));
   log(LogLevel::Info, str("wrote ", command.page, ": ", page.maps.size(), " attentions of \"", page.target, "\""));
   return Success();
 }

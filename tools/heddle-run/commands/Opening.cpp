@@ -49,9 +49,9 @@ Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::stri
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(std::string which, loadWeights(checkpoint, *engine, description));
-  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", which));
-  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, *engine, description));
+  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", describeWeights(step)));
+  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer), step};
 }
 
 } // namespace heddle::run

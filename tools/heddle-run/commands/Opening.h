@@ -27,6 +27,7 @@ struct TrainedModel {
   std::unique_ptr<SessionEngine> engine;
   ModelDescription description;
   Tokenizer tokenizer;
+  std::optional<uint64_t> step; // that its weights are of, where it is known
 };
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile);

@@ -160,6 +160,8 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
   scores.print();
   nlohmann::ordered_json record = {
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  if (model.step)
+    record["step"] = *model.step;
   record.update(toJson(scores));
   return appendLog(command.log, record);
 }

@@ -5,6 +5,7 @@
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
+#include "tools/heddle-run/text/Lines.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -21,6 +22,9 @@ Status checkOptions(const TrainCommand &command) {
   if (command.patience != 0 && command.validSource.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--patience counts validations: give --valid-src and --valid-tgt, or leave it out.");
+  if (command.validateBleu && command.validSource.empty())
+    return makeError(ErrorKind::InvalidArgument,
+                     "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
   if (command.verifyResume && command.resume)
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
                                                  "leave --resume out.");
@@ -177,7 +181,12 @@ Status train(const TrainCommand &command, Profile *profile) {
   if (!command.validSource.empty()) {
     HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
   }
-  TrainingInputs inputs{model, tokenizer, corpus, validation};
+  ParallelText validationText;
+  if (command.validateBleu) {
+    HEDDLE_CHECK(Translator::check(*engine, model, {}));
+    HEDDLE_ASSIGN(validationText, readParallelText(command.validSource, command.validTarget));
+  }
+  TrainingInputs inputs{model, tokenizer, corpus, validation, validationText};
   TrainerOptions options = trainerOptions(command, limits, profile);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
@@ -194,8 +203,8 @@ Status train(const TrainCommand &command, Profile *profile) {
   } else {
     HEDDLE_CHECK(trainer.begin());
     if (!command.weights.empty()) {
-      HEDDLE_ASSIGN(std::string which, loadWeights(command.weights, *engine, model));
-      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", which));
+      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
+      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
     if (findCheckpoint(command.checkpoint).ok()) {
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));

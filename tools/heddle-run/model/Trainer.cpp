@@ -40,6 +40,8 @@ Status Trainer::prepare() {
                            : "; it was not compiled for training.");
   if (!inputs.validation.empty())
     entries.push_back("eval");
+  if (!inputs.validationText.source.empty())
+    entries.insert(entries.end(), {"encode", "beam_step"});
   return engine.prepare(entries);
 }
 
@@ -155,11 +157,17 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   span.with("step", int64_t(taken));
   HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, inputs.validation));
   HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
+  if (!inputs.validationText.source.empty()) {
+    HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.tokenizer, inputs.validationText));
+  }
   bool best = validated.note(taken, result.loss);
   progress.clear();
-  char text[120];
-  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s",
-                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), best ? ", the best" : "");
+  char text[120], bleu[24] = "";
+  if (result.bleu)
+    std::snprintf(bleu, sizeof bleu, ", BLEU %.2f", *result.bleu);
+  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s%s",
+                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), bleu,
+                best ? ", the best" : "");
   heddle::log(LogLevel::Info, text);
   HEDDLE_CHECK(log.validation(taken, result));
   return best;

@@ -69,9 +69,13 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
                                    {"validation_loss", result.loss},
                                    {"validation_perplexity", result.perplexity()},
                                    {"validation_tokens", result.tokens}};
+  if (result.bleu)
+    record["validation_bleu"] = *result.bleu;
   if (events) {
-    const std::pair<std::string_view, double> values[] = {{"validation/loss", result.loss},
-                                                          {"validation/perplexity", result.perplexity()}};
+    std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss},
+                                                               {"validation/perplexity", result.perplexity()}};
+    if (result.bleu)
+      values.emplace_back("validation/bleu", *result.bleu);
     HEDDLE_CHECK(events->scalars(step, values));
   }
   return write(record.dump());
