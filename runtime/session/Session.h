@@ -104,7 +104,7 @@ struct MemoryReport {
 
 struct LaunchProfile {
   std::string_view kernel;     // lives as long as the session
-  uint64_t begin = 0, end = 0; // nanoseconds on the device's clock
+  uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
 };
 
@@ -154,7 +154,8 @@ public:
   }
 
   // Runs an entry with every launch timed on the device, and waits. Launches then run one after the other, so that the
-  // whole takes longer than run() does. In the launches' order.
+  // whole takes longer than run() does. In the launches' order. The device's clock is not the host's: the last launch
+  // is said to end when the host had waited for it, and the others by their distance from it.
   Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
 
   // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key

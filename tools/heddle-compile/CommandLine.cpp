@@ -35,6 +35,9 @@ struct Flags {
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
+  cl::opt<std::string> profile{"profile",
+                               cl::desc("Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"),
+                               cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
       cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
@@ -164,6 +167,7 @@ std::optional<CommandLine> check(Flags &flags) {
 
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
+  line.profile = flags.profile;
   line.tuningFile = flags.tune;
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))

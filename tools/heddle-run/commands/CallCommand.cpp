@@ -5,7 +5,6 @@
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
 #include "tools/heddle-run/call/VariableFile.h"
-#include "tools/heddle-run/report/Trace.h"
 
 #include <cstdio>
 #include <deque>
@@ -69,9 +68,7 @@ Status checkExpectations(const Outputs &outputs, const CallCommand &command,
   return Success();
 }
 
-} // namespace
-
-Status runCall(const CallCommand &command) {
+Status call(const CallCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::vector<NamedFile> inputFiles, parseAll("--input", command.inputs));
   HEDDLE_ASSIGN(std::vector<NamedFile> outputFiles, parseAll("--output", command.outputs));
   HEDDLE_ASSIGN(std::vector<NamedFile> expectations, parseAll("--expect", command.expectations));
@@ -83,7 +80,7 @@ Status runCall(const CallCommand &command) {
     inputs.push_back({file.name, tensors.back()});
   }
 
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   Session &session = engine->onDevice();
   std::vector<std::string_view> entries = {command.entry};
   if (command.seed)
@@ -95,13 +92,11 @@ Status runCall(const CallCommand &command) {
     HEDDLE_CHECK(loadVariables(session, command.variables));
 
   Outputs outputs;
-  bool profiled = !command.common.profile.empty();
-  for (uint64_t i = profiled; i < command.repeat; ++i) {
+  for (uint64_t i = profile ? 1 : 0; i < command.repeat; ++i) {
     HEDDLE_ASSIGN(outputs, session.call(command.entry, inputs));
   }
-  if (profiled) {
-    HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, session.profile(command.entry, inputs));
-    HEDDLE_CHECK(writeTrace(launches, command.common.profile));
+  if (profile) {
+    HEDDLE_CHECK(profile->run(session, command.entry, inputs));
     HEDDLE_ASSIGN(outputs, session.outputs());
   }
   uint64_t memory = session.memory().peak;
@@ -117,6 +112,12 @@ Status runCall(const CallCommand &command) {
   HEDDLE_CHECK(checkExpectations(outputs, command, expectations));
   return command.expectedVariables.empty() ? Success()
                                            : expectVariables(session, command.expectedVariables, command.tolerance);
+}
+
+} // namespace
+
+Status runCall(const CallCommand &command) {
+  return profiled(command.common, "call", [&](Profile *profile) { return call(command, profile); });
 }
 
 } // namespace heddle::run
