@@ -167,7 +167,7 @@ Status Session::prepare(std::span<const std::string_view> entries) { return stat
 Status Session::run(std::string_view entry, std::span<const Input> inputs) {
   HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
   state->last = nullptr;
-  HEDDLE_CHECK(runner->run(inputs));
+  HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs));
   state->last = runner;
   return Success();
 }

@@ -12,8 +12,9 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device;  // empty: a CUDA device that the artifact has code for, else Vulkan's best
-  std::string profile; // where to write the launches of the last call, for `call` and `bench`
+  std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
+  std::string profile;        // where to write the launches of the last call, for `call` and `bench`
+  bool debugNumerics = false; // for `call` and `train`
 };
 
 struct TrainCommand {
