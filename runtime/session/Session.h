@@ -39,6 +39,10 @@ struct SessionOptions {
   std::string device = {};
   std::string target = {}; // a target of the artifact by name; empty: the best that the device supports
   hal::DeviceOptions deviceOptions = {};
+  // Every call runs launch by launch, and what each has written is looked through: the first NaN or infinity is an
+  // error that names the launch and the ops of the model that it computes. Several times slower; to find out why a
+  // training diverges.
+  bool checkNumbers = false;
 };
 
 // One dimension of a tensor: its extent, or the name of the size that it varies with and that size's maximum.
