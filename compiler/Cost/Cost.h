@@ -77,6 +77,10 @@ public:
     return pairs(Value(), attention.getKeyLengths(), attention.getQuery().getType(), attention.getKey().getType(), "",
                  attention.getKeySize(), {});
   }
+  /// The pairs of queries and keys, of these types, in all sequences of an op on scores in memory.
+  template <typename PairsOp> Amount pairs(PairsOp op, Type query, Type key) {
+    return pairs(op.getQueryLengths(), op.getKeyLengths(), query, key, op.getQuerySize(), op.getKeySize(), {});
+  }
 
 private:
   Amount pairs(Value queryLengths, Value keyLengths, Type query, Type key, StringRef querySize, StringRef keySize,

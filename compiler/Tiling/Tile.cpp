@@ -220,4 +220,5 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerRowKernels(registry);
   registerSelectionKernels(registry);
   registerAttentionKernels(registry);
+  registerScoreKernels(registry);
 }
