@@ -10,7 +10,9 @@
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -36,6 +38,116 @@ Value takeScale(Value value, double &scale, bool exclusive) {
     }
   return value;
 }
+
+/// What stands between scores and mask: f(scale * scores), in elementwise ops that nobody else uses.
+class ScoreArithmetic {
+public:
+  /// Failure if it is anything else.
+  static FailureOr<ScoreArithmetic> match(MaskOp mask) {
+    ScoreArithmetic arithmetic;
+    arithmetic.mask = mask;
+    arithmetic.result = mask.getScores();
+    if (failed(arithmetic.collect(arithmetic.result)) || !arithmetic.scores || !arithmetic.isAlone())
+      return failure();
+    arithmetic.argument = arithmetic.scores.getResult();
+    arithmetic.takeScales();
+    return arithmetic;
+  }
+
+  /// Makes the region that does f and then multiplies by `factor`; none where nothing is left to do but to multiply by
+  /// numbers, which are then all in `scale`.
+  void build(Region &region, double factor, OpBuilder &builder) {
+    if (result == argument) {
+      scale *= factor;
+      return;
+    }
+    OpBuilder::InsertionGuard guard(builder);
+    Location loc = mask.getLoc();
+    Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+    Block *block = builder.createBlock(&region, {}, {f32, i32, i32, i32}, {loc, loc, loc, loc});
+    IRMapping mapping;
+    mapping.map(argument, block->getArgument(0));
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        if (!mapping.contains(operand))
+          mapping.map(operand, scalarOf(operand, block, builder));
+      Operation *clone = builder.clone(*op, mapping);
+      for (Value value : clone->getResults())
+        value.setType(getElementTypeOrSelf(value));
+    }
+    Value score = mapping.lookup(result);
+    if (factor != 1) {
+      Value number = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(factor)));
+      score = arith::MulFOp::create(builder, loc, score, number);
+    }
+    YieldOp::create(builder, loc, score);
+  }
+
+  ScoresOp scores;
+  double scale = 1;
+
+private:
+  /// Finds the ops that make `value`, operands first.
+  LogicalResult collect(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || seen.contains(op) || isIndexOrConstant(op))
+      return success(op);
+    seen.insert(op);
+    if (auto found = dyn_cast<ScoresOp>(op)) {
+      if (scores)
+        return failure();
+      scores = found;
+      return success();
+    }
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+      return failure();
+    for (Value operand : op->getOperands())
+      if (failed(collect(operand)))
+        return failure();
+    ops.push_back(op);
+    return success();
+  }
+
+  /// A number, or the index of a query, key or head.
+  bool isIndexOrConstant(Operation *op) {
+    if (isa<FillOp, IotaOp>(op))
+      return true;
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    return broadcast && broadcast.getInput() == mask.getPosition();
+  }
+
+  bool isAlone() const {
+    return llvm::all_of(seen, [&](Operation *op) {
+      return llvm::all_of(op->getUsers(), [&](Operation *user) { return user == mask || seen.contains(user); });
+    });
+  }
+
+  /// Factors that nothing but the score meets belong to the scale.
+  void takeScales() {
+    while (argument != result && argument.hasOneUse()) {
+      Value product = argument.getUsers().begin()->getResult(0);
+      double factor = 1;
+      if (takeScale(product, factor, /*exclusive=*/false) != argument)
+        return;
+      scale *= factor;
+      llvm::erase(ops, product.getDefiningOp());
+      argument = product;
+    }
+  }
+
+  static Value scalarOf(Value leaf, Block *block, OpBuilder &builder) {
+    if (auto fill = leaf.getDefiningOp<FillOp>())
+      return arith::ConstantOp::create(builder, leaf.getLoc(), fill.getValue());
+    if (auto iota = leaf.getDefiningOp<IotaOp>())
+      return block->getArgument(iota.getDim() == 2 ? 2 : 3);
+    return block->getArgument(1);
+  }
+
+  MaskOp mask;
+  Value result, argument; // of f
+  SmallVector<Operation *> ops;
+  DenseSet<Operation *> seen;
+};
 
 /// Whether two ops are about the same pairs of queries and keys.
 bool havePairsInCommon(ScoresOp scores, ContextOp context) {
@@ -65,14 +177,16 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     auto softmax = producedFor<SoftmaxOp>(dropout ? dropout.getInput() : weights);
     if (!softmax)
       return failure();
-    double outerScale = 1, scale = 1;
+    double outerScale = 1;
     auto mask = producedFor<MaskOp>(takeScale(softmax.getInput(), outerScale, /*exclusive=*/true));
     // A masked score stays minus infinity under a positive factor alone.
     if (!mask || !softmax.getInput().hasOneUse() || outerScale <= 0)
       return failure();
-    auto scores = producedFor<ScoresOp>(takeScale(mask.getScores(), scale, /*exclusive=*/true));
-    if (!scores || !mask.getScores().hasOneUse() || !masks(mask, scores) || !havePairsInCommon(scores, context))
+    FailureOr<ScoreArithmetic> arithmetic = ScoreArithmetic::match(mask);
+    if (failed(arithmetic) || !masks(mask, arithmetic->scores) || !havePairsInCommon(arithmetic->scores, context))
       return failure();
+    ScoresOp scores = arithmetic->scores;
+    double &scale = arithmetic->scale;
     // Queries and keys are small, so their other uses do no harm.
     Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);
     Value key = takeScale(scores.getKey(), scale, /*exclusive=*/false), value = context.getValue();
@@ -87,8 +201,10 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
         rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(),
         scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(), scores.getKeyLengths(),
         dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
-        APFloat(static_cast<float>(scale * outerScale)), dropout ? dropout.getRate() : APFloat(0.0f),
-        dropout ? dropout.getStream() : 0, scores.getQuerySize(), scores.getKeySize());
+        APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0,
+        scores.getQuerySize(), scores.getKeySize());
+    arithmetic->build(fused.getScore(), outerScale, rewriter);
+    fused.setScale(APFloat(static_cast<float>(scale)));
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
     // What led here is dead now, the mask without its region included; the driver erases it.
     rewriter.replaceOp(context, fused.getResult());

@@ -105,6 +105,11 @@ Value Transformer::scaledDotProductAttention(Value query, const Sequences &queri
   Value scores = graph.create<ScoresOp>(pairs, query, memory.keys, memory.rows, queries.starts, queries.lengths,
                                         keys.starts, keys.lengths, queries.longest, keys.longest);
   scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
+  if (d.attentionSoftCap > 0) {
+    Graph::At at(graph, "attention_soft_cap");
+    Value part = graph.create<math::TanhOp>(graph.scale(scores, 1 / d.attentionSoftCap));
+    scores = graph.scale(part, d.attentionSoftCap);
+  }
   Value weights = graph.create<SoftmaxOp>(mask(scores, located, keys, sight));
   weights = dropout(weights, d.attentionDropout, "attention_dropout");
   return graph.create<ContextOp>(tokens, weights, memory.values, memory.rows, queries.starts, queries.lengths,

@@ -139,7 +139,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     Value inside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length));
     now.counts = broadcast(inside);
-    if (attention.mask && !attention.mask->empty())
+    if (attention.mask)
       now.counts = arith::AndIOp::create(b, now.counts, emitter.inlineRegion(*attention.mask, {now.query, now.key}));
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
@@ -160,15 +160,36 @@ Value AttentionFrame::loadVisited(Value value, const Step &at) {
                                 Value());
 }
 
+double AttentionFrame::scale() const { return attention.scale * (attention.score ? 1 : std::numbers::log2e); }
+
 // The scale goes to the owned rows once instead of to every score, unless that would round them once more.
 Value AttentionFrame::loadOwned(Value value) {
   Value rows = load(value, ownedPlace);
-  return fragments ? rows : mul(rows, attention.scale * std::numbers::log2e);
+  return fragments ? rows : mul(rows, scale());
 }
 
-Value AttentionFrame::scores(Value ownedRows, Value visitedRows) {
+Value AttentionFrame::scaled(Value ownedRows, Value visitedRows) {
   Value scores = products(ownedRows, visitedRows);
-  return fragments ? mul(scores, attention.scale * std::numbers::log2e) : scores;
+  return fragments ? mul(scores, scale()) : scores;
+}
+
+Value AttentionFrame::scores(Value scaled, const Step &at) {
+  return attention.score ? mul(applyToScores(*attention.score, scaled, at, {}), std::numbers::log2e) : scaled;
+}
+
+Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradient) {
+  if (!attention.scoreGradient)
+    return gradient;
+  // Where a pair does not count its score is any number, of which the slope need not be finite.
+  Value slope = applyToScores(*attention.scoreGradient, scaled, at, gradient);
+  return arith::SelectOp::create(b, at.counts, slope, splat(0, slope));
+}
+
+Value AttentionFrame::applyToScores(Region &region, Value scaled, const Step &at, ValueRange more) {
+  Value number = arith::IndexCastOp::create(b, b.getI32Type(), head);
+  SmallVector<Value> arguments{scaled, at.query, at.key, tile::SplatOp::create(b, at.query.getType(), number)};
+  llvm::append_range(arguments, more);
+  return emitter.inlineRegion(region, arguments);
 }
 
 Value AttentionFrame::loadPerQuery(Value value, const Place &place) {

@@ -14,11 +14,16 @@ struct Attention {
   double scale, dropout;
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
   Region *mask;                 // null where nothing but sequences restricts what a query sees
+  Region *score;                // null where nothing acts on scaled scores
+  Region *scoreGradient;        // likewise, and in the forward pass
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
+  template <typename GradOp> static Region *scoreGradientOf(GradOp op) { return orNull(op.getScoreGradient()); }
+  static Region *scoreGradientOf(AttentionOp) { return nullptr; }
+  static Region *orNull(Region &region) { return region.empty() ? nullptr : &region; }
 
   template <typename AttentionLike> static Attention of(AttentionLike op) {
     return {op.getQuery(),
@@ -35,7 +40,9 @@ struct Attention {
             op.getDropout().convertToDouble(),
             op.getQuerySize(),
             op.getKeySize(),
-            &op.getMask(),
+            orNull(op.getMask()),
+            orNull(op.getScore()),
+            scoreGradientOf(op),
             keyRowsOf(op)};
   }
 
@@ -58,6 +65,8 @@ struct Attention {
             op.getQuerySize(),
             op.getKeySize(),
             /*mask=*/nullptr,
+            /*score=*/nullptr,
+            /*scoreGradient=*/nullptr,
             keyRows,
             /*pairKeys=*/type.getDimSize(2)};
   }
@@ -106,8 +115,12 @@ public:
   Value loadVisited(Value value, const Step &at);
   /// The owned rows of the side that the scores are made of.
   Value loadOwned(Value value);
-  /// The scores in units of log(2), from those rows.
-  Value scores(Value ownedRows, Value visitedRows);
+  /// The scaled scores from those rows: in units of log(2), unless a score region has yet to be applied to them.
+  Value scaled(Value ownedRows, Value visitedRows);
+  /// What the softmax is of, in units of log(2).
+  Value scores(Value scaled, const Step &at);
+  /// The gradient of the scaled scores, from that of the scores.
+  Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
   void storePerQuery(Value result, Value tile);
@@ -139,6 +152,8 @@ private:
   void chooseFragments(int64_t products);
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
+  double scale() const;
+  Value applyToScores(Region &region, Value scaled, const Step &at, ValueRange more);
   Value splat(double value, Value like);
 
   KernelEmitter &emitter;

@@ -97,8 +97,9 @@ def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]>
 }
 
 // `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch, or are
-// empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is.
-class Heddle_AttentionBase<string mnemonic, dag tensors, list<Trait> traits = []>
+// empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is. What the regions hold
+// is elementwise arithmetic of `arith` and `math` on scalars.
+class Heddle_AttentionBase<string mnemonic, dag tensors, dag scoreRegions, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock,
                             DeclareOpInterfaceMethods<ProductOpInterface>] # traits> {
   let arguments = !con(tensors,
@@ -106,29 +107,49 @@ class Heddle_AttentionBase<string mnemonic, dag tensors, list<Trait> traits = []
            Heddle_I32Vector:$key_lengths, Optional<Heddle_Seed>:$seed, Optional<Heddle_Step>:$step),
       (ins I64Attr:$heads, F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$dropout,
            DefaultValuedAttr<I32Attr, "0">:$stream, StrAttr:$query_size, StrAttr:$key_size));
-  let regions = (region MaxSizedRegion<1>:$mask);
+  let regions = !con(scoreRegions, (region MaxSizedRegion<1>:$mask));
   let hasVerifier = 1;
 }
 
-defvar Heddle_AttentionFormat = [{
+defvar Heddle_AttentionSequences = [{
     `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)`
-    (`dropout` `(` $seed^ `,` $step `)`)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+    (`dropout` `(` $seed^ `,` $step `)`)?
 }];
+defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 
 def AttentionOp : Heddle_AttentionBase<"attention",
     (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value, Optional<Heddle_I32Matrix>:$key_rows),
-    [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+    (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
     softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. `log_sum_exp` (tensor<TxH>) is what
-    the backward pass needs to make the probabilities again. The optional `mask` region gets (query index, key index)
-    within the sequence, both i32, and yields whether the pair counts. Dropout acts on the probabilities.
+    the backward pass needs to make the probabilities again. The optional `score` region gets (scaled score, query index,
+    key index, head), an f32 and three i32, and yields the score that the softmax is of: a bias by place, a soft cap. The
+    optional `mask` region gets (query index, key index) and yields whether the pair counts. Indices are within the
+    sequence. Dropout acts on the probabilities.
+
+    ```mlir
+    %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l) score {
+    ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):   // never more than 50
+      %cap = arith.constant 50.0 : f32
+      %part = arith.divf %score, %cap : f32
+      %soft = math.tanh %part : f32
+      %capped = arith.mulf %soft, %cap : f32
+      heddle.yield %capped : f32
+    } mask {
+    ^bb0(%query: i32, %key: i32):                            // causal
+      %counts = arith.cmpi sle, %key, %query : i32
+      heddle.yield %counts : i1
+    } {heads = 8 : i64, ...} : ...
+    ```
 
     With `key_rows` a sequence's keys need not be neighbours: key i of sequence s is row key_rows[s, key_starts[s] + i] of
     `key` and `value`. So hypotheses of a beam search share the rows of a cache that they have in common.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionFormat);
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionSequences,
+                                  "(`score` $score^)?", Heddle_AttentionEnd);
+  let hasCanonicalizer = 1;
 }
 
 def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forward", "gradient"]>]> {
@@ -140,18 +161,24 @@ def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forwa
 }
 
 // The two halves of the backward pass make the probabilities again, tile by tile: one walks over the keys of a tile of
-// queries, the other over the queries of a tile of keys, so that neither needs atomic additions.
+// queries, the other over the queries of a tile of keys, so that neither needs atomic additions. Where there is a `score`
+// region, `score_gradient` gets what it gets and the gradient of its result, an f32, and yields that of the scaled score.
+defvar Heddle_AttentionGradRegions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$score_gradient);
+defvar Heddle_AttentionGradFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta",
+    Heddle_AttentionSequences, "(`score` $score^ `score_gradient` $score_gradient)?", Heddle_AttentionEnd);
 defvar Heddle_AttentionGradOperands = (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value,
     Heddle_Factor:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
 
-def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands> {
+def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands,
+                                                   Heddle_AttentionGradRegions> {
   let summary = "The gradient of attention's query";
   let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta", Heddle_AttentionFormat);
+  let assemblyFormat = Heddle_AttentionGradFormat;
 }
 
-def AttentionGradKeyValueOp : Heddle_AttentionBase<"attention_grad_key_value", Heddle_AttentionGradOperands> {
+def AttentionGradKeyValueOp : Heddle_AttentionBase<"attention_grad_key_value", Heddle_AttentionGradOperands,
+                                                      Heddle_AttentionGradRegions> {
   let summary = "The gradients of attention's key and value";
   let results = (outs Heddle_F32Matrix:$key_gradient, Heddle_F32Matrix:$value_gradient);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta", Heddle_AttentionFormat);
+  let assemblyFormat = Heddle_AttentionGradFormat;
 }

@@ -184,7 +184,52 @@ static GradOp createAttentionGrad(OpBuilder &builder, AttentionOp op, TypeRange 
                              op.getDropoutAttr(), op.getStreamAttr(), op.getQuerySizeAttr(), op.getKeySizeAttr());
   IRMapping mapping;
   op.getMask().cloneInto(&grad.getMask(), mapping);
+  op.getScore().cloneInto(&grad.getScore(), mapping);
   return grad;
+}
+
+/// Makes `gradient` the score_gradient region that belongs to `score`: its arithmetic again, and then its rules in
+/// reverse.
+static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
+  if (score.empty())
+    return success();
+  IRMapping mapping;
+  score.cloneInto(&gradient, mapping);
+  Block &block = gradient.front();
+  Value argument = block.getArgument(0);
+  auto yield = cast<YieldOp>(block.getTerminator());
+  Value result = block.addArgument(argument.getType(), yield.getLoc());
+  OpBuilder builder(yield);
+  DenseSet<Value> active{argument}; // what changes with the score
+  SmallVector<Operation *> forward;
+  for (Operation &op : block.without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })) {
+      forward.push_back(&op);
+      if (isa<FloatType>(op.getResult(0).getType()))
+        active.insert(op.getResult(0));
+    }
+  DenseMap<Value, Value> gradients{{yield.getOperand(0), result}};
+  for (Operation *op : llvm::reverse(forward)) {
+    Value known = gradients.lookup(op->getResult(0));
+    if (!known)
+      continue;
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError("has no gradient rule, but the loss depends on a weight through it");
+    Gradients contributions = differentiable.buildGradient(builder, known);
+    if (failed(contributions))
+      return failure();
+    for (auto [operand, contribution] : llvm::zip_equal(op->getOperands(), *contributions))
+      if (active.contains(operand)) {
+        Value &sum = gradients[operand];
+        sum = sum ? arith::AddFOp::create(builder, op->getLoc(), sum, contribution).getResult() : contribution;
+      }
+  }
+  Value slope = gradients.lookup(argument);
+  if (!slope) // the score does not matter
+    slope = arith::ConstantOp::create(builder, yield.getLoc(), builder.getF32FloatAttr(0));
+  yield->setOperand(0, slope);
+  return success();
 }
 
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
@@ -195,6 +240,10 @@ Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   Value delta = AttentionDeltaOp::create(builder, getLoc(), getLogSumExp().getType(), getResult(), gradient);
   auto query = createAttentionGrad<AttentionGradQueryOp>(builder, *this, getQuery().getType(), gradient, delta);
   auto keyValue = createAttentionGrad<AttentionGradKeyValueOp>(builder, *this, {keyType, keyType}, gradient, delta);
+  if (failed(buildScoreGradient(getScore(), query.getScoreGradient())))
+    return failure();
+  IRMapping mapping;
+  query.getScoreGradient().cloneInto(&keyValue.getScoreGradient(), mapping);
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = query.getResult();
   gradients[1] = keyValue.getKeyGradient();

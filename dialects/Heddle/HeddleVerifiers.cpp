@@ -82,6 +82,31 @@ LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
   return success();
 }
 
+/// Like the mask, but of a score, two indices and the head (and a gradient, in the second of the two regions), to a
+/// score.
+LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
+  if (score.empty())
+    return success();
+  SmallVector<Type> expected{Float32Type::get(op->getContext())};
+  expected.append(3, IntegerType::get(op->getContext(), 32));
+  if (gradient)
+    expected.push_back(expected.front());
+  Block &block = score.front();
+  StringRef name = gradient ? "score_gradient" : "score";
+  if (!llvm::equal(block.getArgumentTypes(), expected))
+    return op->emitOpError() << "expects its " << name
+                             << " region to take an f32 and three i32: scaled score, query index, key index, head"
+                             << (gradient ? ", and an f32: the gradient" : "");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != ArrayRef<Type>{expected.front()})
+    return op->emitOpError() << "expects its " << name << " region to yield one f32";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return op->emitOpError() << "expects elementwise arithmetic in its " << name << " region, not '"
+                               << inner.getName() << "'";
+  return success();
+}
+
 template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op) {
   RankedTensorType query = typeOf(op.getQuery()), key = typeOf(op.getKey()), value = typeOf(op.getValue());
   int64_t heads = op.getHeads();
@@ -100,6 +125,8 @@ template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op
     return failure();
   if (!op.getDropout().isZero() != static_cast<bool>(op.getSeed()) || !op.getSeed() != !op.getStep())
     return op.emitOpError("expects seed and step if and only if 'dropout' is above 0");
+  if (failed(verifyScoreRegion(op, op.getScore(), /*gradient=*/false)))
+    return failure();
   return verifyMaskRegion(op, op.getMask());
 }
 
@@ -113,8 +140,10 @@ LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorType perH
 }
 
 template <typename GradOp> LogicalResult verifyAttentionGrad(GradOp op) {
-  if (failed(verifyAttention(op)))
+  if (failed(verifyAttention(op)) || failed(verifyScoreRegion(op, op.getScoreGradient(), /*gradient=*/true)))
     return failure();
+  if (op.getScore().empty() != op.getScoreGradient().empty())
+    return op.emitOpError("expects a score_gradient region if and only if there is a score region");
   RankedTensorType query = typeOf(op.getQuery());
   if (op.getGradient().getType() != query)
     return op.emitOpError() << "expects the gradient to be of the query's type " << query << ", got "

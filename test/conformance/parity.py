@@ -24,6 +24,7 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "label_smoothing": 0.1},
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
+    "soft-cap": {"d_model": 48, "heads": 3, "d_ff": 50, "vocab_size": 60, "attention_soft_cap": 0.5},
     "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
 # Relative errors allowed, by precision. Of bf16, which keeps 8 bits of a factor, the forward pass may be wrong by a
@@ -135,7 +136,7 @@ def main():
     parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     arguments = parser.parse_args()
     bounds = BOUNDS[arguments.precision]
-    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0,
+    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "attention_soft_cap": 0.0,
                  "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9,
                  "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case]}
     random = np.random.default_rng(7)

@@ -212,3 +212,24 @@ func.func @broadcast_over_scores(%x: !scores, %v: tensor<?x8xf32, #heddle.dims<"
   heddle.accumulate %loss
   return
 }
+
+// -----
+
+!tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
+heddle.variable @w weight : tensor<8x8xf32>
+
+func.func @score_without_rule(%x: !tokens, %s: tensor<2xi32>) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %q = heddle.matmul %x, %w : !tokens, tensor<8x8xf32> -> !tokens
+  %y, %lse = heddle.attention %q, %q, %q queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    // expected-error @+1 {{has no gradient rule, but the loss depends on a weight through it}}
+    %sine = math.sin %score : f32
+    heddle.yield %sine : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (!tokens, tensor<?x2xf32, #heddle.dims<"tokens">>)
+  %r = heddle.sum rows %y : !tokens -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}

@@ -134,3 +134,63 @@ func.func @other_mask(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) 
     {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
+
+// What stands between scores and mask is an output.
+// CHECK-LABEL: func.func @inside_used_twice
+// CHECK: heddle.context
+func.func @inside_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %cscaled = heddle.fill 0.5 : f32 : !scores
+  %scaled = arith.mulf %product, %cscaled : !scores
+  %cap = heddle.fill 30.0 : f32 : !scores
+  %part = arith.divf %scaled, %cap : !scores
+  %soft = math.tanh %part : !scores
+  %capped = arith.mulf %soft, %cap : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %capped at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result, %soft : !tokens, !scores
+}
+
+!places = tensor<?x2x16xi32, #heddle.dims<"target_tokens">>
+
+// A bias by a place that is not the query's.
+// CHECK-LABEL: func.func @places_of_others
+// CHECK: heddle.context
+func.func @places_of_others(%x: !tokens, %other: !indices, %s: !segments, %l: !segments) -> !tokens {
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %query = heddle.broadcast %other : !indices to !places
+  %key = heddle.iota {dim = 2 : i64} : !places
+  %head = heddle.iota {dim = 1 : i64} : !places
+  %distance = arith.subi %query, %key : !places
+  %steps = arith.muli %distance, %head : !places
+  %far = arith.sitofp %steps : !places to !scores
+  %biased = arith.subf %product, %far : !scores
+  %masked = heddle.mask %biased at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// The sum of two products.
+// CHECK-LABEL: func.func @two_scores
+// CHECK: heddle.context
+func.func @two_scores(%x: !tokens, %y: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %second = heddle.scores %y, %y queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %sum = arith.addf %product, %second : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %sum at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}

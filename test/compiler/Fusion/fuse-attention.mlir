@@ -92,3 +92,70 @@ func.func @cache(%query: !queries, %cache: tensor<64x8xf32>, %s: !segments, %row
     : (!row, tensor<64x8xf32>, !rows, !segments, !segments, !segments, !segments) -> !queries
   return %result : !queries
 }
+
+// A soft cap: arithmetic between scale and mask becomes the score region, with its constants inside.
+// CHECK-LABEL: func.func @soft_cap
+func.func @soft_cap(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  // CHECK-NEXT: heddle.attention %arg0, %arg0, %arg0 {{.*}} score {
+  // CHECK-NEXT: ^bb0(%[[SCORE:.*]]: f32, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: i32):
+  // CHECK-NEXT:   %[[CAP:.*]] = arith.constant 3.000000e+01 : f32
+  // CHECK-NEXT:   %[[PART:.*]] = arith.divf %[[SCORE]], %[[CAP]] : f32
+  // CHECK-NEXT:   %[[SOFT:.*]] = math.tanh %[[PART]] : f32
+  // CHECK-NEXT:   %[[CAPPED:.*]] = arith.mulf %[[SOFT]], %[[CAP]] : f32
+  // CHECK-NEXT:   heddle.yield %[[CAPPED]] : f32
+  // CHECK-NEXT: } {heads = 2 : i64, {{.*}} scale = 5.000000e-01 : f32}
+  // CHECK-NEXT: return
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %cscaled = heddle.fill 0.5 : f32 : !scores
+  %scaled = arith.mulf %product, %cscaled : !scores
+  %cap = heddle.fill 30.0 : f32 : !scores
+  %part = arith.divf %scaled, %cap : !scores
+  %soft = math.tanh %part : !scores
+  %capped = arith.mulf %soft, %cap : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %capped at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// A bias by distance and head. The scale stands behind the mask, so it belongs to the region.
+!places = tensor<?x2x16xi32, #heddle.dims<"target_tokens">>
+// CHECK-LABEL: func.func @bias
+func.func @bias(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  // CHECK-NEXT: heddle.attention %arg0, %arg0, %arg0 {{.*}} score {
+  // CHECK-NEXT: ^bb0(%[[SCORE:.*]]: f32, %[[QUERY:.*]]: i32, %[[KEY:.*]]: i32, %[[HEAD:.*]]: i32):
+  // CHECK-NEXT:   %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+  // CHECK-NEXT:   %[[DISTANCE:.*]] = arith.subi %[[QUERY]], %[[KEY]] : i32
+  // CHECK-NEXT:   %[[STEPS:.*]] = arith.muli %[[DISTANCE]], %[[HEAD]] : i32
+  // CHECK-NEXT:   %[[FAR:.*]] = arith.sitofp %[[STEPS]] : i32 to f32
+  // CHECK-NEXT:   %[[BIASED:.*]] = arith.subf %[[SCORE]], %[[FAR]] : f32
+  // CHECK-NEXT:   %[[DOUBLE:.*]] = arith.mulf %[[BIASED]], %[[TWO]] : f32
+  // CHECK-NEXT:   heddle.yield %[[DOUBLE]] : f32
+  // CHECK-NEXT: } mask {
+  // CHECK: } {heads = 2 : i64, {{.*}} scale = 1.000000e+00 : f32}
+  // CHECK-NEXT: return
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %query = heddle.broadcast %position : !indices to !places
+  %key = heddle.iota {dim = 2 : i64} : !places
+  %head = heddle.iota {dim = 1 : i64} : !places
+  %distance = arith.subi %query, %key : !places
+  %steps = arith.muli %distance, %head : !places
+  %far = arith.sitofp %steps : !places to !scores
+  %biased = arith.subf %product, %far : !scores
+  %masked = heddle.mask %biased at(%position, %sequence) keys(%l) mask {
+  ^bb0(%i: i32, %j: i32):
+    %counts = arith.cmpi sle, %j, %i : i32
+    heddle.yield %counts : i1
+  } {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %cafter = heddle.fill 2.0 : f32 : !scores
+  %after = arith.mulf %masked, %cafter : !scores
+  %weights = heddle.softmax %after : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}

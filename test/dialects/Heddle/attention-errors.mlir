@@ -268,3 +268,83 @@ func.func @rows(%x: tensor<4x8xf32>, %s: tensor<2xi32>, %rows: tensor<2x?xi32, #
     : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x?xi32, #heddle.dims<"n">>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
   return
 }
+
+// -----
+
+func.func @score_arguments(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score region to take an f32 and three i32: scaled score, query index, key index, head}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32):
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score region to yield one f32}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %head : i32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_arithmetic(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects elementwise arithmetic in its score region, not 'heddle.fill'}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %t = heddle.fill 1.0 : f32 : tensor<1xf32>
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_without_gradient(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score_gradient region to take an f32 and three i32: scaled score, query index, key index, head, and an f32: the gradient}}
+  %0 = heddle.attention_grad_query %x, %x, %x gradient %x, %p, %p queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @score_gradient_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score_gradient region to yield one f32}}
+  %0 = heddle.attention_grad_query %x, %x, %x gradient %x, %p, %p queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32, %gradient: f32):
+    heddle.yield %key : i32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @score_alone(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a score_gradient region if and only if there is a score region}}
+  %0 = "heddle.attention_grad_query"(%x, %x, %x, %x, %p, %p, %s, %s, %s, %s) <{heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = "", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0>}> ({
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  }, {
+  }, {
+  }) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}

@@ -98,3 +98,40 @@ func.func @rows(%q: !tokens, %cache: !cache, %rows: !rows, %starts: !segments, %
     : (!tokens, !cache, !cache, !rows, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
   return
 }
+
+// CHECK-LABEL: func.func @score
+func.func @score(%q: !tokens, %k: !tokens, %lse: !per_head, %starts: !segments, %lengths: !segments) {
+  // CHECK: heddle.attention %{{.*}} keys(%{{.*}}) score {
+  // CHECK-NEXT: ^bb0(%[[SCORE:.*]]: f32, %[[QUERY:.*]]: i32, %[[KEY:.*]]: i32, %[[HEAD:.*]]: i32):
+  // CHECK-NEXT: %[[SOFT:.*]] = math.tanh %[[SCORE]] : f32
+  // CHECK-NEXT: heddle.yield %[[SOFT]] : f32
+  // CHECK-NEXT: } mask {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %{{.*}}: i32):
+  // CHECK: } {heads = 2 : i64
+  %o:2 = heddle.attention %q, %k, %k queries(%starts, %lengths) keys(%starts, %lengths) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %soft = math.tanh %score : f32
+    heddle.yield %soft : f32
+  } mask {
+  ^bb0(%query: i32, %key: i32):
+    %counts = arith.cmpi sge, %query, %key : i32
+    heddle.yield %counts : i1
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  // CHECK: heddle.attention_grad_query %{{.*}} keys(%{{.*}}) score {
+  // CHECK: math.tanh
+  // CHECK: } score_gradient {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: i32, %[[GRADIENT:.*]]: f32):
+  // CHECK-NEXT: heddle.yield %[[GRADIENT]] : f32
+  // CHECK-NEXT: } {heads = 2 : i64
+  %dq = heddle.attention_grad_query %q, %k, %k gradient %q, %lse, %lse queries(%starts, %lengths) keys(%starts, %lengths) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %soft = math.tanh %score : f32
+    heddle.yield %soft : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32, %gradient: f32):
+    heddle.yield %gradient : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
+    : (!tokens, !tokens, !tokens, !tokens, !per_head, !per_head, !segments, !segments, !segments, !segments) -> !tokens
+  return
+}
