@@ -22,6 +22,7 @@ struct CommandLine {
   FusionOptions fusion;
   Precision precision = Precision::F32;
   std::string ptxas;                  // empty: CUDA kernels are left as PTX
+  std::string vocabulary;             // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;             // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value
 };

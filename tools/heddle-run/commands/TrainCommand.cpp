@@ -66,13 +66,16 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model) {
+Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine) {
   if (command.resume)
-    return loadTokenizer(command.checkpoint);
+    return loadTokenizer(command.checkpoint, engine);
   if (!command.weights.empty())
-    return loadTokenizer(command.weights);
+    return loadTokenizer(command.weights, engine);
   if (!command.vocabulary.empty())
     return Tokenizer::load(command.vocabulary);
+  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
+  if (embedded)
+    return std::move(*embedded);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   HEDDLE_ASSIGN(Tokenizer tokenizer,
                 Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize),
@@ -178,7 +181,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
                      "' are empty: there is no pair to use.");
-  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
   TextPairs corpus(text, tokenizer, limits.maximumLength);
   std::vector<Batch> validation;
