@@ -1,11 +1,11 @@
 // Recognises attention (3.2 of "Attention Is All You Need") written out as
 //
-//   merge_heads(dropout(softmax(mask(scale * split_heads(Q) split_heads(K)^T))) split_heads(V))
+//   context(dropout(softmax(mask(scale * scores(Q, K)))), V)
 //
 // and makes one `heddle.attention` of it, whose scores never reach memory. The scale may be missing, may stand at the
-// queries, the keys or the scores, before the heads are split or after, or behind the mask; the dropout may be missing.
-// The mask may not: it names the sequences. Whatever else uses the scores or the weights needs them in memory, so then
-// the attention stays as it is.
+// queries, the keys or the scores, or behind the mask; the dropout may be missing. The mask may not: without it keys
+// that do not exist would count. Whatever else uses the scores or the weights needs them in memory, so then the
+// attention stays as it is.
 #include "compiler/Fusion/FuseAttention.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -37,54 +37,61 @@ Value takeScale(Value value, double &scale, bool exclusive) {
   return value;
 }
 
-/// The matrix whose heads `value` holds, its scale moved into `scale`; null if there is none.
-Value matchHeads(Value value, double &scale) {
-  // Queries and keys are small, so their other uses do no harm.
-  auto split = takeScale(value, scale, /*exclusive=*/false).getDefiningOp<SplitHeadsOp>();
-  return split ? takeScale(split.getInput(), scale, /*exclusive=*/false) : Value();
+/// Whether two ops are about the same pairs of queries and keys.
+bool havePairsInCommon(ScoresOp scores, ContextOp context) {
+  auto sequences = [](auto op) {
+    return SmallVector<Value>{op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
+                              op.getKeyRows()};
+  };
+  return sequences(scores) == sequences(context) && scores.getQuerySize() == context.getQuerySize() &&
+         scores.getKeySize() == context.getKeySize();
 }
 
-struct FuseAttention : OpRewritePattern<MergeHeadsOp> {
+/// Whether the mask is one of these scores: minus infinity for every pair that does not count, sequences those of the
+/// scores.
+bool masks(MaskOp mask, ScoresOp scores) {
+  auto located = mask.getPosition().getDefiningOp<LocateOp>();
+  return located && mask.getPosition() == located.getPosition() && mask.getSequence() == located.getSequence() &&
+         located.getStarts() == scores.getQueryStarts() && located.getLengths() == scores.getQueryLengths() &&
+         mask.getKeyLengths() == scores.getKeyLengths() && mask.getValue().isNegInfinity();
+}
+
+struct FuseAttention : OpRewritePattern<ContextOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(MergeHeadsOp merge, PatternRewriter &rewriter) const override {
-    auto context = producedFor<BatchMatmulOp>(merge.getInput());
-    if (!context || context.getTransposeRhs())
-      return failure();
-    auto values = context.getRhs().getDefiningOp<SplitHeadsOp>();
-    Value weights = context.getLhs();
+  LogicalResult matchAndRewrite(ContextOp context, PatternRewriter &rewriter) const override {
+    Value weights = context.getWeights();
     auto dropout = producedFor<DropoutOp>(weights);
     auto softmax = producedFor<SoftmaxOp>(dropout ? dropout.getInput() : weights);
-    if (!values || !softmax)
+    if (!softmax)
       return failure();
-
     double outerScale = 1, scale = 1;
     auto mask = producedFor<MaskOp>(takeScale(softmax.getInput(), outerScale, /*exclusive=*/true));
     // A masked score stays minus infinity under a positive factor alone.
     if (!mask || !softmax.getInput().hasOneUse() || outerScale <= 0)
       return failure();
-    Value scores = mask.getScores();
-    auto product = producedFor<BatchMatmulOp>(takeScale(scores, scale, /*exclusive=*/true));
-    if (!product || !scores.hasOneUse() || !product.getTransposeRhs())
+    auto scores = producedFor<ScoresOp>(takeScale(mask.getScores(), scale, /*exclusive=*/true));
+    if (!scores || !mask.getScores().hasOneUse() || !masks(mask, scores) || !havePairsInCommon(scores, context))
       return failure();
-    Value query = matchHeads(product.getLhs(), scale), key = matchHeads(product.getRhs(), scale);
-    Value value = values.getInput();
-    if (!query || !key || query.getType() != merge.getType() || key.getType() != value.getType())
+    // Queries and keys are small, so their other uses do no harm.
+    Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);
+    Value key = takeScale(scores.getKey(), scale, /*exclusive=*/false), value = context.getValue();
+    if (query.getType() != context.getType() || key.getType() != value.getType())
       return failure();
 
-    int64_t heads = cast<RankedTensorType>(softmax.getType()).getDimSize(0);
+    int64_t heads = scores.getType().getDimSize(1);
     auto queryType = cast<RankedTensorType>(query.getType());
     auto perHead =
         RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
-        rewriter, merge.getLoc(), query.getType(), perHead, query, key, value, mask.getKeyRows(), mask.getQueryStarts(),
-        mask.getQueryLengths(), mask.getKeyStarts(), mask.getKeyLengths(), dropout ? dropout.getSeed() : Value(),
-        dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
+        rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(),
+        scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(), scores.getKeyLengths(),
+        dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
         APFloat(static_cast<float>(scale * outerScale)), dropout ? dropout.getRate() : APFloat(0.0f),
-        dropout ? dropout.getStream() : 0, mask.getQuerySize(), mask.getKeySize());
+        dropout ? dropout.getStream() : 0, scores.getQuerySize(), scores.getKeySize());
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
-    // What led to the merge is dead now, the mask without its region included; the driver erases it.
-    rewriter.replaceOp(merge, fused.getResult());
+    // What led here is dead now, the mask without its region included; the driver erases it.
+    rewriter.replaceOp(context, fused.getResult());
     return success();
   }
 };

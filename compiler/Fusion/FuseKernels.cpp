@@ -7,6 +7,7 @@
 // that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
+#include "compiler/Places/Places.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -237,8 +238,9 @@ private:
       return success();
     }
     if (!isElementwise(op))
-      return op->emitError() << "'" << op->getName() << "' is not part of any kernel: unfused attention cannot be "
-                             << "compiled, and other ops must be elementwise or anchor a kernel";
+      return op->emitError() << "'" << op->getName()
+                             << "' is not part of any kernel: it is neither elementwise nor does "
+                             << "it anchor one";
     for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
       if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
         group->ops.push_back(op);
@@ -330,7 +332,9 @@ private:
 
     Operation *place = placeOf(group);
     OpBuilder builder(place);
-    auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(),
+    SmallVector<Operation *> placed{place};
+    llvm::copy_if(group.ops, std::back_inserter(placed), [&](Operation *op) { return op != place; });
+    auto kernel = KernelOp::create(builder, placeOfKernel(placed), ValueRange(outputs.getArrayRef()).getTypes(),
                                    nameOf(group), inputs.getArrayRef());
     Block *block = builder.createBlock(&kernel.getBody());
     IRMapping mapping;

@@ -7,14 +7,15 @@
 
 namespace mlir::heddle {
 
-/// What heddle.attention and the two halves of its gradient have in common.
+/// What heddle.attention and the two halves of its gradient have in common, and ops on scores in memory with them.
 struct Attention {
   Value query, key, queryStarts, queryLengths, keyStarts, keyLengths, seed, step;
   int64_t heads, stream;
   double scale, dropout;
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
-  Region *mask;
-  Value keyRows; // where a sequence's keys need not be neighbours; else null
+  Region *mask;                 // null where nothing but sequences restricts what a query sees
+  Value keyRows;                // where a sequence's keys need not be neighbours; else null
+  int64_t pairKeys = 0;         // of a query and head, where scores are in memory
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -37,6 +38,29 @@ struct Attention {
             &op.getMask(),
             keyRowsOf(op)};
   }
+
+  /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.
+  template <typename PairsOp>
+  static Attention ofPairs(PairsOp op, Value scores, Value query, Value key, Value keyRows) {
+    auto type = cast<RankedTensorType>(scores.getType());
+    return {query,
+            key,
+            op.getQueryStarts(),
+            op.getQueryLengths(),
+            op.getKeyStarts(),
+            op.getKeyLengths(),
+            /*seed=*/{},
+            /*step=*/{},
+            /*heads=*/type.getDimSize(1),
+            /*stream=*/0,
+            /*scale=*/1,
+            /*dropout=*/0,
+            op.getQuerySize(),
+            op.getKeySize(),
+            /*mask=*/nullptr,
+            keyRows,
+            /*pairKeys=*/type.getDimSize(2)};
+  }
 };
 
 /// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole (four
@@ -52,6 +76,8 @@ public:
   int64_t getRows() const { return rows; }
   int64_t getStep() const { return step; }
   int64_t getWidth() const { return width; }
+  /// How many rows of the other side the sequence has.
+  Value getVisitedLength() const { return visitedLength; }
   /// The owned rows.
   const Place &owned() const { return ownedPlace; }
 
@@ -61,12 +87,17 @@ public:
   /// A step of the loop: the visited rows; of each score, the index of its query and of its key in their sequence (i32
   /// tiles), and whether the pair counts: the visited row is inside of its sequence and the mask true (an i1 tile).
   struct Step {
+    Value first; // index of the first visited row in its sequence
     Place visited;
     Value query, key, counts;
     Value rows = {}; // of the visited keys, where they are no neighbours: an i32 tile
   };
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
+
+  /// Where scores in memory have those of the owned rows and a step of visited ones, `visited` being the first's index
+  /// in its sequence. If keys are owned, the place is that of the transposed tile.
+  Place pairs(Value visited) const;
 
   /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
   /// not count, or rows that are not stored.
@@ -109,7 +140,6 @@ private:
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
   Value splat(double value, Value like);
-  Value inlineRegion(Region &region, ArrayRef<Value> arguments);
 
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;

@@ -21,28 +21,31 @@ constexpr int64_t kChunk = 64;
 /// The most that a lane holds of a row which all of them share.
 constexpr int64_t kSharedRuns = 8;
 
-/// The frame of a kernel that owns whole rows: which rows, and how to walk over their columns in chunks that divide the
-/// width, so that no column needs a check.
+/// The frame of a kernel that owns whole rows (of one part of the matrix, where it has several): which rows, and how to
+/// walk over their columns in chunks that divide the width, so that no column needs a check.
 struct RowFrame {
   KernelEmitter &emitter;
   Matrix matrix;
-  int64_t rows, chunk;
-  Value row, rowLimit;
+  int64_t width, rows, chunk;
+  Value row, rowLimit, part;
 
   /// `loops` loops over the row share the target's limit on iterations.
-  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops) : emitter(emitter), matrix(matrix) {
+  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops)
+      : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
     int64_t together = emitter.getLanes() * emitter.getVector();
-    bool shared = emitter.getProfile().sharesRows && matrix.columns % together == 0;
+    bool shared = emitter.getProfile().sharesRows && width % together == 0;
     emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (shared)
-      chunk = chunkOf(matrix.columns, together, kSharedRuns * together);
+      chunk = chunkOf(width, together, kSharedRuns * together);
     else
-      chunk = chunkOf(matrix.columns, emitter.getVector(),
-                      emitter.stepFor(matrix.columns, std::min(kChunk, matrix.columns), loops));
+      chunk = chunkOf(width, emitter.getVector(), emitter.stepFor(width, std::min(kChunk, width), loops));
     row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);
     if (matrix.isDynamic() || matrix.rows % rows != 0)
       rowLimit = emitter.rowsOf(matrix);
+    part = emitter.index(0);
+    if (matrix.parts > 1)
+      part = emitter.mul(emitter.setGrid(1, matrix.parts, {}, 1), width);
   }
 
   Place at(Value column) const { return {row, column, rows, chunk, rowLimit, {}}; }
@@ -51,9 +54,9 @@ struct RowFrame {
   Value wide(Value tile) const { return emitter.broadcast(tile, rows, chunk); }
 
   SmallVector<Value> walk(ValueRange state, function_ref<SmallVector<Value>(const Place &, ValueRange)> body) const {
-    if (chunk == matrix.columns)
-      return body(at(emitter.index(0)), state);
-    return emitter.loop(emitter.index(0), emitter.index(matrix.columns), chunk, matrix.columns, state,
+    if (chunk == width)
+      return body(at(part), state);
+    return emitter.loop(part, emitter.add(part, emitter.index(width)), chunk, width, state,
                         [&](Value column, ValueRange values) { return body(at(column), values); });
   }
 };
@@ -252,6 +255,68 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   bool mayOverwrite(Operation *, unsigned operand) const { return operand == 0; }
 };
 
+struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto softmax = cast<SoftmaxOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(softmax.getType()), 2);
+    Value lowest = emitter.constant(frame.rows, 1, -1e30);
+    // A difference of infinities would not be a number: elements are at least this low.
+    auto input = [&](const Place &place) -> Value {
+      return arith::MaximumFOp::create(b, emitter.evaluate(softmax.getInput(), place), frame.wide(lowest));
+    };
+    auto power = [&](Value x, Value largest) -> Value {
+      return math::ExpOp::create(b, arith::SubFOp::create(b, x, largest));
+    };
+    SmallVector<Value> totals =
+        frame.walk({lowest, frame.zero()}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          Value x = input(place);
+          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
+          Value sum = emitter.reduce(tile::Combine::Sum, power(x, frame.wide(largest)), 1);
+          return {largest, math::FmaOp::create(b, state[1], power(state[0], largest), sum)};
+        });
+    // Where all elements are lowest, so are all results: zero.
+    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, totals[0], lowest);
+    Value inverse = arith::DivFOp::create(b, emitter.constant(frame.rows, 1, 1), totals[1]);
+    Value scale = arith::SelectOp::create(b, any, inverse, frame.zero());
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      Value powers = power(input(place), frame.wide(totals[0]));
+      emitter.define(softmax.getResult(), place, arith::MulFOp::create(b, powers, frame.wide(scale)));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+};
+
+struct SoftmaxGradKernel : KernelOpInterface::ExternalModel<SoftmaxGradKernel, SoftmaxGradOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<SoftmaxGradOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(grad.getType()), 2);
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+      Value product = mul(emitter.evaluate(grad.getOutput(), place), emitter.evaluate(grad.getGradient(), place));
+      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, product, 1))};
+    })[0];
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      Value centred = arith::SubFOp::create(b, emitter.evaluate(grad.getGradient(), place), frame.wide(total));
+      emitter.define(grad.getResult(), place, mul(emitter.evaluate(grad.getOutput(), place), centred));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+};
+
 struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto argmax = cast<ArgmaxOp>(op);
@@ -333,6 +398,8 @@ void heddle::registerRowKernels(DialectRegistry &registry) {
     LayerNormOp::attachInterface<LayerNormKernel>(*context);
     LayerNormGradOp::attachInterface<LayerNormGradKernel>(*context);
     CrossEntropyOp::attachInterface<CrossEntropyKernel>(*context);
+    SoftmaxOp::attachInterface<SoftmaxKernel>(*context);
+    SoftmaxGradOp::attachInterface<SoftmaxGradKernel>(*context);
     ArgmaxOp::attachInterface<ArgmaxKernel>(*context);
     AttentionDeltaOp::attachInterface<AttentionDeltaKernel>(*context);
     ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);

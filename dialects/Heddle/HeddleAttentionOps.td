@@ -1,55 +1,99 @@
 // Attention, as imported (the ops of 3.2.1 one by one) and as fused. Queries and keys are token-packed: sequence s owns
 // rows [starts[s], starts[s] + lengths[s]), and a query sees the keys of its own sequence only.
 
-def SplitHeadsOp : Heddle_Op<"split_heads", [Pure]> {
-  let summary = "tensor<T x (H*D)> -> tensor<H x T x D> (3.2.2)";
-  let arguments = (ins Heddle_F32Matrix:$input);
-  let results = (outs 3DTensorOf<[F32]>:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
+// Unfused, the scores of all (query, key) pairs of a sequence are in memory, as tensor<T x H x K>: row t has, for each of
+// H heads, K elements, of which element j belongs to the query in row t and key j of its sequence. K is at least as large
+// as the longest sequence of keys; elements past a sequence's keys belong to no pair.
+def Heddle_Scores : 3DTensorOf<[F32]>;
 
-def MergeHeadsOp : Heddle_Op<"merge_heads", [Pure]> {
-  let summary = "tensor<H x T x D> -> tensor<T x (H*D)> (3.2.2)";
-  let arguments = (ins 3DTensorOf<[F32]>:$input);
-  let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def BatchMatmulOp : Heddle_Op<"batch_matmul", [Pure]> {
-  let summary = "A matrix product for each head; `transpose_rhs` contracts the last dimensions";
-  let arguments = (ins 3DTensorOf<[F32]>:$lhs, 3DTensorOf<[F32]>:$rhs, UnitAttr:$transpose_rhs);
-  let results = (outs 3DTensorOf<[F32]>:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def MaskOp : Heddle_Op<"mask", [Pure, SingleBlock, AllTypesMatch<["scores", "result"]>,
-                                AllTypesMatch<["query_starts", "query_lengths", "key_starts", "key_lengths"]>]> {
-  let summary = "Sets scores of pairs that do not count to minus infinity";
+def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["position", "sequence"]>]> {
+  let summary = "Each row's index in its sequence, and the sequence's number";
   let description = [{
-    A pair counts if query and key are of the same sequence and the region, where there is one, yields true for
-    (query index, key index), both counted from their sequence's start. `query_size`, `key_size` and `key_rows` are those
-    of `heddle.attention`, for the pass that makes one of it.
+    `row_size` names the run-time size that holds the longest sequence, or is empty where each has one row.
+
+    ```mlir
+    %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "length"}
+        : tensor<?xi32, #heddle.dims<"sequences">> -> tensor<?xi32, #heddle.dims<"tokens">>
+    ```
   }];
-  let arguments = (ins 3DTensorOf<[F32]>:$scores, Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
-                       Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
-                       Optional<Heddle_I32Matrix>:$key_rows, StrAttr:$query_size, StrAttr:$key_size);
-  let results = (outs 3DTensorOf<[F32]>:$result);
+  let arguments = (ins Heddle_I32Vector:$starts, Heddle_I32Vector:$lengths, StrAttr:$row_size);
+  let results = (outs Heddle_I32Vector:$position, Heddle_I32Vector:$sequence);
+  let assemblyFormat = [{
+    `rows` `(` $starts `,` $lengths `)` attr-dict `:` type($starts) `->` type($position)
+  }];
+}
+
+// `query_size` and `key_size` as in `heddle.attention`. The sizes of the scores say how many heads there are, which lie
+// side by side in the columns of the matrices.
+class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []> : Heddle_Op<mnemonic, [Pure] # traits> {
+  let arguments = !con(tensors, (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
+                                     Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
+                                     StrAttr:$query_size, StrAttr:$key_size));
+  let hasVerifier = 1;
+}
+
+defvar Heddle_PairsFormat = [{
+    `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` attr-dict `:`
+    functional-type(operands, results)
+}];
+
+def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key,
+                                             Optional<Heddle_I32Matrix>:$key_rows),
+                              [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Q K^T of each sequence and head (3.2.1); zero for elements that belong to no pair";
+  let description = [{ `key_rows` are those of `heddle.attention`. }];
+  let results = (outs Heddle_Scores:$result);
+  let assemblyFormat = !strconcat("$query `,` $key (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+}
+
+def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$value,
+                                               Optional<Heddle_I32Matrix>:$key_rows),
+                               [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "W V of each sequence and head: for each query the sum of its keys' values times their weights (3.2.1)";
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = !strconcat("$weights `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+}
+
+def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input)> {
+  let summary = "W^T X of each sequence and head: for each key the sum of the queries' rows times their weights";
+  let description = [{ With it `scores` and `context` are each other's gradients. }];
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = !strconcat("$weights `,` $input", Heddle_PairsFormat);
+}
+
+def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesMatch<["scores", "result"]>,
+                                AllTypesMatch<["position", "sequence"]>,
+                                DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Sets the elements of scores that do not count to a value: to minus infinity, or zero in their gradient";
+  let description = [{
+    An element counts if it belongs to a pair of query and key, and the region, where there is one, yields true for
+    (query index, key index), both counted from their sequence's start. `position` and `sequence` are those of the
+    queries, as `heddle.locate` makes them.
+  }];
+  let arguments = (ins Heddle_Scores:$scores, Heddle_I32Vector:$position, Heddle_I32Vector:$sequence,
+                       Heddle_I32Vector:$key_lengths, F32Attr:$value);
+  let results = (outs Heddle_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
-    $scores `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)`
-    (`rows` `(` $key_rows^ `)`)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+    $scores `at` `(` $position `,` $sequence `)` `keys` `(` $key_lengths `)` (`mask` $mask^)? attr-dict `:`
+    type($scores) `,` type($position) `,` type($key_lengths)
   }];
   let hasVerifier = 1;
 }
 
-def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType]> {
+def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType,
+                                      DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Softmax along the last dimension; a row of minus infinities becomes zeros";
-  let arguments = (ins 3DTensorOf<[F32]>:$input);
-  let results = (outs 3DTensorOf<[F32]>:$result);
+  let arguments = (ins Heddle_Scores:$input);
+  let results = (outs Heddle_Scores:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]> {
+  let summary = "The gradient of softmax's input, from its result p: p * (gradient - sum(p * gradient))";
+  let arguments = (ins Heddle_Scores:$output, Heddle_Scores:$gradient);
+  let results = (outs Heddle_Scores:$result);
+  let assemblyFormat = "$output `,` $gradient attr-dict `:` type($output)";
 }
 
 // `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch, or are

@@ -34,6 +34,8 @@ static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
 Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (result.getRank() > 2)
+    return emitOpError() << "has no gradient rule for a sum from " << result << " to " << input;
   if (input.getShape() == ArrayRef<int64_t>{1})
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
   if (result.getRank() == 1)
@@ -117,6 +119,59 @@ Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   Value logits = CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(), getTargets(),
                                             getLogSumExp(), resultGradients[0], getSmoothingAttr());
   return SmallVector<Value>{logits, Value()};
+}
+
+//===-- Attention, unfused --------------------------------------------------------------------------------------===//
+
+template <typename Op> static LogicalResult expectNeighbours(Op op) {
+  if (op.getKeyRows())
+    return op.emitOpError("has no gradient rule where keys are no neighbours");
+  return success();
+}
+
+template <typename Op>
+static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value weights, Value input) {
+  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getQueryStarts(),
+                                     op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(), op.getQuerySizeAttr(),
+                                     op.getKeySizeAttr());
+}
+
+// dQ = dS K, dK = dS^T Q.
+Gradients ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectNeighbours(*this)))
+    return failure();
+  Value gradient = resultGradients[0];
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] =
+      ContextOp::create(builder, getLoc(), getQuery().getType(), gradient, getKey(), Value(), getQueryStarts(),
+                        getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
+  gradients[1] = createTransposedContext(builder, *this, getKey(), gradient, getQuery());
+  return gradients;
+}
+
+// dW = dY V^T, dV = W^T dY.
+Gradients ContextOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectNeighbours(*this)))
+    return failure();
+  Value gradient = resultGradients[0];
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] =
+      ScoresOp::create(builder, getLoc(), getWeights().getType(), gradient, getValue(), Value(), getQueryStarts(),
+                       getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
+  gradients[1] = createTransposedContext(builder, *this, getValue(), getWeights(), gradient);
+  return gradients;
+}
+
+Gradients MaskOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  auto scores = MaskOp::create(builder, getLoc(), getType(), resultGradients[0], getPosition(), getSequence(),
+                               getKeyLengths(), builder.getF32FloatAttr(0));
+  IRMapping mapping;
+  getMask().cloneInto(&scores.getMask(), mapping);
+  return SmallVector<Value>{scores, Value(), Value(), Value()};
+}
+
+Gradients SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{SoftmaxGradOp::create(builder, getLoc(), getType(), getResult(), resultGradients[0])};
 }
 
 //===-- Attention -----------------------------------------------------------------------------------------------===//

@@ -242,11 +242,20 @@ LogicalResult BroadcastOp::verify() {
   if (input.getRank() != 1)
     return emitOpError() << "expects a scalar, a row or a column, got " << input;
   bool scalar = input.getDimSize(0) == 1;
-  bool row = !isColumn(input) && sameDim({input, 0}, {result, result.getRank() - 1});
+  bool row = !isColumn(input) && result.getRank() <= 2 && sameDim({input, 0}, {result, result.getRank() - 1});
   bool column = isColumn(input) && sameDim({input, 0}, {result, 0});
   if (!scalar && !row && !column)
     return emitOpError() << "cannot repeat " << input << " over " << result;
   return success();
+}
+
+LogicalResult IotaOp::verify() {
+  int64_t dim = static_cast<int64_t>(getDim());
+  RankedTensorType type = typeOf(getResult());
+  if (type.getRank() == 1 ? dim == 0 : dim == 1 || dim == 2)
+    return success();
+  return emitOpError() << "expects dimension " << (type.getRank() == 1 ? "0" : "1 or 2") << " of " << type << ", got "
+                       << dim;
 }
 
 LogicalResult EmbeddingOp::verify() {
@@ -401,25 +410,6 @@ LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 
 //===-- Attention -----------------------------------------------------------------------------------------------===//
 
-static LogicalResult verifyHeads(Operation *op, RankedTensorType split, RankedTensorType merged) {
-  if (split.getDimSize(0) * split.getDimSize(2) == merged.getDimSize(1) && sameDim({split, 1}, {merged, 0}))
-    return success();
-  return op->emitOpError() << "expects tensor<HxTxD> and tensor<Tx(H*D)>, got " << split << " and " << merged;
-}
-
-LogicalResult SplitHeadsOp::verify() { return verifyHeads(*this, typeOf(getResult()), typeOf(getInput())); }
-LogicalResult MergeHeadsOp::verify() { return verifyHeads(*this, typeOf(getInput()), typeOf(getResult())); }
-
-LogicalResult BatchMatmulOp::verify() {
-  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
-  int64_t rhsColumn = getTransposeRhs() ? 1 : 2;
-  if (failed(expectSameDim(*this, "number of heads", {lhs, 0}, {{rhs, 0}, {result, 0}})) ||
-      failed(expectSameDim(*this, "contracted extent", {lhs, 2}, {{rhs, 3 - rhsColumn}})) ||
-      failed(expectSameDim(*this, "number of rows", {lhs, 1}, {{result, 1}})))
-    return failure();
-  return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 2}});
-}
-
 /// A row of indices for each sequence, or nothing.
 static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts) {
   if (!keyRows)
@@ -429,8 +419,46 @@ static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts
   return expectSameDim(op, "number of sequences", {typeOf(keyStarts), 0}, {{typeOf(keyRows), 0}});
 }
 
-LogicalResult MaskOp::verify() {
+/// Scores are dynamic in the queries alone.
+static LogicalResult verifyScores(Operation *op, RankedTensorType scores) {
+  if (!scores.isDynamicDim(1) && !scores.isDynamicDim(2))
+    return success();
+  return op->emitOpError() << "expects a static number of heads and of keys, got " << scores;
+}
+
+/// `scores` has rows for those of `queries` and heads of which `queries` and `keys` have columns.
+template <typename PairsOp>
+static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTensorType queries, RankedTensorType keys) {
+  if (failed(verifyScores(op, scores)) || failed(expectStaticColumns(op, queries)) ||
+      failed(expectSameDim(op, "width", {queries, 1}, {{keys, 1}})) ||
+      failed(expectSameDim(op, "number of queries", {queries, 0}, {{scores, 0}})))
+    return failure();
+  if (queries.getDimSize(1) % scores.getDimSize(1) != 0)
+    return op.emitOpError() << "expects heads that divide the width of " << queries << ", got " << scores;
+  return expectSameDim(
+      op, "number of sequences", {typeOf(op.getQueryStarts()), 0},
+      {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}});
+}
+
+LogicalResult ScoresOp::verify() {
   if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyPairs(*this, getType(), typeOf(getQuery()), typeOf(getKey()));
+}
+
+LogicalResult ContextOp::verify() {
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyPairs(*this, typeOf(getWeights()), typeOf(getResult()), typeOf(getValue()));
+}
+
+LogicalResult TransposedContextOp::verify() {
+  return verifyPairs(*this, typeOf(getWeights()), typeOf(getInput()), typeOf(getResult()));
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(verifyScores(*this, typeOf(getScores()))) ||
+      failed(expectSameDim(*this, "number of queries", {typeOf(getScores()), 0}, {{typeOf(getPosition()), 0}})))
     return failure();
   return verifyMaskRegion(*this, getMask());
 }

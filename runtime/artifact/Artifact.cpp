@@ -52,6 +52,15 @@ ElementType elementType(const schema::TensorType &type) {
   return type.element() == schema::ElementType::I32 ? ElementType::I32 : ElementType::F32;
 }
 
+uint64_t elementBytes(schema::ElementType type) {
+  return type == schema::ElementType::BF16 || type == schema::ElementType::F16 ? 2 : 4;
+}
+
+const char *toString(schema::ElementType type) {
+  static constexpr const char *names[] = {"f32", "i32", "bf16", "f16"};
+  return names[static_cast<size_t>(type)];
+}
+
 std::string_view view(const flatbuffers::String *text) {
   return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
 }

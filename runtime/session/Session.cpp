@@ -179,7 +179,7 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs) {
   state->last = nullptr;
   Span span("start entry");
   span.with("entry", entry);
-  HEDDLE_CHECK(runner->run(inputs));
+  HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs));
   state->last = runner;
   return Success();
 }
@@ -287,6 +287,7 @@ MemoryReport Session::memory() const {
     *total += buffer->bytes();
   }
   report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  report.peak = state->device->memory().peak;
   return report;
 }
 

@@ -39,6 +39,10 @@ struct SessionOptions {
   std::string device = {};
   std::string target = {}; // a target of the artifact by name; empty: the best that the device supports
   hal::DeviceOptions deviceOptions = {};
+  // Every call runs launch by launch, and what each has written is looked through: the first NaN or infinity is an
+  // error that names the launch and the ops of the model that it computes. Several times slower; to find out why a
+  // training diverges.
+  bool checkNumbers = false;
 };
 
 // One dimension of a tensor: its extent, or the name of the size that it varies with and that size's maximum.
@@ -99,12 +103,14 @@ struct MemoryReport {
   uint64_t weights = 0, optimizerState = 0, gradients = 0, counters = 0, caches = 0;
   uint64_t arena = 0; // inputs, outputs and intermediate values, shared by all entries
   uint64_t total() const { return weights + optimizerState + gradients + counters + caches + arena; }
+  uint64_t peak = 0; // the most that the session's buffers have taken of the device so far, however small
 };
 
 struct LaunchProfile {
   std::string_view kernel;     // lives as long as the session
   uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
+  std::string_view location; // the ops of the model that it computes, and where they stand; empty where unknown
 };
 
 // What a launch needs by the definition of its ops, whatever its kernel does; counted by the compiler.

@@ -1,6 +1,6 @@
 """Compares a compiled Transformer with PyTorch on the same weights: logits, every gradient, and 20 steps of Adam.
 
-    parity.py --bin build/bin --model models/numbers.toml --case NAME [--target=NAME] [--precision=NAME]
+    parity.py --bin build/bin --model models/numbers.toml --case NAME [--target=NAME] [--precision=NAME] [--off fuse-attention]
 
 Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
 
@@ -36,13 +36,13 @@ LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and targ
 class Model:
     """The compiled model, run through `heddle-run call`."""
 
-    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32"):
+    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
         self.run_tool = [f"{arguments.bin}/heddle-run", "call"]
         self.folder = folder
         self.artifact = f"{folder}/model.heddle"
         sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
-             f"--precision={precision}", *sets])
+             f"--precision={precision}", *sets, *flags])
 
     def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
         command = [*self.run_tool, self.artifact, "--entry", entry, *extra]
@@ -132,6 +132,7 @@ def main():
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--steps", type=int, default=20, help="of Adam")
+    parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     arguments = parser.parse_args()
     bounds = BOUNDS[arguments.precision]
     overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0,
@@ -140,7 +141,8 @@ def main():
     random = np.random.default_rng(7)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        model = Model(arguments, overrides, folder, arguments.target, arguments.precision)
+        model = Model(arguments, overrides, folder, arguments.target, arguments.precision,
+                      [f"--{flag}=false" for flag in arguments.off])
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.

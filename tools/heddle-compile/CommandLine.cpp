@@ -43,6 +43,11 @@ struct Flags {
       cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
                "the target has tensor cores"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> recompute{
+      "recompute",
+      cl::desc("What the backward pass computes again to need less memory: none (default); cheap, such as norms; "
+               "products, that is what takes one matrix product, too"),
+      cl::value_desc("policy"), cl::init("none"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -157,6 +162,11 @@ std::optional<CommandLine> check(Flags &flags) {
     for (const TargetProfile *profile : line.targets)
       if (profile->tensorSubgroups == 0)
         return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
+
+  std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
+  if (!recompute)
+    return wrong("--recompute: there is no policy '" + flags.recompute + "'; there are none, cheap and products");
+  line.recompute = *recompute;
 
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;

@@ -70,6 +70,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   PipelineOptions options;
   options.fusion = line.fusion;
   options.precision = line.precision;
+  options.recompute = line.recompute;
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;

@@ -72,6 +72,13 @@ private:
         "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
   }
 
+  static CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
+    return command->add_flag(
+        "--debug-numerics", options.debugNumerics,
+        "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
+        "model that it computes; several times slower");
+  }
+
   static void addDecoding(CLI::App *command, DecodingOptions &options) {
     command
         ->add_option("--max-length", options.maximumLength,
@@ -104,6 +111,7 @@ private:
     CLI::App *command = add("train", "Train a model on two text files whose lines translate one another",
                             [this] { return runTrain(train); });
     addArtifact(command, train.common);
+    addDebugNumerics(command, train.common);
     command->add_option("--src", train.source, "Source sentences, one a line")->required();
     command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
     command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
@@ -271,7 +279,7 @@ private:
   void addCall() {
     CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
-    addProfile(command, call.common);
+    addDebugNumerics(command, call.common)->excludes(addProfile(command, call.common));
     command->add_option("--entry", call.entry, "The entry's name")->required();
     addRepeated(command, "--input", call.inputs, "An input");
     addRepeated(command, "--output", call.outputs, "Where to write an output");

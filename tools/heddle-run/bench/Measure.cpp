@@ -62,6 +62,7 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   if (session.device().type == hal::DeviceType::Cpu)
     result.otherWork = otherWork.fraction();
   std::ranges::sort(result.seconds);
+  result.deviceBytes = session.memory().peak;
 
   std::vector<std::vector<double>> launchSeconds;
   std::vector<double> profiledSeconds;

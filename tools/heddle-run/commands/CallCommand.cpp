@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "runtime/core/Log.h"
 #include "runtime/core/Npy.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
@@ -98,6 +99,8 @@ Status call(const CallCommand &command, Profile *profile) {
     HEDDLE_CHECK(profile->run(session, command.entry, inputs));
     HEDDLE_ASSIGN(outputs, session.outputs());
   }
+  uint64_t memory = session.memory().peak;
+  log(LogLevel::Info, str("device memory: ", describeBytes(memory), " (", memory, " bytes) at most"));
   for (const auto &[name, tensor] : outputs)
     show(name, tensor);
   for (const NamedFile &file : outputFiles) {

@@ -13,8 +13,9 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device;  // empty: a CUDA device that the artifact has code for, else Vulkan's best
-  std::string profile; // where to write what host and device do when; empty: nowhere
+  std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
+  std::string profile;        // where to write what host and device do when; empty: nowhere
+  bool debugNumerics = false; // for `call` and `train`
 };
 
 struct TrainCommand {

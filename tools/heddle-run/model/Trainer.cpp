@@ -106,7 +106,8 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
                    std::isfinite(loss) ? str("', and ten times that of a blind guess is ", limit) : "'",
                    ": the training has diverged and stops; the last checkpoint stays as it is. Try a lower "
-                   "learning_rate, a longer warmup or clip_norm.");
+                   "learning_rate, a longer warmup or clip_norm",
+                   std::isfinite(loss) ? "." : "; --debug-numerics names the op that made the first such number.");
 }
 
 Result<StepReport> Trainer::takeStep() {
@@ -137,13 +138,15 @@ Result<StepReport> Trainer::takeStep() {
   for (const Batch &part : parts) {
     CallInputs values;
     values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
-    HEDDLE_CHECK(engine.run(entry, values));
+    if (Status status = engine.run(entry, values); !status)
+      return std::move(status).error().within(str("step ", report.step));
     HEDDLE_ASSIGN(double loss, readScalar(engine, "loss"));
     report.loss += loss;
   }
   HEDDLE_CHECK(checkLoss(report.loss, entry, report.step));
   if (options.microBatches > 1)
-    HEDDLE_CHECK(engine.run("apply_step", {}));
+    if (Status status = engine.run("apply_step", {}); !status)
+      return std::move(status).error().within(str("step ", report.step));
   HEDDLE_ASSIGN(report.learningRate, readScalar(engine, "learning_rate"));
   taken = report.step;
   report.seconds = since(start);

@@ -140,6 +140,52 @@ def attention_gradients(op, query, key, value, gradient, lse, delta, *segments):
     return (dq,) if op.name.endswith("query") else (dk, dv)
 
 
+def locate(op, starts, lengths):
+    position, sequence = np.zeros(shape_of(op.results[0])[0], int), np.zeros(shape_of(op.results[0])[0], int)
+    for number, (start, length) in enumerate(zip(starts, lengths)):
+        position[start : start + length], sequence[start : start + length] = np.arange(length), number
+    return position, sequence
+
+
+def head_parts(segments, scores, queries, keys):
+    """For each sequence and head: its part of the scores, of its queries' rows and of its keys'."""
+    heads = scores.shape[1]
+    width = queries.shape[1] // heads
+    for q0, ql, k0, kl in zip(*segments):
+        for head in range(heads):
+            columns = slice(head * width, (head + 1) * width)
+            yield scores[q0 : q0 + ql, head, :kl], queries[q0 : q0 + ql, columns], keys[k0 : k0 + kl, columns]
+
+
+def product_of_pairs(op, x, y, *segments):
+    result = np.zeros(shape_of(op.results[0])[0])
+    parts = {"scores": (result, x, y), "context": (x, result, y), "transposed_context": (x, y, result)}[op.name[7:]]
+    for scores, query, key in head_parts(segments, *parts):
+        if op.name == "heddle.scores":
+            scores[:] = query @ key.T
+        elif op.name == "heddle.context":
+            query[:] = scores @ key
+        else:
+            key[:] = scores.T @ query
+    return (result,)
+
+
+def mask_scores(op, scores, position, sequence, key_lengths):
+    result = np.full(scores.shape, -np.inf if "0xFF800000" in op.text else op.number("value"))
+    for row, head, key in np.ndindex(scores.shape):
+        (a, _), (b, _) = op.region[0]
+        counts = run(op.region[1:], {a: np.int32(position[row]), b: np.int32(key)}, {})[0]
+        if counts and key < key_lengths[sequence[row]]:
+            result[row, head, key] = scores[row, head, key]
+    return (result,)
+
+
+def softmax(op, x):
+    powers = np.where(np.isneginf(x), 0, np.exp(x))
+    sums = powers.sum(2, keepdims=True)
+    return (powers / np.where(sums > 0, sums, 1),)
+
+
 def broadcast(op, x):
     shape, (extents, column) = shape_of(op.results[0])[0], shape_of(op.inputs[0])
     if extents != (1,) and column and len(shape) == 2:
@@ -208,6 +254,13 @@ OPS = {
     "heddle.attention_delta": attention_delta,
     "heddle.attention_grad_query": attention_gradients,
     "heddle.attention_grad_key_value": attention_gradients,
+    "heddle.locate": locate,
+    "heddle.scores": product_of_pairs,
+    "heddle.context": product_of_pairs,
+    "heddle.transposed_context": product_of_pairs,
+    "heddle.mask": mask_scores,
+    "heddle.softmax": softmax,
+    "heddle.softmax_grad": lambda op, p, g: (p * (g - (p * g).sum(2, keepdims=True)),),
     "heddle.sinusoid": sinusoid,
     "arith.addi": lambda op, a, b: (a + b,),
     "arith.addf": lambda op, a, b: (a + b,),
