@@ -25,6 +25,9 @@ CASES = {
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
     "soft-cap": {"d_model": 48, "heads": 3, "d_ff": 50, "vocab_size": 60, "attention_soft_cap": 0.5},
+    # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
+    "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
+                    "decoder_layers": 1},
     "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
 # Relative errors allowed, by precision. Of bf16, which keeps 8 bits of a factor, the forward pass may be wrong by a
