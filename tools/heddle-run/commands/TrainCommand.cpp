@@ -212,6 +212,9 @@ Status runTrain(const TrainCommand &command) {
   Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
+  if (trainer.skippedSteps() != 0)
+    log(LogLevel::Info, str("of all ", trainer.step(), " steps, ", trainer.skippedSteps(),
+                            " were skipped: their gradients overflowed"));
   return Success();
 }
 
