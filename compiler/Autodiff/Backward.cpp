@@ -52,7 +52,7 @@ class Backward {
 public:
   Backward(Operation *root, SymbolTable &symbols) : root(root), symbols(symbols), builder(root) {}
 
-  FailureOr<SmallVector<WeightGradient>> build(Value loss);
+  FailureOr<SmallVector<WeightGradient>> build(Value loss, Value scale);
 
 private:
   void findActiveValues();
@@ -131,7 +131,7 @@ LogicalResult Backward::visit(Operation *op) {
   return success();
 }
 
-FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
+FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss, Value scale) {
   findActiveValues();
   if (!active.contains(loss))
     return root->emitOpError("has a loss that depends on no weight");
@@ -140,7 +140,8 @@ FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
   SmallVector<Operation *> forward;
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode())
     forward.push_back(op);
-  gradients[loss] = FillOp::create(builder, root->getLoc(), loss.getType(), builder.getF32FloatAttr(1));
+  gradients[loss] =
+      scale ? scale : FillOp::create(builder, root->getLoc(), loss.getType(), builder.getF32FloatAttr(1)).getResult();
   builder.setListener(&places);
   for (Operation *op : forward)
     if (failed(visit(op)))
@@ -153,6 +154,7 @@ FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
   return result;
 }
 
-FailureOr<SmallVector<WeightGradient>> heddle::buildBackward(Operation *root, Value loss, SymbolTable &symbols) {
-  return Backward(root, symbols).build(loss);
+FailureOr<SmallVector<WeightGradient>> heddle::buildBackward(Operation *root, Value loss, Value scale,
+                                                             SymbolTable &symbols) {
+  return Backward(root, symbols).build(loss, scale);
 }

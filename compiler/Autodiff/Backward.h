@@ -14,10 +14,10 @@ struct WeightGradient {
   Value gradient;
 };
 
-/// Builds, before `root`, the gradient of `loss` with respect to every weight that it depends on, in the order in which
-/// the block first reads them. Emits an error and fails where an op in between has no rule. Leaves dead code behind:
-/// rules build more than is needed.
-FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, SymbolTable &symbols);
+/// Builds, before `root`, the gradient of `loss`, or of `scale` times it if that is not null, with respect to every
+/// weight that it depends on, in the order in which the block first reads them. Emits an error and fails where an op in
+/// between has no rule. Leaves dead code behind: rules build more than is needed.
+FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, Value scale, SymbolTable &symbols);
 
 /// `a` plus `b`. A gradient that is scattered onto zeros is scattered onto the other one instead: a table of zeros and
 /// a pass over the whole table are saved where an embedding is tied to a matrix product, or accumulated.

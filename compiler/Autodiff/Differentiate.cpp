@@ -40,8 +40,22 @@ void eraseDeadCode(Block &block, Operation *last) {
 
 bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 
+/// The backward pass of a loss, scaled if it is to be.
+FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss, bool scaled, SymbolTable &symbols) {
+  Value scale;
+  if (scaled) {
+    VariableOp variable = lookupVariable(root, symbols, kLossScale, loss.getType());
+    if (!variable)
+      return failure();
+    OpBuilder builder(root);
+    scale = buildRead(builder, root->getLoc(), variable);
+  }
+  return buildBackward(root, loss, scale, symbols);
+}
+
 LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols) {
-  FailureOr<SmallVector<WeightGradient>> weights = buildBackward(op, op.getLoss(), symbols);
+  FailureOr<SmallVector<WeightGradient>> weights =
+      differentiate(op, op.getLoss(), bool(op.getScaleIntervalAttr()), symbols);
   if (failed(weights))
     return failure();
   FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), *weights, symbols);
@@ -53,7 +67,7 @@ LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols) {
 }
 
 LogicalResult differentiate(AccumulateOp op, SymbolTable &symbols) {
-  FailureOr<SmallVector<WeightGradient>> weights = buildBackward(op, op.getLoss(), symbols);
+  FailureOr<SmallVector<WeightGradient>> weights = differentiate(op, op.getLoss(), op.getScaled(), symbols);
   if (failed(weights))
     return failure();
   OpBuilder builder(op), writes(op->getBlock()->getTerminator());

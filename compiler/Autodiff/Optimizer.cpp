@@ -3,6 +3,7 @@
 #include "compiler/Places/Places.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -22,6 +23,11 @@ Value heddle::buildRead(OpBuilder &builder, Location loc, VariableOp variable) {
 }
 
 namespace {
+
+constexpr StringLiteral kSkippedSteps = "skipped_steps";
+
+/// Of the loss: its inverse is a normal number too.
+constexpr double kLargestScale = 0x1p120;
 
 /// Formulas on tensor<1xf32>.
 class OptimizerStep {
@@ -44,7 +50,10 @@ private:
   Value buildRate(Value step);
   Value buildCorrection(FloatAttr beta, Value step);
   Value buildSumOfSquares(Value gradient);
-  Value buildGradientScale(ArrayRef<WeightGradient> weights);
+  FailureOr<Value> buildGradientScale(ArrayRef<WeightGradient> weights);
+  Value buildClipping(Value norm);
+  FailureOr<Value> buildLossScale(Value sumOfSquares);
+  FailureOr<Value> buildStepsTaken(Value step);
 
   const OptimizerOptions &options;
   SymbolTable &symbols;
@@ -98,19 +107,76 @@ Value OptimizerStep::buildSumOfSquares(Value gradient) {
   return SumOp::create(builder, loc, scalar, sum, /*columns=*/true);
 }
 
-/// Clipping by the global norm scales all gradients alike.
-Value OptimizerStep::buildGradientScale(ArrayRef<WeightGradient> weights) {
-  if (!(options.clipNorm > 0))
+/// What gradients are multiplied by. Clipping by the global norm scales all of them alike.
+FailureOr<Value> OptimizerStep::buildGradientScale(ArrayRef<WeightGradient> weights) {
+  bool clips = options.clipNorm > 0, scales = bool(options.scaleInterval);
+  if (!clips && !scales)
     return fill(1);
   Value sum;
   for (WeightGradient weight : weights) {
     Value squares = buildSumOfSquares(weight.gradient);
     sum = sum ? arith::AddFOp::create(builder, loc, sum, squares) : squares;
   }
-  Value norm = math::SqrtOp::create(builder, loc, sum);
+  if (scales)
+    return buildLossScale(sum);
+  return buildClipping(math::SqrtOp::create(builder, loc, sum));
+}
+
+/// What clips gradients of this norm.
+Value OptimizerStep::buildClipping(Value norm) {
   Value guarded = arith::AddFOp::create(builder, loc, norm, fill(1e-6));
   Value ratio = div(fill(options.clipNorm), guarded);
   return min(fill(1), ratio);
+}
+
+/// Undoes the loss's scale, and prepares the next step's. The sum of the squares of the gradients, which is of scaled
+/// ones, is finite if all of them are.
+FailureOr<Value> OptimizerStep::buildLossScale(Value sumOfSquares) {
+  VariableOp scaleVariable = lookupVariable(root, symbols, kLossScale, scalar);
+  auto count = RankedTensorType::get({1}, builder.getI32Type());
+  VariableOp good = lookupVariable(root, symbols, "good_steps", count),
+             skipped = lookupVariable(root, symbols, kSkippedSteps, count);
+  if (!scaleVariable || !good || !skipped)
+    return failure();
+  auto select = [&](Value condition, Value a, Value b) -> Value {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  };
+  auto mul = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, loc, a, b); };
+  auto whole = [&](int64_t value) -> Value {
+    return FillOp::create(builder, loc, count, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  auto next = [&](VariableOp variable) -> Value {
+    return arith::AddIOp::create(builder, loc, buildRead(builder, loc, variable), whole(1));
+  };
+  Value scale = buildRead(builder, loc, scaleVariable);
+  Value isFinite = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, sumOfSquares,
+                                         fill(std::numeric_limits<float>::max()));
+  Value gradientScale = div(fill(1), scale);
+  if (options.clipNorm > 0) {
+    Value norm = mul(math::SqrtOp::create(builder, loc, sumOfSquares), gradientScale);
+    gradientScale = mul(gradientScale, buildClipping(norm));
+  }
+
+  Value goodOnes = next(good);
+  Value isDue =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, goodOnes, whole(options.scaleInterval.getInt()));
+  Value larger = min(mul(scale, fill(2)), fill(kLargestScale));
+  Value smaller = arith::MaximumFOp::create(builder, loc, mul(scale, fill(0.5)), fill(1 / kLargestScale));
+  write(scaleVariable, select(isFinite, select(isDue, larger, scale), smaller));
+  write(good, select(isFinite, select(isDue, whole(0), goodOnes), whole(0)));
+  write(skipped, select(isFinite, buildRead(builder, loc, skipped), next(skipped)));
+  return select(isFinite, gradientScale, fill(0));
+}
+
+/// The steps before this one that were skipped do not count for Adam's corrections.
+FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
+  if (!options.scaleInterval)
+    return step;
+  VariableOp skipped = lookupVariable(root, symbols, kSkippedSteps, RankedTensorType::get({1}, builder.getI32Type()));
+  if (!skipped)
+    return failure();
+  Value count = arith::SIToFPOp::create(builder, loc, scalar, buildRead(builder, loc, skipped));
+  return Value(arith::SubFOp::create(builder, loc, step, count));
 }
 
 FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
@@ -122,9 +188,15 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
     return failure();
   Value step = buildStep(counter);
   Value rate = buildRate(step);
-  Value firstCorrection = buildCorrection(options.beta1, step);
-  Value secondCorrection = buildCorrection(options.beta2, step);
-  Value scale = buildGradientScale(weights);
+  FailureOr<Value> taken = buildStepsTaken(step);
+  if (failed(taken))
+    return failure();
+  // The first moment's correction is part of the rate: a kernel has few arguments, and a constant is none.
+  Value correctedRate = arith::MulFOp::create(builder, loc, rate, buildCorrection(options.beta1, *taken));
+  Value firstCorrection = fill(1), secondCorrection = buildCorrection(options.beta2, *taken);
+  FailureOr<Value> scale = buildGradientScale(weights);
+  if (failed(scale))
+    return failure();
 
   for (WeightGradient weight : weights) {
     StringRef name = weight.weight.getSymName();
@@ -133,14 +205,24 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
     VariableOp second = lookupVariable(root, symbols, "adam.v." + name, type);
     if (!first || !second)
       return failure();
-    Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second);
+    Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second), average;
+    VariableOp averageVariable;
+    if (options.averageDecay) {
+      averageVariable = lookupVariable(root, symbols, "ema." + name, type);
+      if (!averageVariable)
+        return failure();
+      average = buildRead(builder, loc, averageVariable);
+    }
     Location place = NameLoc::get(builder.getStringAttr("update of " + name), loc);
-    auto adam =
-        AdamOp::create(builder, place, type, type, type, weight.value, weight.gradient, firstMoment, secondMoment, rate,
-                       firstCorrection, secondCorrection, scale, options.beta1, options.beta2, options.epsilon);
+    auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), weight.value, weight.gradient,
+                               firstMoment, secondMoment, correctedRate, firstCorrection, secondCorrection, *scale,
+                               average, options.beta1, options.beta2, options.epsilon, options.averageDecay,
+                               options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
     write(weight.weight, adam.getNewWeight());
     write(first, adam.getNewFirstMoment());
     write(second, adam.getNewSecondMoment());
+    if (average)
+      write(averageVariable, adam.getNewAverage());
   }
   return rate;
 }

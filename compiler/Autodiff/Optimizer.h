@@ -12,6 +12,8 @@ struct OptimizerOptions {
   int64_t warmup;
   FloatAttr beta1, beta2, epsilon;
   double clipNorm;
+  FloatAttr averageDecay;    // null: no average is kept
+  IntegerAttr scaleInterval; // null: the loss is not scaled
 
   template <typename OpTy> static OptimizerOptions of(OpTy op) {
     return {op.getPeak().convertToDouble(),
@@ -19,9 +21,14 @@ struct OptimizerOptions {
             op.getBeta1Attr(),
             op.getBeta2Attr(),
             op.getEpsilonAttr(),
-            op.getClipNorm().convertToDouble()};
+            op.getClipNorm().convertToDouble(),
+            op.getAverageDecayAttr(),
+            op.getScaleIntervalAttr()};
   }
 };
+
+/// The variable that the loss is scaled by while it is differentiated.
+inline constexpr StringLiteral kLossScale = "loss_scale";
 
 /// Variable `name`, or null after an error at `user` if there is none of the given type.
 VariableOp lookupVariable(Operation *user, SymbolTable &symbols, const Twine &name, Type type);

@@ -25,6 +25,14 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, MatmulOp> {
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
 
+/// Scaled gradient (1), moments (3 and 4), corrections (2), root, epsilon, rate, quotient, difference (5), average (3).
+struct AdamCost : CostOpInterface::ExternalModel<AdamCost, AdamOp> {
+  Amount countFlops(Operation *op, CostCounter &) const {
+    auto adam = cast<AdamOp>(op);
+    return Amount::elements(adam.getWeight().getType()) * (adam.getAverage() ? 18 : 15);
+  }
+};
+
 /// As many products as there are projections.
 template <typename Op> struct ProjectCost : CostOpInterface::ExternalModel<ProjectCost<Op>, Op> {
   Amount countFlops(Operation *op, CostCounter &) const {
@@ -127,8 +135,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     CrossEntropyOp::attachInterface<PerElement<CrossEntropyOp, 5>>(*context);
     // Difference, exponential, target distribution, scaled.
     CrossEntropyGradOp::attachInterface<PerElement<CrossEntropyGradOp, 4>>(*context);
-    // Scaled gradient (1), moments (3 and 4), corrections (2), root, epsilon, rate, quotient, difference (5).
-    AdamOp::attachInterface<PerElement<AdamOp, 15>>(*context);
+    AdamOp::attachInterface<AdamCost>(*context);
     DropoutOp::attachInterface<PerElement<DropoutOp, 1>>(*context);
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
     LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);

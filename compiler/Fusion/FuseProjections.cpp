@@ -175,7 +175,7 @@ private:
     }
     auto packAll = [&](ArrayRef<StringRef> names) {
       std::string joined = joinNames(names);
-      for (StringRef prefix : {"adam.m.", "adam.v.", "grad."})
+      for (StringRef prefix : {"adam.m.", "adam.v.", "ema.", "grad."})
         if (SmallVector<VariableOp> parts = lookup(prefix, names, symbols); parts.size() == names.size())
           packVariables((prefix + joined).str(), parts, symbols);
       return packVariables(joined, lookup("", names, symbols), symbols);

@@ -23,28 +23,26 @@ namespace {
 /// The update of a vector whose parts are variables and whose results go back to them.
 struct Update {
   AdamOp adam;
-  std::array<ReadOp, 3> reads;   // weight, first moment, second moment
-  std::array<WriteOp, 3> writes; // the same
+  SmallVector<ReadOp, 4> reads;   // weight, first moment, second moment, and average if there is one
+  SmallVector<WriteOp, 4> writes; // the same
 
   static std::optional<Update> match(AdamOp adam) {
     Update update{adam, {}, {}};
     if (cast<RankedTensorType>(adam.getWeight().getType()).getRank() != 1)
       return std::nullopt;
-    Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment()};
-    for (int i = 0; i < 3; ++i) {
-      update.reads[i] = before[i].getDefiningOp<ReadOp>();
-      Value after = adam->getResult(i);
-      update.writes[i] = after.hasOneUse() ? dyn_cast<WriteOp>(*after.getUsers().begin()) : WriteOp();
-      if (!update.reads[i] || !update.writes[i] || update.reads[i].getVariable() != update.writes[i].getVariable())
+    Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
+    for (auto [old, value] : llvm::zip_first(ArrayRef(before).take_front(adam->getNumResults()), adam->getResults())) {
+      auto read = old.getDefiningOp<ReadOp>();
+      auto write = value.hasOneUse() ? dyn_cast<WriteOp>(*value.getUsers().begin()) : WriteOp();
+      if (!read || !write || read.getVariable() != write.getVariable())
         return std::nullopt;
+      update.reads.push_back(read);
+      update.writes.push_back(write);
     }
     return update;
   }
-  std::array<StringAttr, 3> names() const {
-    std::array<StringAttr, 3> names;
-    for (int i = 0; i < 3; ++i)
-      names[i] = ReadOp(reads[i]).getVariableAttr().getAttr();
-    return names;
+  SmallVector<StringAttr, 4> names() const {
+    return llvm::map_to_vector<4>(reads, [](ReadOp read) { return read.getVariableAttr().getAttr(); });
   }
   /// The variable that the gradient was summed up in, or null: then a kernel makes it.
   ReadOp summed() const { return AdamOp(adam).getGradient().getDefiningOp<ReadOp>(); }
@@ -75,8 +73,8 @@ public:
 
 private:
   struct Packed {
-    std::array<VariableOp, 3> variables;
-    VariableOp summed; // or null
+    SmallVector<VariableOp, 4> variables; // as an update has them
+    VariableOp summed;                    // or null
   };
 
   /// In the order in which they are stored: vectors that can be read four elements at a time first, then those that can
@@ -149,10 +147,10 @@ private:
       return packVariables(name, parts, symbols);
     };
     Packed packed;
-    StringRef names[] = {"vectors", "adam.m.vectors", "adam.v.vectors"};
-    for (int i = 0; i < 3; ++i)
-      packed.variables[i] = packAll(
-          names[i], [i](const Update &update) { return update.names()[i]; }, step);
+    constexpr StringLiteral names[] = {"vectors", "adam.m.vectors", "adam.v.vectors", "ema.vectors"};
+    for (size_t i = 0; i < step.front().reads.size(); ++i)
+      packed.variables.push_back(packAll(
+          names[i], [i](const Update &update) { return update.names()[i]; }, step));
     for (ArrayRef<Update> step : steps)
       if (step.front().summed() && !packed.summed)
         packed.summed = packAll(
@@ -183,12 +181,16 @@ private:
         parts.push_back(AdamOp(update.adam).getGradient());
       gradient = ConcatOp::create(builder, loc, type, parts);
     }
-    Value weight = read(packed.variables[0]), first = read(packed.variables[1]), second = read(packed.variables[2]);
-    auto adam = AdamOp::create(builder, loc, type, type, type, weight, gradient, first, second, last.getRate(),
-                               last.getFirstCorrection(), last.getSecondCorrection(), last.getGradientScale(),
-                               last.getBeta1Attr(), last.getBeta2Attr(), last.getEpsilonAttr());
-    for (int i = 0; i < 3; ++i)
-      WriteOp::create(writes, loc, FlatSymbolRefAttr::get(packed.variables[i]), adam->getResult(i));
+    SmallVector<Value> operands{read(packed.variables[0]), gradient};
+    llvm::append_range(operands, llvm::map_range(ArrayRef(packed.variables).slice(1, 2), read));
+    llvm::append_range(operands, ValueRange{last.getRate(), last.getFirstCorrection(), last.getSecondCorrection(),
+                                            last.getGradientScale()});
+    if (last.getAverage())
+      operands.push_back(read(packed.variables[3]));
+    auto adam =
+        AdamOp::create(builder, loc, SmallVector<Type>(packed.variables.size(), type), operands, last->getAttrs());
+    for (auto [variable, value] : llvm::zip_equal(packed.variables, adam->getResults()))
+      WriteOp::create(writes, loc, FlatSymbolRefAttr::get(variable), value);
     for (Update update : step) {
       for (WriteOp write : update.writes)
         write.erase();

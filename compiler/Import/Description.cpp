@@ -72,6 +72,7 @@ public:
 
   void readFile();
   void readOverride(StringRef text);
+  FailureOr<Description> change(const DescriptionChanges &changes);
   void check();
   void checkStacks();
 
@@ -255,20 +256,23 @@ void Reader::checkStacks() {
         << "'token_types' and 'pooler' are an encoder's, and architecture = \"" << d.architecture << "\" has a decoder";
 }
 
-FailureOr<Description> heddle::overrideDescription(MLIRContext *context, Description description,
-                                                   ArrayRef<std::string> overrides) {
-  Reader reader(context, std::move(description));
-  for (const std::string &text : overrides)
-    reader.readOverride(text);
-  reader.check();
-  return reader.finish();
+FailureOr<Description> Reader::change(const DescriptionChanges &changes) {
+  for (const std::string &text : changes.overrides)
+    readOverride(text);
+  if (!description.given.contains("loss_scale"))
+    description.lossScale = changes.lossScale;
+  check();
+  return finish();
 }
 
-FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {
+FailureOr<Description> heddle::overrideDescription(MLIRContext *context, Description description,
+                                                   const DescriptionChanges &changes) {
+  return Reader(context, std::move(description)).change(changes);
+}
+
+FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path,
+                                               const DescriptionChanges &changes) {
   Reader reader(context, path);
   reader.readFile();
-  for (const std::string &text : overrides)
-    reader.readOverride(text);
-  reader.check();
-  return reader.finish();
+  return reader.change(changes);
 }

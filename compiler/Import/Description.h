@@ -49,6 +49,9 @@ struct Description {
   double adamBeta2 = 0.98;
   double adamEpsilon = 1e-9;
   double clipNorm = 0.0;
+  double emaDecay = 0.0;
+  double lossScale = 0.0;
+  int64_t lossScaleInterval = 2000;
   bool accumulate = false;
   bool logitsEntry = false;
   bool explainEntry = false;
@@ -68,6 +71,7 @@ struct Description {
   /// Which of the two stacks (3.1, Figure 1) there are. An encoder alone is not trained: it has no task of its own.
   bool hasEncoder() const { return encoderLayers > 0; }
   bool hasDecoder() const { return decoderLayers > 0; }
+  bool scalesLoss() const { return hasDecoder() && lossScale > 0; }
   bool preNorm() const { return norm == "pre"; }
   /// How far from a token self-attention sees, to either side; none where it sees the whole sequence.
   std::optional<int64_t> attentionRadius() const {
@@ -109,13 +113,18 @@ struct DescriptionKey {
 /// All keys, in the order in which the documentation lists them.
 ArrayRef<DescriptionKey> getDescriptionKeys();
 
-/// Reads the description at `path`, then lets each `key=value` of `overrides` replace what it says. Every mistake found
-/// is reported as an error of `context`.
-FailureOr<Description> readDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides);
+/// What of a description was said elsewhere than in it.
+struct DescriptionChanges {
+  ArrayRef<std::string> overrides; // each a `key=value` that replaces what it says
+  double lossScale = 0;            // where neither says one
+};
 
-/// Lets each `key=value` of `overrides` replace what `description` says and checks the whole, as readDescription does.
+/// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.
+FailureOr<Description> readDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
+/// Changes `description` and checks the whole, as readDescription does.
 FailureOr<Description> overrideDescription(MLIRContext *context, Description description,
-                                           ArrayRef<std::string> overrides);
+                                           const DescriptionChanges &changes);
 
 } // namespace mlir::heddle
 

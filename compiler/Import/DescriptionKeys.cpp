@@ -85,6 +85,13 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"adam_beta2", &D::adamBeta2, kOptional, kRate, {}, "Decay of Adam's second moment (5.3)."},
       {"adam_epsilon", &D::adamEpsilon, kOptional, kEpsilon, {}, "Added to the root of Adam's second moment (5.3)."},
       {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves it as it is."},
+      {"ema_decay", &D::emaDecay, kOptional, kRate, {},
+       "Decay of an average of the weights over all steps, kept beside them (`heddle-run average --ema`); 0: none."},
+      {"loss_scale", &D::lossScale, kOptional, kNorm, {},
+       "What the loss is multiplied by at first while it is differentiated, so that 16 bits hold small gradients; halved "
+       "where gradients overflow; 0: nothing. 65536 with --precision=f16."},
+      {"loss_scale_interval", &D::lossScaleInterval, kOptional, kSteps, {},
+       "Steps in a row without overflow after which the loss's scale is doubled."},
       {"accumulate", &D::accumulate, kOptional, kAny, {},
        "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
       {"logits_entry", &D::logitsEntry, kOptional, kAny, {},

@@ -23,6 +23,11 @@ static constexpr StringLiteral kStep = "step";
 static constexpr StringLiteral kMicroStep = "micro_step";
 static constexpr StringLiteral kSeed = "seed";
 
+// What the loss is scaled by, and counters of steps whose gradients were finite, since it last changed, and of others.
+static constexpr StringLiteral kLossScale = "loss_scale";
+static constexpr StringLiteral kGoodSteps = "good_steps";
+static constexpr StringLiteral kSkippedSteps = "skipped_steps";
+
 void Entries::build() {
   declareSizes();
   declareState();
@@ -73,6 +78,13 @@ void Entries::declareState() {
     addCounter(kStep, 1);
   if (d.hasDecoder() && d.accumulate)
     addCounter(kMicroStep, 1);
+  if (d.scalesLoss()) {
+    Graph::At at(graph, "loss_scale", "loss scale");
+    graph.addVariable(kLossScale, VariableKind::OptimizerState, graph.tensor({1}, graph.f32()),
+                      Initializer::constant(d.lossScale));
+    addCounter(kGoodSteps, 1);
+    addCounter(kSkippedSteps, 1);
+  }
   addCounter(kSeed, 2);
 
   Graph::At at(graph, "max_tokens");
@@ -133,13 +145,20 @@ Value Entries::trainingLoss(StringRef step) {
   return loss;
 }
 
+FloatAttr Entries::averageDecay() { return d.emaDecay > 0 ? graph.number(d.emaDecay) : FloatAttr(); }
+
+IntegerAttr Entries::scaleInterval() {
+  return d.scalesLoss() ? graph.builder.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr();
+}
+
 void Entries::buildTrainStep() {
   graph.beginEntry("train_step");
   Value loss = trainingLoss(kStep);
   Graph::At at(graph, "warmup", "optimizer");
-  Value rate = graph.create<MinimizeOp>(loss, graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
-                                        graph.number(d.adamBeta1), graph.number(d.adamBeta2),
-                                        graph.number(d.adamEpsilon), graph.number(d.clipNorm));
+  Value rate =
+      graph.create<MinimizeOp>(loss, graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
+                               graph.number(d.adamBeta1), graph.number(d.adamBeta2), graph.number(d.adamEpsilon),
+                               graph.number(d.clipNorm), averageDecay(), scaleInterval());
   graph.addOutput("learning_rate", rate);
   graph.endEntry();
 }
@@ -149,7 +168,7 @@ void Entries::buildAccumulateStep() {
   graph.beginEntry("accumulate_step");
   // `step` stands still between two optimizer steps; dropout must not.
   Value loss = trainingLoss(kMicroStep);
-  graph.create<AccumulateOp>(loss);
+  graph.create<AccumulateOp>(loss, d.scalesLoss());
   Value microStep = graph.read(kMicroStep);
   Value one = graph.fill(cast<RankedTensorType>(microStep.getType()), 1);
   graph.write(kMicroStep, graph.create<arith::AddIOp>(microStep, one));
@@ -161,7 +180,7 @@ void Entries::buildApplyStep() {
   graph.beginEntry("apply_step");
   Value rate = graph.create<ApplyOp>(graph.number(d.learningRate), graph.builder.getI64IntegerAttr(d.warmup),
                                      graph.number(d.adamBeta1), graph.number(d.adamBeta2), graph.number(d.adamEpsilon),
-                                     graph.number(d.clipNorm));
+                                     graph.number(d.clipNorm), averageDecay(), scaleInterval());
   graph.addOutput("learning_rate", rate);
   graph.endEntry();
 }

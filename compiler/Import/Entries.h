@@ -18,6 +18,8 @@ private:
   void declareSizes();
   void declareState();
 
+  FloatAttr averageDecay();    // of the weights; null: there is none
+  IntegerAttr scaleInterval(); // of the loss's scale; null: it has none
   void buildTrainStep();
   void buildAccumulateStep();
   void buildApplyStep();

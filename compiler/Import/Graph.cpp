@@ -107,6 +107,8 @@ Value Graph::weight(const Twine &name, ArrayRef<int64_t> shape, Initializer init
       addVariable("adam.m." + key, VariableKind::OptimizerState, type, Initializer::zeros());
       addVariable("adam.v." + key, VariableKind::OptimizerState, type, Initializer::zeros());
     }
+    if (description.hasDecoder() && description.emaDecay > 0)
+      addVariable("ema." + key, VariableKind::OptimizerState, type, Initializer::zeros());
     if (description.hasDecoder() && description.accumulate)
       addVariable("grad." + key, VariableKind::Gradient, type, Initializer::zeros());
   }

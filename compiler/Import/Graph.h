@@ -17,8 +17,9 @@ struct Initializer {
   enum Kind { Constant, Uniform, Normal } kind;
   double scale; // the constant, the bound or the standard deviation
 
-  static Initializer zeros() { return {Constant, 0}; }
-  static Initializer ones() { return {Constant, 1}; }
+  static Initializer constant(double value) { return {Constant, value}; }
+  static Initializer zeros() { return constant(0); }
+  static Initializer ones() { return constant(1); }
   /// Glorot and Bengio's bound for a matrix of `inputs` rows and `outputs` columns.
   static Initializer xavier(int64_t inputs, int64_t outputs);
   static Initializer normal(double deviation) { return {Normal, deviation}; }

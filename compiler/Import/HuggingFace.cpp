@@ -246,7 +246,7 @@ void Reader::readGPT2() {
 }
 
 FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, StringRef folder,
-                                                     ArrayRef<std::string> overrides) {
+                                                     const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
   if (failed(config))
     return failure();
@@ -276,7 +276,7 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   config->rejectOthers();
   if (config->hasFailed())
     return failure();
-  FailureOr<Description> description = overrideDescription(context, std::move(reader.d), overrides);
+  FailureOr<Description> description = overrideDescription(context, std::move(reader.d), changes);
   if (failed(description))
     return failure();
   if (description->learnedPositions() && description->maxLength > reader.longest)

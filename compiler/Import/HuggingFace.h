@@ -7,10 +7,10 @@
 
 namespace mlir::heddle {
 
-/// MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel, as the folder's config.json names it. Each `key=value`
-/// of `overrides` replaces what the description made of it says. A key that is missing, unknown or has a value that
+/// MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel, as the folder's config.json names it,
+/// with the description that is made of it changed. A key that is missing, unknown or has a value that
 /// Heddle cannot honour is an error of `context`; one that only matters in training is a warning.
-FailureOr<Description> readHuggingFaceFolder(MLIRContext *context, StringRef folder, ArrayRef<std::string> overrides);
+FailureOr<Description> readHuggingFaceFolder(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);
 
 } // namespace mlir::heddle
 

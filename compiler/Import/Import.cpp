@@ -39,11 +39,12 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
   return module;
 }
 
-OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides) {
-  return build(context, readDescription(context, path, overrides));
+OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path,
+                                                const DescriptionChanges &changes) {
+  return build(context, readDescription(context, path, changes));
 }
 
 OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
-                                                ArrayRef<std::string> overrides) {
-  return build(context, readHuggingFaceFolder(context, folder, overrides));
+                                                const DescriptionChanges &changes) {
+  return build(context, readHuggingFaceFolder(context, folder, changes));
 }

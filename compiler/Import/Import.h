@@ -3,20 +3,19 @@
 #ifndef HEDDLE_COMPILER_IMPORT_IMPORT_H
 #define HEDDLE_COMPILER_IMPORT_IMPORT_H
 
+#include "compiler/Import/Description.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
-#include <string>
-
 namespace mlir::heddle {
 
-/// Imports the model description (.toml) at `path`, with each `key=value` of `overrides` in place of what it says.
-/// Mistakes in either are errors of `context`; the module is then null.
-OwningOpRef<ModuleOp> importDescription(MLIRContext *context, StringRef path, ArrayRef<std::string> overrides);
+/// Imports the model description (.toml) at `path`, changed. Mistakes in either are errors of `context`; the module is
+/// then null.
+OwningOpRef<ModuleOp> importDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
-/// Imports the model of a Hugging Face folder by its config.json, with each `key=value` of `overrides` in place of what
-/// the description made of it says. The weights stay where they are: `tensors` in the module's description names them.
-OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, ArrayRef<std::string> overrides);
+/// Imports the model of a Hugging Face folder by the description that is made of its config.json, changed. The weights
+/// stay where they are: `tensors` in the module's description names them.
+OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);
 
 } // namespace mlir::heddle
 

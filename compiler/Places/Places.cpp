@@ -15,7 +15,7 @@ Location mlir::heddle::renamePlace(Location place, StringRef prefix, StringRef a
     SmallVector<Location> parts;
     for (Location part : fused.getLocations())
       parts.push_back(renamePlace(part, prefix, alone));
-    return FusedLoc::get(context, parts, fused.getMetadata());
+    return FusedLoc::get(parts, fused.getMetadata(), context);
   }
   auto named = dyn_cast<NameLoc>(place);
   if (!named)
@@ -30,7 +30,7 @@ Location mlir::heddle::placeOfKernel(ArrayRef<Operation *> ops) {
   SmallVector<Location> parts;
   for (Operation *op : ops)
     parts.push_back(NameLoc::get(StringAttr::get(context, op->getName().stripDialect()), op->getLoc()));
-  return FusedLoc::get(context, parts, StringAttr::get(context, kKernel));
+  return FusedLoc::get(parts, StringAttr::get(context, kKernel), context); // equal ops of one place are one
 }
 
 namespace {

@@ -213,7 +213,18 @@ struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
     Value deviation = math::SqrtOp::create(b, mul(second, repeated(emitter, adam.getSecondCorrection(), place)));
     Value step = arith::DivFOp::create(b, mul(mean, repeated(emitter, adam.getRate(), place)),
                                        arith::AddFOp::create(b, deviation, splat(adam.getEpsilon().convertToDouble())));
-    return {arith::SubFOp::create(b, at(adam.getWeight()), step), first, second};
+    Value weight = arith::SubFOp::create(b, at(adam.getWeight()), step);
+    SmallVector<Value> updated{weight, first, second};
+    if (Value average = adam.getAverage())
+      updated.push_back(blend(at(average), weight, *adam.getDecay()));
+    if (adam.getSkips()) {
+      Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                           repeated(emitter, adam.getGradientScale(), place), splat(0));
+      Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
+      for (auto [value, old] : llvm::zip_first(updated, before))
+        value = arith::SelectOp::create(b, counts, value, at(old));
+    }
+    return updated;
   }
 };
 

@@ -137,7 +137,8 @@ private:
     eliminateCommonSubExpressions(rewriter, dominance, func);
     func.setSymName("kernel");
     std::string program;
-    llvm::raw_string_ostream(program) << func;
+    llvm::raw_string_ostream stream(program);
+    func.print(stream, OpPrintingFlags().enableDebugInfo(false)); // whatever --mlir-print-debuginfo wants to see
     tile::FuncOp &known = functions[program];
     if (known) {
       func.erase();

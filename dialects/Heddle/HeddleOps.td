@@ -76,8 +76,14 @@ def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
 
 // The optimizer of 5.3: Adam, with the learning rate raised linearly over `warmup` steps to `peak` and then lowered
 // with the inverse square root of the step; `clip_norm` 0 switches clipping by the global norm off.
+// With `average_decay`, `ema.<weight>` is an average of the weight over all steps, which began as zeros: after n steps it
+// is 1 - average_decay^n too small.
+// With `scale_interval` the loss is scaled while it is differentiated, by the variable `loss_scale`, so that gradients of
+// few bits do not vanish. A step whose gradients are not all finite changes no weight, moment or average, halves the scale
+// and is counted by `skipped_steps`; after that many steps in a row that are none, counted by `good_steps`, it is doubled.
 defvar Heddle_OptimizerArguments = (ins F32Attr:$peak, I64Attr:$warmup, F32Attr:$beta1, F32Attr:$beta2,
-                                        F32Attr:$epsilon, F32Attr:$clip_norm);
+                                        F32Attr:$epsilon, F32Attr:$clip_norm, OptionalAttr<F32Attr>:$average_decay,
+                                        OptionalAttr<I64Attr>:$scale_interval);
 
 def MinimizeOp : Heddle_Op<"minimize"> {
   let summary = "One optimizer step on every weight that the loss depends on";
@@ -91,8 +97,8 @@ def MinimizeOp : Heddle_Op<"minimize"> {
 }
 
 def AccumulateOp : Heddle_Op<"accumulate"> {
-  let summary = "Adds the gradient of the loss to the variables `grad.<weight>`";
-  let arguments = (ins Heddle_Scalar:$loss);
+  let summary = "Adds the gradient of the loss to the variables `grad.<weight>`; with `scaled` it is times `loss_scale`";
+  let arguments = (ins Heddle_Scalar:$loss, UnitAttr:$scaled);
   let assemblyFormat = "$loss attr-dict";
 }
 

@@ -315,9 +315,15 @@ LogicalResult RandomOp::verify() {
 LogicalResult AdamOp::verify() {
   if (failed(expectRate(*this, "beta1", getBeta1())) || failed(expectRate(*this, "beta2", getBeta2())))
     return failure();
-  if (!getEpsilon().isNegative() && !getEpsilon().isZero())
+  if (getEpsilon().isNegative() || getEpsilon().isZero())
+    return emitOpError("expects 'epsilon' above 0");
+  if (bool(getAverage()) != bool(getDecay()) || bool(getAverage()) != bool(getNewAverage()))
+    return emitOpError("expects an average, its 'decay' and its new value together or not at all");
+  if (!getAverage())
     return success();
-  return emitOpError("expects 'epsilon' above 0");
+  if (getAverage().getType() != getWeight().getType() || getNewAverage().getType() != getWeight().getType())
+    return emitOpError() << "expects an average of the weight's type " << getWeight().getType();
+  return expectRate(*this, "decay", *getDecay());
 }
 
 //===-- Matrix products and reductions --------------------------------------------------------------------------===//

@@ -15,7 +15,10 @@ bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
 
 // What training adds to the weights. An artifact compiled without it still reads the weights of such a checkpoint.
 bool isTrainingState(std::string_view name) {
-  return name.starts_with("adam.") || name.starts_with("grad.") || name == "step" || name == "seed";
+  for (std::string_view counter : {"step", "micro_step", "seed", "loss_scale", "good_steps", "skipped_steps"})
+    if (name == counter)
+      return true;
+  return name.starts_with("adam.") || name.starts_with("ema.") || name.starts_with("grad.");
 }
 
 } // namespace

@@ -41,7 +41,8 @@ def save_safetensors(path, tensors):
 
 
 def is_weight(name):
-    return not name.startswith(("adam.", "grad.", "cache")) and name not in ("step", "micro_step", "seed")
+    return not name.startswith(("adam.", "ema.", "grad.", "cache")) and name not in (
+        "step", "micro_step", "seed", "loss_scale", "good_steps", "skipped_steps")
 
 
 class Transformer:

@@ -63,6 +63,19 @@ grep -q 'the loss is .* at step .*the training has diverged' said.txt || fail "$
 quietly "${train[@]}" --checkpoint looked --log looked.jsonl --steps 3 --seed 5 --debug-numerics
 diff <(losses whole.jsonl | head -3) <(losses looked.jsonl) || fail "looking for NaN changes a training"
 
+# An average of the weights and a scaled loss, the first of whose scales overflow, are resumed with the rest; skipped steps
+# are told.
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set dropout=0.1 --set accumulate=true \
+  --set clip_norm=0.5 --set ema_decay=0.9 --set loss_scale=1e21 --set loss_scale_interval=3 -o scaled.heddle
+scaled=("$bin/heddle-run" train scaled.heddle --src data/train.en --tgt data/train.de --seed 5)
+quietly "${scaled[@]}" --checkpoint scaled --log scaled.jsonl --steps 14
+grep -Eq 'of all 14 steps, [0-9]+ were skipped: their gradients overflowed' said.txt || fail "$(cat said.txt)"
+grep -Eq 'step 14 of 14 .* [0-9]+ skipped ' said.txt || fail "$(cat said.txt)"
+grep -Eq '"step":1,.*"loss_scale":5\.0000[0-9]*e\+20,"skipped_steps":1}' scaled.jsonl || fail "$(head -1 scaled.jsonl)"
+quietly "${scaled[@]}" --checkpoint proof --steps 11 --verify-resume
+quietly "${scaled[@]}" --checkpoint proof --steps 7 --accumulate 2 --verify-resume
+
 # Compressed text is the same text.
 gzip -k data/train.en
 zstd -q data/train.de

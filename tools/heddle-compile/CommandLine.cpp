@@ -40,8 +40,8 @@ struct Flags {
                                cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
-               "the target has tensor cores"),
+      cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 or f16 where "
+               "the target has tensor cores; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
@@ -154,9 +154,7 @@ std::optional<CommandLine> check(Flags &flags) {
 
   std::optional<Precision> precision = parsePrecision(flags.precision);
   if (!precision)
-    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32 and bf16");
-  if (precision == Precision::F16)
-    return wrong("--precision=f16: training needs its loss scaled then, which this build does not do yet; use bf16");
+    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32, bf16 and f16");
   line.precision = *precision;
   if (line.precision != Precision::F32)
     for (const TargetProfile *profile : line.targets)

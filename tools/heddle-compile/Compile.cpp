@@ -16,6 +16,9 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
+/// What a training begins with that does not say itself. It need not be good: it is halved and doubled soon.
+static constexpr double kLossScaleOfF16 = 65536;
+
 static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
   ::heddle::Span span("read model");
   auto fail = [&](const Twine &message) {
@@ -24,11 +27,14 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
   };
   if (!llvm::sys::fs::exists(line.model))
     return fail("there is no file '" + line.model + "'");
+  DescriptionChanges changes{line.overrides};
+  if (line.precision == Precision::F16)
+    changes.lossScale = kLossScaleOfF16;
   if (llvm::sys::fs::is_directory(line.model))
-    return importHuggingFace(context, line.model, line.overrides);
+    return importHuggingFace(context, line.model, changes);
   StringRef extension = llvm::sys::path::extension(line.model);
   if (extension == ".toml")
-    return importDescription(context, line.model, line.overrides);
+    return importDescription(context, line.model, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
   return fail("'" + line.model +

@@ -178,12 +178,21 @@ private:
         add("average", "Average the weights of a training's last checkpoints", [this] { return runAverage(average); });
     command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
-    command->add_option("--last", average.last, "Checkpoints to average")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    command->add_option("--decay", average.decay, "What a checkpoint weighs, relative to the one after it; 1: the same")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
+    CLI::Option *last = command->add_option("--last", average.last, "Checkpoints to average")
+                            ->check(CLI::PositiveNumber)
+                            ->capture_default_str();
+    CLI::Option *decay = command
+                             ->add_option("--decay", average.decay,
+                                          "What a checkpoint weighs, relative to the one after it; 1: the same")
+                             ->check(CLI::Range(0.0, 1.0))
+                             ->capture_default_str();
+    command
+        ->add_flag(
+            "--ema", average.ema,
+            "Take the average over every step that a model compiled with --set ema_decay=... keeps, as it was at\n"
+            "the newest checkpoint")
+        ->excludes(last)
+        ->excludes(decay);
   }
 
   void addTranslate() {

@@ -233,3 +233,31 @@ func.func @score_without_rule(%x: !tokens, %s: tensor<2xi32>) {
   heddle.accumulate %loss
   return
 }
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+
+func.func @no_scale() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"loss_scale" of type 'tensor<1xf32>', but the module has none; declare it}}
+  heddle.accumulate %loss {scaled}
+  return
+}
+
+// -----
+
+heddle.variable @step counter : tensor<1xi32>
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+
+func.func @no_average() {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // expected-error @+1 {{needs variable @"ema.w" of type 'tensor<8xf32>', but the module has none; declare it}}
+  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.9 : f32}
+  return
+}

@@ -51,6 +51,8 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
   // CHECK-NEXT: %[[I1:.*]] = heddle.fill 1.0
   // CHECK-NEXT: %[[D1:.*]] = arith.subf %[[I1]], %[[P1]]
   // CHECK-NEXT: %[[C1:.*]] = arith.divf %[[I1]], %[[D1]]
+  // CHECK-NEXT: %[[STEP_SIZE:.*]] = arith.mulf %[[RATE]], %[[C1]]
+  // CHECK-NEXT: %[[NONE:.*]] = heddle.fill 1.0
   // CHECK-NEXT: heddle.fill -0.02020
   // CHECK: %[[C2:.*]] = arith.divf
 
@@ -71,7 +73,7 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
 
   // CHECK-NEXT: %[[MW:.*]] = heddle.read @adam.m.w
   // CHECK-NEXT: %[[VW:.*]] = heddle.read @adam.v.w
-  // CHECK-NEXT: %[[W2:.*]], %[[MW2:.*]], %[[VW2:.*]] = heddle.adam %[[W]], %[[DW]], %[[MW]], %[[VW]] rate %[[RATE]] corrections %[[C1]], %[[C2]] scale %[[SCALE]] {beta1 = 0.899999976 : f32, beta2 = 9.800000e-01 : f32, epsilon = 9.99999971E-10 : f32}
+  // CHECK-NEXT: %[[W2:.*]], %[[MW2:.*]], %[[VW2:.*]] = heddle.adam %[[W]], %[[DW]], %[[MW]], %[[VW]] rate %[[STEP_SIZE]] corrections %[[NONE]], %[[C2]] scale %[[SCALE]] {beta1 = 0.899999976 : f32, beta2 = 9.800000e-01 : f32, epsilon = 9.99999971E-10 : f32}
   // CHECK-NEXT: %[[MB:.*]] = heddle.read @adam.m.bias
   // CHECK-NEXT: %[[VB:.*]] = heddle.read @adam.v.bias
   // CHECK-NEXT: %[[B2:.*]], %[[MB2:.*]], %[[VB2:.*]] = heddle.adam %[[BIAS]], %[[DBIAS]], %[[MB]], %[[VB]]
@@ -112,9 +114,11 @@ func.func @plain() -> tensor<1xf32> {
   // CHECK: %[[S:.*]] = arith.sitofp
   // CHECK-NEXT: %[[RATE:.*]] = heddle.fill 1.000000e-03 : f32
   // CHECK-NEXT: %[[C1:.*]] = heddle.fill 1.0
+  // CHECK-NEXT: %[[STEP_SIZE:.*]] = arith.mulf %[[RATE]], %[[C1]]
+  // CHECK-NEXT: %[[NONE:.*]] = heddle.fill 1.0
   // CHECK: %[[C2:.*]] = arith.divf
   // CHECK-NEXT: %[[SCALE:.*]] = heddle.fill 1.0
-  // CHECK: heddle.adam {{.*}} rate %[[RATE]] corrections %[[C1]], %[[C2]] scale %[[SCALE]]
+  // CHECK: heddle.adam {{.*}} rate %[[STEP_SIZE]] corrections %[[NONE]], %[[C2]] scale %[[SCALE]]
   %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.0 : f32, beta2 = 0.98 : f32,
                                  epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
   // CHECK: return %[[RATE]]
@@ -236,4 +240,61 @@ func.func @scatter_first(%i: tensor<?xi32, #heddle.dims<"source">>) {
   // CHECK-NEXT: %[[AFTER:.*]] = arith.addf %[[BEFORE]], %[[SUM]]
   heddle.accumulate %loss
   return
+}
+
+// -----
+
+// With an average of the weights, Adam keeps it.
+heddle.variable @step counter : tensor<1xi32>
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+heddle.variable @ema.w optimizer_state : tensor<8xf32>
+
+// CHECK-LABEL: func.func @averaged
+func.func @averaged() -> tensor<1xf32> {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[A:.*]] = heddle.read @ema.w
+  // CHECK: heddle.adam {{.*}} average %[[A]] : tensor<8xf32> -> tensor<8xf32> {{{.*}}decay = 9.900000e-01 : f32
+  // CHECK: heddle.write @ema.w, %new_average
+  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.99 : f32}
+  return %rate : tensor<1xf32>
+}
+
+// -----
+
+// A scaled loss: its gradient begins with the scale, and all of it is undone in the update. Where the sum of the squares is
+// not finite, the update is none and the scale is halved. Steps that were skipped are none for Adam's corrections.
+heddle.variable @step counter : tensor<1xi32>
+heddle.variable @loss_scale optimizer_state : tensor<1xf32>
+heddle.variable @good_steps counter : tensor<1xi32>
+heddle.variable @skipped_steps counter : tensor<1xi32>
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+
+// CHECK-LABEL: func.func @scaled
+func.func @scaled() -> tensor<1xf32> {
+  %w = heddle.read @w : tensor<8xf32>
+  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[SCALE:.*]] = heddle.read @loss_scale
+  // CHECK: %[[G:.*]] = heddle.broadcast %[[SCALE]]
+  // CHECK: %[[SKIPPED:.*]] = heddle.read @skipped_steps
+  // CHECK: arith.subf %{{.*}}, %{{.*}}
+  // CHECK: %[[SQUARES:.*]] = arith.mulf %[[G]], %[[G]]
+  // CHECK: %[[SUM:.*]] = heddle.sum columns %[[SQUARES]]
+  // CHECK: %[[MOST:.*]] = heddle.fill 3.40282347E+38
+  // CHECK: %[[FINITE:.*]] = arith.cmpf ole, %[[SUM]], %[[MOST]]
+  // CHECK: %[[INVERSE:.*]] = arith.divf
+  // CHECK: heddle.fill 5 : i32
+  // CHECK: %[[FACTOR:.*]] = arith.select %[[FINITE]], %[[INVERSE]], %{{.*}}
+  // CHECK: heddle.adam {{.*}} scale %[[FACTOR]] {{{.*}}skips}
+  // CHECK: heddle.write @loss_scale
+  // CHECK: heddle.write @good_steps
+  // CHECK: heddle.write @skipped_steps
+  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, scale_interval = 5 : i64}
+  return %rate : tensor<1xf32>
 }

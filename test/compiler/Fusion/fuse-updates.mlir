@@ -157,3 +157,49 @@ func.func @same(%x: tensor<4xf32>, %r: tensor<1xf32>) {
   heddle.write @adam.v.b, %vb2 : tensor<4xf32>
   return
 }
+
+// -----
+
+// Averages are packed with their weights.
+heddle.variable @a weight : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
+heddle.variable @ema.a optimizer_state : tensor<4xf32>
+heddle.variable @b weight : tensor<8xf32>
+heddle.variable @adam.m.b optimizer_state : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state : tensor<8xf32>
+heddle.variable @ema.b optimizer_state : tensor<8xf32>
+// CHECK-LABEL: heddle.variable @ema.vectors optimizer_state : tensor<12xf32>
+// CHECK: heddle.variable @ema.a optimizer_state : tensor<4xf32> in @ema.vectors from 0
+// CHECK-LABEL: func.func @averaged
+// CHECK: %[[A:.*]] = heddle.read @ema.vectors
+// CHECK: heddle.adam {{.*}} average %[[A]] : tensor<12xf32> -> tensor<12xf32> {{{.*}}decay = 0.899999976 : f32
+// CHECK-NOT: heddle.adam
+// CHECK: heddle.write @ema.vectors, %new_average
+func.func @averaged(%x: tensor<4xf32>, %y: tensor<8xf32>, %r: tensor<1xf32>) {
+  %ga = math.exp %x : tensor<4xf32>
+  %a = heddle.read @a : tensor<4xf32>
+  %ma = heddle.read @adam.m.a : tensor<4xf32>
+  %va = heddle.read @adam.v.a : tensor<4xf32>
+  %ea = heddle.read @ema.a : tensor<4xf32>
+  %a2, %ma2, %va2, %ea2 = heddle.adam %a, %ga, %ma, %va rate %r corrections %r, %r scale %r
+    average %ea : tensor<4xf32> -> tensor<4xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.9 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  %gb = math.exp %y : tensor<8xf32>
+  %b = heddle.read @b : tensor<8xf32>
+  %mb = heddle.read @adam.m.b : tensor<8xf32>
+  %vb = heddle.read @adam.v.b : tensor<8xf32>
+  %eb = heddle.read @ema.b : tensor<8xf32>
+  %b2, %mb2, %vb2, %eb2 = heddle.adam %b, %gb, %mb, %vb rate %r corrections %r, %r scale %r
+    average %eb : tensor<8xf32> -> tensor<8xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.9 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  heddle.write @a, %a2 : tensor<4xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<4xf32>
+  heddle.write @adam.v.a, %va2 : tensor<4xf32>
+  heddle.write @ema.a, %ea2 : tensor<4xf32>
+  heddle.write @b, %b2 : tensor<8xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<8xf32>
+  heddle.write @adam.v.b, %vb2 : tensor<8xf32>
+  heddle.write @ema.b, %eb2 : tensor<8xf32>
+  return
+}

@@ -108,6 +108,33 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
 // -----
 
 func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects an average, its 'decay' and its new value together or not at all}}
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.9 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %a: tensor<4xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects an average of the weight's type 'tensor<8xf32>'}}
+  %0:4 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s average %a : tensor<4xf32> -> tensor<4xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.9 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects 'decay' in [0, 1)}}
+  %0:4 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s average %w : tensor<8xf32> -> tensor<8xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 1.0 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
   // expected-error @+1 {{expects 'epsilon' above 0}}
   %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 0.0 : f32} : tensor<8xf32>

@@ -62,5 +62,8 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
   // CHECK-SAME: } : tensor<8xf32>
   %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  // CHECK: heddle.adam {{.*}} scale %[[S]] average %[[W]] : tensor<8xf32> -> tensor<8xf32> {{{.*}}decay = 9.900000e-01 : f32{{.*}}skips} : tensor<8xf32>
+  %1:4 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s average %w : tensor<8xf32> -> tensor<8xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.99 : f32, epsilon = 1.0e-9 : f32, skips} : tensor<8xf32>
   return
 }

@@ -7,6 +7,13 @@
 namespace heddle::run {
 
 Status runAverage(const AverageCommand &command) {
+  if (command.ema) {
+    HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
+    HEDDLE_CHECK(extractAverage(checkpoint, command.output));
+    log(LogLevel::Info,
+        str("the average over all steps until ", checkpoint.filename().string(), "; checkpoint ", command.output));
+    return Success();
+  }
   std::vector<std::filesystem::path> found = listCheckpoints(command.checkpoint);
   if (found.size() < command.last)
     return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint, "' holds ", found.size(),

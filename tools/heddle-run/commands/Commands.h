@@ -39,6 +39,7 @@ struct AverageCommand {
   std::string checkpoint, output;
   uint64_t last = 5;
   double decay = 1;
+  bool ema = false; // the average that the training kept, instead of one of checkpoints
 };
 
 struct DecodingOptions {

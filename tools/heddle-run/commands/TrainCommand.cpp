@@ -230,6 +230,9 @@ Status train(const TrainCommand &command, Profile *profile) {
   Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
+  if (trainer.skippedSteps() != 0)
+    log(LogLevel::Info, str("of all ", trainer.step(), " steps, ", trainer.skippedSteps(),
+                            " were skipped: their gradients overflowed"));
   return Success();
 }
 

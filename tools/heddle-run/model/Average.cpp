@@ -5,6 +5,7 @@
 #include "tools/heddle-run/model/FolderSync.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace heddle::run {
@@ -45,14 +46,78 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
   return writer.commit();
 }
 
+// The tensors `prefix` + name of `from`, for each of `entries`, times a factor and under the entry's name.
+Status writeScaled(const SafetensorsReader &from, const std::string &prefix,
+                   const std::vector<SafetensorsEntry> &entries, double factor, const fs::path &path) {
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  std::vector<float> values(kPortion);
+  for (const SafetensorsEntry &entry : entries) {
+    const SafetensorsEntry *source = from.find(prefix + entry.name);
+    if (!source || source->type != ElementType::F32 || source->shape != entry.shape)
+      return makeError(ErrorKind::Malformed, "'", from.path().string(), "' has no '", prefix, entry.name,
+                       "' of the weight's shape.");
+    uint64_t count = entry.bytes / sizeof(float);
+    for (uint64_t at = 0; at < count; at += kPortion) {
+      auto portion = std::span(values).first(std::min<uint64_t>(kPortion, count - at));
+      HEDDLE_CHECK(from.read(*source, at * sizeof(float), std::as_writable_bytes(portion)));
+      for (float &value : portion)
+        value = float(double(value) * factor);
+      HEDDLE_CHECK(writer.write(std::as_bytes(portion)));
+    }
+  }
+  return writer.commit();
+}
+
+Status checkFree(const fs::path &output) {
+  std::error_code error;
+  if (!fs::exists(plainPath(output), error))
+    return Success();
+  return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' is there already; give a new name.");
+}
+
 } // namespace
+
+Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
+  HEDDLE_CHECK(checkFree(output));
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
+  auto decay = manifest.description.find("ema_decay");
+  if (decay == manifest.description.end() || !decay->is_number() || !(decay->get<double>() > 0))
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
+                     "' has no average over its steps: the model was compiled without one. Compile it with --set "
+                     "ema_decay=0.999, or average checkpoints with --last.");
+  for (const char *name : {kWeightsFile, kOptimizerFile})
+    HEDDLE_CHECK(checkFile(checkpoint, name, manifest));
+  HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(checkpoint / kWeightsFile));
+  HEDDLE_ASSIGN(SafetensorsReader optimizer, SafetensorsReader::open(checkpoint / kOptimizerFile));
+  auto count = [&](const char *name) -> Result<int64_t> {
+    HEDDLE_ASSIGN(HostTensor tensor, optimizer.read(name));
+    if (tensor.type() != ElementType::I32 || tensor.bytes().size() != sizeof(int32_t))
+      return makeError(ErrorKind::Malformed, "'", optimizer.path().string(), "' has no number '", name, "'.");
+    return tensor.values<int32_t>()[0];
+  };
+  HEDDLE_ASSIGN(int64_t steps, count("step"));
+  if (optimizer.find("skipped_steps")) {
+    HEDDLE_ASSIGN(int64_t skipped, count("skipped_steps"));
+    steps -= skipped;
+  }
+  if (steps <= 0)
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
+                     "' has taken no step yet: there is nothing to average.");
+  // The sum of the shares, for averages begin as zeros. The kernels have the decay in single precision.
+  double all = 1 - std::pow(double(float(decay->get<double>())), double(steps));
+  manifest.averaged.clear();
+  manifest.averagedSteps = uint64_t(steps);
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
+  const char *const files[] = {kWeightsFile};
+  auto write = [&](const fs::path &into) {
+    return writeScaled(optimizer, "ema.", weights.entries(), 1 / all, into / kWeightsFile);
+  };
+  return writeCheckpoint(plainPath(output), files, write, tokenizer, manifest);
+}
 
 Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const double> weights,
                           const fs::path &output) {
-  std::error_code error;
-  fs::path place = plainPath(output);
-  if (fs::exists(place, error))
-    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' is there already; give a new name.");
+  HEDDLE_CHECK(checkFree(output));
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoints.back()));
   manifest.averaged.clear();
   std::vector<SafetensorsReader> readers;
@@ -73,8 +138,8 @@ Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const
   HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoints.back()));
   const char *const files[] = {kWeightsFile};
   return writeCheckpoint(
-      place, files, [&](const fs::path &into) { return writeMean(readers, weights, into / kWeightsFile); }, tokenizer,
-      manifest);
+      plainPath(output), files, [&](const fs::path &into) { return writeMean(readers, weights, into / kWeightsFile); },
+      tokenizer, manifest);
 }
 
 std::vector<double> decayingWeights(size_t count, double decay) {

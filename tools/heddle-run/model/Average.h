@@ -16,6 +16,11 @@ namespace heddle::run {
 Status averageCheckpoints(std::span<const std::filesystem::path> checkpoints, std::span<const double> weights,
                           const std::filesystem::path &output);
 
+// Writes `output` from the average over all steps that the training kept beside its weights, as it was at a checkpoint:
+// step i of n has the share (1 - d) d^(n - i) / (1 - d^n), d being the model's `ema_decay`. Skipped steps are none.
+// Fails where the model was compiled without an average.
+Status extractAverage(const std::filesystem::path &checkpoint, const std::filesystem::path &output);
+
 // decay^0 for the newest, which is the last, decay^1 for the one before it, ...: an exponential moving average.
 std::vector<double> decayingWeights(size_t count, double decay);
 

@@ -109,6 +109,8 @@ std::string Manifest::toJson() const {
     json["validation"]["best_loss"] = *validation.bestLoss;
   if (!averaged.empty())
     json["averaged"] = averaged;
+  if (averagedSteps != 0)
+    json["averaged_over_steps"] = averagedSteps;
   return json.dump(2) + "\n";
 }
 

@@ -44,6 +44,7 @@ struct Manifest {
   uint64_t artifactSeal = 0;
   nlohmann::json description;                    // of the model that was trained
   std::vector<uint64_t> averaged = {};           // the steps whose weights these are the mean of; usually none
+  uint64_t averagedSteps = 0;                    // the steps over all of which they are an average; usually 0
   std::map<std::string, std::string> files = {}; // hashes by name; filled in when a checkpoint is written
 
   static Result<Manifest> read(const std::filesystem::path &folder);

@@ -98,6 +98,20 @@ Status Trainer::resume() {
   return Success();
 }
 
+// What the step has made of the loss's scale, where the model has one.
+Status Trainer::readLossScale(StepReport &report) {
+  if (!(inputs.model.json.value("loss_scale", 0.0) > 0))
+    return Success();
+  HEDDLE_ASSIGN(HostTensor scale, engine.readVariable("loss_scale"));
+  HEDDLE_ASSIGN(HostTensor count, engine.readVariable("skipped_steps"));
+  if (scale.type() != ElementType::F32 || count.type() != ElementType::I32 || scale.bytes().size() != sizeof(float) ||
+      count.bytes().size() != sizeof(int32_t))
+    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not one number; compile the model anew.");
+  report.lossScale = double(scale.values<float>()[0]);
+  report.skipped = skipped = uint64_t(count.values<int32_t>()[0]);
+  return Success();
+}
+
 Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
   // Guessing all tokens alike costs ln(vocab_size). Nothing that learns costs ten times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.vocabularySize, 3)));
@@ -148,6 +162,7 @@ Result<StepReport> Trainer::takeStep() {
     if (Status status = engine.run("apply_step", {}); !status)
       return std::move(status).error().within(str("step ", report.step));
   HEDDLE_ASSIGN(report.learningRate, readScalar(engine, "learning_rate"));
+  HEDDLE_CHECK(readLossScale(report));
   taken = report.step;
   report.seconds = since(start);
   return report;

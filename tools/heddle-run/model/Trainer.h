@@ -57,6 +57,7 @@ public:
   Status resume();
   uint64_t step() const { return taken; }
   const ValidationRecord &validations() const { return validated; }
+  uint64_t skippedSteps() const { return skipped; } // until the last step of this run: their gradients overflowed
 
   // Ends with a checkpoint of the last step, unless it fails: then the checkpoint before stays. A loss that is not
   // finite or explodes is a failure.
@@ -67,6 +68,7 @@ private:
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
   Result<StepReport> takeStep();
+  Status readLossScale(StepReport &report);
   Status checkLoss(double loss, std::string_view entry, uint64_t step) const;
   Result<bool> validate(TrainingLog &log, Progress &progress); // whether it was the best
   Status save();
@@ -78,7 +80,7 @@ private:
   CheckpointFolder checkpoints;
   std::unique_ptr<BatchSource> batches; // from begin() or resume() on
   ValidationRecord validated;
-  uint64_t taken = 0;
+  uint64_t taken = 0, skipped = 0;
   bool resumed = false;
 };
 

@@ -35,10 +35,11 @@ void Progress::step(const StepReport &report) {
     return;
   printed = now;
 
-  char text[160];
-  std::snprintf(text, sizeof text, "step %llu of %llu  loss %.4f  rate %.2e  %.0f tokens/s  %s left",
+  std::string skipped = report.skipped == 0 ? "" : str("  ", report.skipped, " skipped");
+  char text[200];
+  std::snprintf(text, sizeof text, "step %llu of %llu  loss %.4f  rate %.2e%s  %.0f tokens/s  %s left",
                 static_cast<unsigned long long>(report.step), static_cast<unsigned long long>(lastStep), report.loss,
-                report.learningRate, tokensPerSecond,
+                report.learningRate, skipped.c_str(), tokensPerSecond,
                 describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))).c_str());
   if (terminal)
     std::fprintf(out, "\r%s\x1b[K", text);

@@ -16,6 +16,8 @@ struct StepReport {
   int64_t sourceTokens = 0, targetTokens = 0;
   double seconds = 0;
   double dataSeconds = 0; // of them, waiting for text
+  double lossScale = 0;   // for the next step; 0: the loss is not scaled
+  uint64_t skipped = 0;   // steps in all whose gradients overflowed, and which changed nothing
 
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };

@@ -55,6 +55,10 @@ Status TrainingLog::step(const StepReport &report) {
                                    {"epoch", report.epoch},
                                    {"seconds", report.seconds},
                                    {"data_seconds", report.dataSeconds}};
+  if (report.lossScale > 0) {
+    record["loss_scale"] = report.lossScale;
+    record["skipped_steps"] = report.skipped;
+  }
   if (events) {
     const std::pair<std::string_view, double> values[] = {{"train/loss", report.loss},
                                                           {"train/learning_rate", report.learningRate},
