@@ -1,5 +1,6 @@
 #include "compiler/Autodiff/Backward.h"
 
+#include "compiler/Places/Places.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -40,6 +41,13 @@ Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
 
 namespace {
 
+/// Places what a rule builds where the op stands whose rule it is, as its gradient.
+struct GradientPlaces : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    op->setLoc(renamePlace(op->getLoc(), "gradient of ", "gradient"));
+  }
+};
+
 class Backward {
 public:
   Backward(Operation *root, SymbolTable &symbols) : root(root), symbols(symbols), builder(root) {}
@@ -56,6 +64,7 @@ private:
   Operation *root;
   SymbolTable &symbols;
   OpBuilder builder;
+  GradientPlaces places;
   /// Values that change when a weight does: only they need gradients.
   DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
@@ -132,6 +141,7 @@ FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss) {
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode())
     forward.push_back(op);
   gradients[loss] = FillOp::create(builder, root->getLoc(), loss.getType(), builder.getF32FloatAttr(1));
+  builder.setListener(&places);
   for (Operation *op : forward)
     if (failed(visit(op)))
       return failure();

@@ -1,5 +1,7 @@
 #include "compiler/Autodiff/Optimizer.h"
 
+#include "compiler/Places/Places.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -132,8 +134,9 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
     if (!first || !second)
       return failure();
     Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second);
+    Location place = NameLoc::get(builder.getStringAttr("update of " + name), loc);
     auto adam =
-        AdamOp::create(builder, loc, type, type, type, weight.value, weight.gradient, firstMoment, secondMoment, rate,
+        AdamOp::create(builder, place, type, type, type, weight.value, weight.gradient, firstMoment, secondMoment, rate,
                        firstCorrection, secondCorrection, scale, options.beta1, options.beta2, options.epsilon);
     write(weight.weight, adam.getNewWeight());
     write(first, adam.getNewFirstMoment());

@@ -2,6 +2,7 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Emit/KernelTable.h"
+#include "compiler/Places/Places.h"
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -16,6 +17,7 @@ namespace schema = ::heddle::schema;
 namespace {
 
 template <typename T> using Offset = flatbuffers::Offset<T>;
+using TensorTypes = flatbuffers::Vector<Offset<schema::TensorType>>;
 
 /// The targets that launch the same kernels in the same way, and these kernels.
 struct SharedPlan {
@@ -32,6 +34,8 @@ public:
 
 private:
   FailureOr<Offset<schema::TensorType>> writeType(Operation *op, RankedTensorType type);
+  FailureOr<Offset<schema::TensorType>> writePortType(Operation *op, RankedTensorType type);
+  FailureOr<Offset<TensorTypes>> writeTypes(plan::LaunchOp launch, std::optional<ArrayAttr> types);
   LogicalResult writeSizes();
   LogicalResult verifySameVariables();
   LogicalResult writeVariables();
@@ -62,7 +66,21 @@ private:
   llvm::DenseMap<Attribute, int32_t> costIndices, pairIndices; // launches of one cost share it
   std::vector<Offset<schema::Cost>> costs;
   std::vector<Offset<schema::PairCount>> pairs;
+  llvm::DenseMap<Type, Offset<schema::TensorType>> types; // the same of launches, and lists of them
+  llvm::DenseMap<Attribute, Offset<TensorTypes>> typeLists;
 };
+
+std::optional<schema::ElementType> toSchema(Type element) {
+  if (element.isF32())
+    return schema::ElementType::F32;
+  if (element.isInteger(32))
+    return schema::ElementType::I32;
+  if (element.isBF16())
+    return schema::ElementType::BF16;
+  if (element.isF16())
+    return schema::ElementType::F16;
+  return std::nullopt;
+}
 
 schema::VariableKind toSchema(VariableKind kind) {
   switch (kind) {
@@ -95,6 +113,8 @@ schema::Space toSchema(plan::Space space) {
 } // namespace
 
 FailureOr<Offset<schema::TensorType>> Writer::writeType(Operation *op, RankedTensorType type) {
+  if (Offset<schema::TensorType> known = types.lookup(type); !known.IsNull())
+    return known;
   std::vector<schema::Dim> dims;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     if (!type.isDynamicDim(dim)) {
@@ -106,10 +126,33 @@ FailureOr<Offset<schema::TensorType>> Writer::writeType(Operation *op, RankedTen
       return failure();
     dims.emplace_back(*size, 0);
   }
+  std::optional<schema::ElementType> element = toSchema(type.getElementType());
+  if (!element)
+    return op->emitError() << "the artifact has no element type for " << type;
+  return types[type] = schema::CreateTensorTypeDirect(builder, *element, &dims);
+}
+
+/// The same for what callers see.
+FailureOr<Offset<schema::TensorType>> Writer::writePortType(Operation *op, RankedTensorType type) {
   if (!type.getElementType().isF32() && !type.getElementType().isInteger(32))
     return op->emitError() << "the artifact holds f32 and i32 tensors only, got " << type;
-  auto element = type.getElementType().isF32() ? schema::ElementType::F32 : schema::ElementType::I32;
-  return schema::CreateTensorTypeDirect(builder, element, &dims);
+  return writeType(op, type);
+}
+
+/// The types of what a launch reads or writes; null where they are not known.
+FailureOr<Offset<TensorTypes>> Writer::writeTypes(plan::LaunchOp launch, std::optional<ArrayAttr> list) {
+  if (!list)
+    return Offset<TensorTypes>();
+  if (Offset<TensorTypes> known = typeLists.lookup(*list); !known.IsNull())
+    return known;
+  std::vector<Offset<schema::TensorType>> written;
+  for (auto type : list->getAsValueRange<TypeAttr>()) {
+    auto one = writeType(launch, cast<RankedTensorType>(type));
+    if (failed(one))
+      return failure();
+    written.push_back(*one);
+  }
+  return typeLists[*list] = builder.CreateVector(written);
 }
 
 static bool isSame(Operation *a, Operation *b) {
@@ -168,7 +211,7 @@ LogicalResult Writer::writeVariables() {
   for (VariableOp variable : written) {
     const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
     int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
-    auto type = writeType(variable, variable.getTensorType());
+    auto type = writePortType(variable, variable.getTensorType());
     if (failed(type))
       return failure();
     if (!variable.getTensorType().hasStaticShape())
@@ -184,7 +227,7 @@ LogicalResult Writer::writeVariables() {
 template <typename PortOp>
 LogicalResult Writer::writePorts(plan::EntryOp entry, std::vector<Offset<schema::Port>> &ports) {
   for (auto port : entry.getOps<PortOp>()) {
-    auto type = writeType(port, cast<RankedTensorType>(port.getType()));
+    auto type = writePortType(port, cast<RankedTensorType>(port.getType()));
     if (failed(type))
       return failure();
     auto name = writeString(port.getName());
@@ -223,10 +266,15 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
     bindings.emplace_back(toSchema(binding.getSpace()), index, binding.getOffset(), binding.getBytes());
   }
   FailureOr<int32_t> cost = writeCost(launch);
-  if (failed(cost))
+  auto reads = writeTypes(launch, launch.getReads()), writes = writeTypes(launch, launch.getWrites());
+  if (failed(cost) || failed(reads) || failed(writes))
     return failure();
-  return schema::CreateLaunchDirect(builder, kernels.indexOf(launch.getKernel()), &grid, &bindings, launch.getBarrier(),
-                                    *cost);
+  std::string place = describePlace(launch.getLoc());
+  auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
+  auto gridVector = builder.CreateVectorOfStructs(grid);
+  auto bindingVector = builder.CreateVectorOfStructs(bindings);
+  return schema::CreateLaunch(builder, kernels.indexOf(launch.getKernel()), gridVector, bindingVector,
+                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities());
 }
 
 /// The cost's place in its table, or -1 for a launch without one.

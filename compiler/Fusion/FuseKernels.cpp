@@ -7,6 +7,7 @@
 // that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
+#include "compiler/Places/Places.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -331,7 +332,9 @@ private:
 
     Operation *place = placeOf(group);
     OpBuilder builder(place);
-    auto kernel = KernelOp::create(builder, place->getLoc(), ValueRange(outputs.getArrayRef()).getTypes(),
+    SmallVector<Operation *> placed{place};
+    llvm::copy_if(group.ops, std::back_inserter(placed), [&](Operation *op) { return op != place; });
+    auto kernel = KernelOp::create(builder, placeOfKernel(placed), ValueRange(outputs.getArrayRef()).getTypes(),
                                    nameOf(group), inputs.getArrayRef());
     Block *block = builder.createBlock(&kernel.getBody());
     IRMapping mapping;

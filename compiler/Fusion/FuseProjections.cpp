@@ -198,7 +198,8 @@ private:
       if (part.product->isBeforeInBlock(first))
         first = part.product;
     OpBuilder builder(first);
-    Location loc = first->getLoc();
+    Location loc = builder.getFusedLoc(
+        llvm::map_to_vector(group.parts, [](const Linear &part) { return MatmulOp(part.product).getLoc(); }));
     auto read = [&](VariableOp variable) {
       return ReadOp::create(builder, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable)).getResult();
     };

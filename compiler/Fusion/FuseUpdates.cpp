@@ -168,6 +168,8 @@ private:
         last = update.adam;
     OpBuilder builder(last), writes(last->getBlock()->getTerminator());
     Location loc = last.getLoc();
+    if (auto named = dyn_cast<NameLoc>(loc))
+      loc = NameLoc::get(builder.getStringAttr("update of all biases and gains"), named.getChildLoc());
     auto read = [&](VariableOp variable) -> Value {
       return ReadOp::create(builder, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
     };

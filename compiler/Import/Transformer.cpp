@@ -63,9 +63,14 @@ Value Transformer::runDecoder(const Tokens &target, Sight sight, MemoryOf self, 
 
 /// LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4), or with the norm moved to the sub-layer's input.
 Value Transformer::residual(const Twine &norm, Value x, Sublayer sublayer) {
+  std::string name = (norm + ".residual").str();
+  auto addTo = [&](Value x, Value y) {
+    Graph::At at(graph, "norm", name);
+    return graph.add(x, dropout(y, d.dropout, "dropout"));
+  };
   if (d.preNorm())
-    return graph.add(x, dropout(sublayer(layerNorm(norm, x)), d.dropout, "dropout"));
-  return layerNorm(norm, graph.add(x, dropout(sublayer(x), d.dropout, "dropout")));
+    return addTo(x, sublayer(layerNorm(norm, x)));
+  return layerNorm(norm, addTo(x, sublayer(x)));
 }
 
 //===-- Attention (3.2) -----------------------------------------------------------------------------------------===//

@@ -125,9 +125,11 @@ void EntryBuilder::buildLaunch(unsigned index) {
     bind(id, /*write=*/true);
   for (auto size : launch.getSizes().getAsRange<StringAttr>())
     bindings.push_back(binding(plan::Space::Size, size, 0, 4));
-  auto planned = plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
-                                        builder.getArrayAttr(bindings),
-                                        hazards.add(accesses) ? builder.getUnitAttr() : UnitAttr());
+  auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
+  auto planned = plan::LaunchOp::create(
+      builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(), builder.getArrayAttr(bindings),
+      unitIf(hazards.add(accesses)), builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+      builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);
 }

@@ -30,6 +30,11 @@ bool isReadInPlace(Value operand) {
   });
 }
 
+bool isInfinite(FillOp fill) {
+  auto number = dyn_cast<FloatAttr>(fill.getValue());
+  return number && number.getValue().isInfinity();
+}
+
 class TilePass : public PassWrapper<TilePass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilePass)
@@ -118,6 +123,8 @@ private:
       launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)
       launch->setDiscardableAttr("inplace", builder.getUnitAttr());
+    if (llvm::any_of(kernel.getBody().getOps<FillOp>(), isInfinite))
+      launch->setDiscardableAttr("infinities", builder.getUnitAttr());
     kernel.replaceAllUsesWith(launch.getResults());
     kernel.erase();
     return success();

@@ -36,5 +36,12 @@ LogicalResult LaunchOp::verify() {
         (binding.getOffset() < 0 || binding.getOffset() + binding.getBytes() > arena))
       return emitOpError() << "binds bytes " << binding.getOffset() << " to "
                            << binding.getOffset() + binding.getBytes() << " of an arena of " << arena;
+  size_t tensors = 0;
+  for (std::optional<ArrayAttr> types : {getReads(), getWrites()})
+    for (Attribute type : types.value_or(ArrayAttr::get(getContext(), {})))
+      if (++tensors > getBindings().size() || cast<BindingAttr>(getBindings()[tensors - 1]).getSpace() == Space::Size ||
+          !isa<RankedTensorType>(cast<TypeAttr>(type).getValue()))
+        return emitOpError() << "reads or writes " << type << " as its binding " << tensors - 1
+                             << ", which is no binding of a tensor";
   return success();
 }

@@ -40,9 +40,17 @@ def OutputOp : Plan_PortOp<"output"> { let summary = "A value that a call leaves
 
 def LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
   let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";
+  let description = [{
+    The first bindings are the tensors that the kernel reads, and the next ones those that it writes; `reads` and `writes`
+    are their types, for those who look at what a launch has made. With `infinities` some of it is infinite by intention.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Tile_GridArrayAttr:$grid, Plan_BindingArrayAttr:$bindings,
-                       UnitAttr:$barrier);
-  let assemblyFormat = "(`barrier` $barrier^)? $kernel `grid` $grid $bindings attr-dict";
+                       UnitAttr:$barrier, OptionalAttr<TypeArrayAttr>:$reads, OptionalAttr<TypeArrayAttr>:$writes,
+                       UnitAttr:$infinities);
+  let assemblyFormat = [{
+    (`barrier` $barrier^)? $kernel `grid` $grid $bindings (`reads` $reads^)? (`writes` $writes^)?
+    (`infinities` $infinities^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 

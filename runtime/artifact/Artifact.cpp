@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Verify.h"
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 
 namespace heddle {
 namespace {
@@ -17,6 +18,7 @@ Error notAnArtifact(const std::string &origin, std::string_view why) {
 } // namespace
 
 Result<std::shared_ptr<const Artifact>> Artifact::load(const std::filesystem::path &path) {
+  Span span("read artifact");
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, sizeLimit));
   return fromBytes(std::move(bytes), path.string());
 }
@@ -48,6 +50,15 @@ std::string_view Artifact::description() const {
 
 ElementType elementType(const schema::TensorType &type) {
   return type.element() == schema::ElementType::I32 ? ElementType::I32 : ElementType::F32;
+}
+
+uint64_t elementBytes(schema::ElementType type) {
+  return type == schema::ElementType::BF16 || type == schema::ElementType::F16 ? 2 : 4;
+}
+
+const char *toString(schema::ElementType type) {
+  static constexpr const char *names[] = {"f32", "i32", "bf16", "f16"};
+  return names[static_cast<size_t>(type)];
 }
 
 std::string_view view(const flatbuffers::String *text) {

@@ -40,6 +40,8 @@ private:
 // Conversions from the schema, for verified artifacts.
 ElementType elementType(const schema::TensorType &type);
 std::string_view view(const flatbuffers::String *text); // empty for null
+uint64_t elementBytes(schema::ElementType type);
+const char *toString(schema::ElementType type); // "bf16"
 
 // The entries as planned for a target of the module.
 const flatbuffers::Vector<flatbuffers::Offset<schema::Entry>> &entriesOf(const schema::Module &module,

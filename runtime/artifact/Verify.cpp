@@ -1,5 +1,6 @@
 #include "runtime/artifact/Verify.h"
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
 #include "runtime/schema/Seal.h"
@@ -45,7 +46,14 @@ Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorT
   std::optional<int64_t> count = elementCount(shape);
   if (!count)
     return broken(what + " is larger than any memory.");
-  return static_cast<uint64_t>(*count) * kElementBytes;
+  return static_cast<uint64_t>(*count) * elementBytes(type->element());
+}
+
+Result<uint64_t> callersBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what) {
+  HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, type, what));
+  if (type->element() != schema::ElementType::F32 && type->element() != schema::ElementType::I32)
+    return broken(str(what, " has an element type of 16 bits, which callers do not see."));
+  return bytes;
 }
 
 namespace {
@@ -115,7 +123,7 @@ Status verifyVariables(const schema::Module &module) {
     std::string what = str("variable '", variable->name()->c_str(), "'");
     if (variable->kind() < schema::VariableKind::MIN || variable->kind() > schema::VariableKind::MAX)
       return broken(str(what, " is of an unknown kind ", static_cast<int>(variable->kind()), "."));
-    HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, variable->type(), what));
+    HEDDLE_ASSIGN(uint64_t bytes, callersBytes(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())
       if (dim->size() >= 0)
         return broken(what + " has a size that varies between calls.");

@@ -5,7 +5,8 @@
 //       the description is a JSON object
 //   M2  names are present, unique among their kind, at most 1024 bytes
 //   M3  a size's maximum is in [1, 2^31); a chunk lies within the maximum of a size that inputs bind
-//   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists
+//   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists; variables and ports
+//       are of f32 or i32
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
 //   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
@@ -20,6 +21,8 @@
 //   L2  a launch has at most 16 bindings; each lies in its variable or in the arena of every target that uses the
 //       entry, 4-byte aligned
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
+//   L4  the types of what a launch reads and writes are no more than its bindings, none of which is a size and each of
+//       which has room for its tensor; the entry's inputs bind their sizes; a location is at most 16 KiB
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative
@@ -57,6 +60,9 @@ Error broken(std::string message); // an Error of kind Malformed
 // T1, and the bytes at the sizes' maxima.
 Result<uint64_t> tensorBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what);
 
+// The same of a variable or port.
+Result<uint64_t> callersBytes(const schema::Module &module, const schema::TensorType *type, const std::string &what);
+
 // Whether a vector of structs lies where the processor wants it; flatbuffers' verifier does not look.
 template <typename Struct> bool aligned(const flatbuffers::Vector<const Struct *> &vector) {
   return reinterpret_cast<uintptr_t>(vector.Data()) % alignof(Struct) == 0;
@@ -71,7 +77,7 @@ struct PlanTargets {
   uint64_t arenaBytes() const; // the smallest
 };
 
-// P1, P2, E1, L1 to L3 and C2.
+// P1, P2, E1, L1 to L4 and C2.
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan);
 
 // P3 for all entries of a target that has its own.

@@ -43,7 +43,7 @@ private:
       std::string what = str(where, ", ", kind, " '", port->name()->c_str(), "'");
       if (!names.insert({port->name()->c_str(), port->name()->size()}).second)
         return broken(what + " occurs twice.");
-      HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, port->type(), what));
+      HEDDLE_ASSIGN(uint64_t bytes, callersBytes(module, port->type(), what));
       if (bytes != port->bytes())
         return broken(str(what, " has ", port->bytes(), " bytes, and its shape needs ", bytes, "."));
       if (port->arena_offset() % alignment || !fits(port->arena_offset(), bytes, arenaBytes))
@@ -128,7 +128,30 @@ private:
       if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
         for (uint32_t argument : *texels)
           HEDDLE_CHECK(verifyTexels(launch, argument, what));
+    HEDDLE_CHECK(verifyTensors(launch, what));
     return verifyCost(launch.cost(), what);
+  }
+
+  // L4
+  Status verifyTensors(const schema::Launch &launch, const std::string &what) const {
+    constexpr size_t longestLocation = 16 << 10;
+    if (launch.location() && launch.location()->size() > longestLocation)
+      return broken(
+          str(what, " has a location of ", launch.location()->size(), " bytes; ", longestLocation, " are the most."));
+    flatbuffers::uoffset_t next = 0;
+    for (const auto *types : {launch.reads(), launch.writes()})
+      for (flatbuffers::uoffset_t i = 0; types && i < types->size(); ++i, ++next) {
+        if (next >= launch.bindings()->size() || launch.bindings()->Get(next)->space() == schema::Space::Size)
+          return broken(str(what, " reads or writes a tensor at binding ", next, ", which is none of a tensor."));
+        std::string tensor = str(what, ", binding ", next);
+        HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, types->Get(i), tensor));
+        if (bytes > launch.bindings()->Get(next)->bytes())
+          return broken(
+              str(tensor, " has ", launch.bindings()->Get(next)->bytes(), " bytes, and its tensor needs ", bytes, "."));
+        for (const schema::Dim *dim : *types->Get(i)->dims())
+          HEDDLE_CHECK(checkBound(dim->size(), tensor));
+      }
+    return Success();
   }
 
   // L3

@@ -1,5 +1,7 @@
 #include "runtime/core/Safetensors.h"
 
+#include "runtime/core/Narrow.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -39,18 +41,7 @@ constexpr StoredType storedTypes[] = {{"F32", 4, ElementType::F32},
                                       {"U8", 1, {}},
                                       {"BOOL", 1, {}}};
 
-float widen(Stored stored, uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  if (stored == Stored::F16) {
-    uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-    // The smallest numbers, whose exponent is 0, are multiples of 2^-24, which f32 has as normal numbers.
-    if (exponent == 0)
-      wide = sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f);
-    else
-      wide = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
-  }
-  return std::bit_cast<float>(wide);
-}
+float widen(Stored stored, uint16_t bits) { return stored == Stored::F16 ? widenF16(bits) : widenBF16(bits); }
 
 // One tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. A string says what is wrong with it.
 // `storage` is null where the type is unknown.

@@ -1,10 +1,12 @@
 #include "runtime/session/EntryRunner.h"
 
+#include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
-#include "runtime/session/CallBinding.h"
+#include "runtime/session/NumberCheck.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 
 namespace heddle {
@@ -43,16 +45,17 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 }
 
 Status EntryRunner::record() {
-  HEDDLE_ASSIGN(program, record(/*timed=*/false));
+  HEDDLE_ASSIGN(program, record(0, entry.launches()->size(), /*timed=*/false));
   return Success();
 }
 
-Result<std::unique_ptr<hal::Program>> EntryRunner::record(bool timed) {
+Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count,
+                                                          bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
-  std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(entry.launches()->size());
+  std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
   std::vector<hal::Launch> launches;
-  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
-    const schema::Launch &launch = *entry.launches()->Get(i);
+  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
+    const schema::Launch &launch = *entry.launches()->Get(first + i);
     for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
       const schema::Binding &binding = *launch.bindings()->Get(b);
       switch (binding.space()) {
@@ -70,7 +73,7 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(bool timed) {
       }
     }
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
-                        countOfLaunch[i], launch.barrier()});
+                        countOfLaunch[first + i], launch.barrier()});
   }
   return state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed);
 }
@@ -84,9 +87,9 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
       uint32_t limit = state.device.info().maxWorkgroups[axis];
       if (groups > limit)
         return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "': kernel '",
-                         view(state.target.kernels()->Get(launch->kernel())->name()), "' needs ", groups,
-                         " workgroups along axis ", axis, " for this call, and '", state.device.info().name, "' runs ",
-                         limit, " at most. Use smaller batches.");
+                         view(state.target.kernels()->Get(launch->kernel())->name()), "'", placeOf(*launch), " needs ",
+                         groups, " workgroups along axis ", axis, " for this call, and '", state.device.info().name,
+                         "' runs ", limit, " at most. Use smaller batches.");
       count[axis] = static_cast<uint32_t>(groups);
     }
     counts.push_back({count[0], count[1], count[2]});
@@ -96,11 +99,14 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
 
 Status EntryRunner::run(std::span<const Input> inputs) { return submit(*program, inputs); }
 
-Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs) {
+Result<CallBinding> EntryRunner::bind(std::span<const Input> inputs) {
   HEDDLE_ASSIGN(CallBinding binding, bindCall(state.module, entry, inputs));
   HEDDLE_CHECK(computeCounts(binding.sizes));
-  HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
+  return binding;
+}
 
+Result<std::vector<hal::Upload>> EntryRunner::uploadsOf(const CallBinding &binding) {
+  HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<hal::Upload> uploads;
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
     const schema::Port &port = *entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
@@ -108,12 +114,37 @@ Status EntryRunner::submit(hal::Program &recording, std::span<const Input> input
   }
   if (!binding.sizes.empty())
     uploads.push_back({sizesBuffer, 0, std::as_bytes(std::span(binding.sizes))});
+  return uploads;
+}
+
+Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
+  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding));
   HEDDLE_CHECK(state.device.submit(recording, uploads, counts));
   sizes = std::move(binding.sizes);
   return Success();
 }
 
+Status EntryRunner::runChecked(std::span<const Input> inputs) {
+  HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
+  NumberCheck check(state, entry, binding);
+  HEDDLE_CHECK(check.begin());
+  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding));
+  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
+    HEDDLE_CHECK(check.before(i));
+    HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
+    HEDDLE_CHECK(state.device.submit(*one, i == 0 ? uploads : std::vector<hal::Upload>(), counts));
+    HEDDLE_CHECK(state.device.wait());
+    HEDDLE_CHECK(check.after(i));
+  }
+  sizes = std::move(binding.sizes);
+  // What has no launches has outputs all the same: those of its inputs that it returns.
+  return entry.launches()->size() == 0 ? state.device.submit(*program, uploads, counts) : Success();
+}
+
 Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
+  Span span("read output");
+  span.with("output", view(port.name()));
   HEDDLE_ASSIGN(HostTensor tensor,
                 HostTensor::uninitialized(elementType(*port.type()), boundShape(*port.type(), sizes)));
   HEDDLE_CHECK(state.device.read(*state.arena(), port.arena_offset(), tensor.bytes()));
@@ -122,15 +153,20 @@ Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
 
 Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs) {
   if (!timedProgram) {
-    HEDDLE_ASSIGN(timedProgram, record(/*timed=*/true));
+    HEDDLE_ASSIGN(timedProgram, record(0, entry.launches()->size(), /*timed=*/true));
   }
   HEDDLE_CHECK(submit(*timedProgram, inputs));
+  HEDDLE_CHECK(state.device.wait());
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
   HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*timedProgram));
+  uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead
+  if (!times.empty())
+    shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;
   std::vector<LaunchProfile> profile;
   for (size_t i = 0; i < times.size(); ++i) {
     uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();
-    profile.push_back(
-        {view(state.target.kernels()->Get(kernel)->name()), times[i].begin, times[i].end, counts[countOfLaunch[i]]});
+    profile.push_back({view(state.target.kernels()->Get(kernel)->name()), times[i].begin + shift, times[i].end + shift,
+                       counts[countOfLaunch[i]]});
   }
   return profile;
 }

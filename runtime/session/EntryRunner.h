@@ -1,6 +1,7 @@
 // One entry, ready to run: its launches recorded once, replayed for every call.
 #pragma once
 
+#include "runtime/session/CallBinding.h"
 #include "runtime/session/DeviceState.h"
 
 namespace heddle {
@@ -21,15 +22,22 @@ public:
 
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
   Status run(std::span<const Input> inputs);
-  // The same, with each launch timed and alone on the device; then waits. Recorded when first asked for.
+  // The same, one launch after the other, waiting for each: the first that writes NaN or infinities is an error, which
+  // says what it computes. Costs a call without it nothing.
+  Status runChecked(std::span<const Input> inputs);
+  // The same as run(), with each launch timed and alone on the device; then waits. Recorded when first asked for.
   Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs);
 
   // Of the last run.
   Result<HostTensor> output(const schema::Port &port) const;
 
 private:
-  Result<std::unique_ptr<hal::Program>> record(bool timed);
+  // Of `count` launches from `first` on.
+  Result<std::unique_ptr<hal::Program>> record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count, bool timed);
   Status submit(hal::Program &recording, std::span<const Input> inputs);
+  // Checks the inputs and counts the workgroups.
+  Result<CallBinding> bind(std::span<const Input> inputs);
+  Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding);
   Status computeCounts(std::span<const int32_t> sizes);
 
   DeviceState &state;

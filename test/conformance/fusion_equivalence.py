@@ -19,9 +19,9 @@ OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decod
            "warmup": 10, "learning_rate": 0.003, "accumulate": True, "share_embeddings": False}
 
 
-def run(arguments, off, folder, batches, start):
-    """Everything that the compile without the passes `off` computes, by name."""
-    model = parity.Model(arguments, OPTIONS, folder, off=off)
+def run(arguments, flags, folder, batches, start):
+    """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
+    model = parity.Model(arguments, OPTIONS, folder, flags=flags)
     found = {}
     if start is None:
         model.call("init", save="start.safetensors", extra=["--seed", "3"])
@@ -65,7 +65,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         expected, start = run(arguments, [], folder, batches, None)
         for off in [*[[flag] for flag in FLAGS], FLAGS]:
-            found, _ = run(arguments, off, folder, batches, start)
+            found, _ = run(arguments, [f"--{flag}=false" for flag in off], folder, batches, start)
             if found.keys() != expected.keys():
                 sys.exit(f"without {off}: other results: {found.keys() ^ expected.keys()}")
             errors = {name: relative(found, expected, name) for name in expected if not is_rounding(name)}

@@ -37,13 +37,13 @@ LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and targ
 class Model:
     """The compiled model, run through `heddle-run call`."""
 
-    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", off=()):
+    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
         self.run_tool = [f"{arguments.bin}/heddle-run", "call"]
         self.folder = folder
         self.artifact = f"{folder}/model.heddle"
         sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
-             f"--precision={precision}", *sets, *(f"--{flag}=false" for flag in off)])
+             f"--precision={precision}", *sets, *flags])
 
     def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
         command = [*self.run_tool, self.artifact, "--entry", entry, *extra]
@@ -142,7 +142,8 @@ def main():
     random = np.random.default_rng(7)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        model = Model(arguments, overrides, folder, arguments.target, arguments.precision, arguments.off)
+        model = Model(arguments, overrides, folder, arguments.target, arguments.precision,
+                      [f"--{flag}=false" for flag in arguments.off])
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.

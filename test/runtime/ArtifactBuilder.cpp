@@ -79,7 +79,7 @@ private:
   // The arena has four slots of the largest vector.
   uint64_t slotBytes() const { return static_cast<uint64_t>(options.maximum) * 4; }
   Binding slot(uint64_t index) const { return Binding(Space::Arena, 0, index * slotBytes(), slotBytes()); }
-  Binding stored(uint32_t index) const { return Binding(Space::Variable, index, 0, 4); }
+  Binding stored(uint32_t index) const { return Binding(Space::Variable, index, 0, slotBytes()); }
 
   flatbuffers::Offset<TensorType> type(schema::ElementType element, const Dim &dim) {
     return CreateTensorType(fb, element, fb.CreateVectorOfStructs(&dim, 1));
@@ -112,7 +112,11 @@ private:
   flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false) {
     bindings.push_back(Binding(Space::Size, static_cast<uint32_t>(size), 0, 0));
     std::vector<Grid> grid{Grid(size, options.tile, 1), Grid(-1, 0, 1), Grid(-1, 0, 1)};
-    return CreateLaunchDirect(fb, 0, &grid, &bindings, barrier, size == sizeN ? 0 : 1);
+    std::vector vector{type(schema::ElementType::F32, Dim(size, 0))};
+    std::vector reads{vector[0], vector[0]};
+    std::string location = "sum: add (adder:" + std::to_string(++launched) + ":1)";
+    return CreateLaunchDirect(fb, 0, &grid, &bindings, barrier, size == sizeN ? 0 : 1, location.c_str(),
+                              options.described ? &reads : nullptr, options.described ? &vector : nullptr);
   }
 
   // An addition is one operation and three numbers an element; that of `lookup` is counted by its lengths.
@@ -130,6 +134,7 @@ private:
   }
 
   const AdderOptions &options;
+  int launched = 0;
   flatbuffers::FlatBufferBuilder fb;
   std::list<std::vector<flatbuffers::Offset<Port>>> kept; // the builder's helpers take pointers
   std::list<std::vector<flatbuffers::Offset<Launch>>> keptLaunches;

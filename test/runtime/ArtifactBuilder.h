@@ -25,6 +25,7 @@ struct AdderOptions {
   bool sealed = true;
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
   bool ownEntries = false;  // every target but the first has entries of its own
+  bool described = true;    // launches say what they read and write
 };
 
 // A model of vector additions:

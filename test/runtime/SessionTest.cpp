@@ -4,11 +4,13 @@
 #include "runtime/session/Session.h"
 
 #include "runtime/session/LaunchCosts.h"
+#include "runtime/session/NumberCheck.h"
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
 #include "test/runtime/VulkanEnvironment.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -25,12 +27,13 @@ HostTensor ramp(size_t count, float start) {
 
 class SessionTest : public test::BackendTest {
 protected:
-  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}) {
+  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}, bool checkNumbers = false) {
     options.targets = GetParam().targets;
     auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
-    auto opened = Session::open(
-        *artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
+    auto opened = Session::open(*artifact, {.device = GetParam().name,
+                                            .deviceOptions = {.directAccess = GetParam().directAccess},
+                                            .checkNumbers = checkNumbers});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return opened ? std::move(*opened) : nullptr;
   }
@@ -117,6 +120,42 @@ TEST_P(SessionTest, outputsAreReadOnDemand) {
   ASSERT_TRUE(triple.ok()) << triple.message();
   EXPECT_EQ(triple->values<float>()[4], 15.0f);
   EXPECT_FALSE(session->output("sum").ok()) << "an output of another entry";
+}
+
+TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
+  auto session = openAdder({}, /*checkNumbers=*/true);
+  ASSERT_TRUE(session);
+  auto messageOf = [&](std::string_view entry, std::initializer_list<Input> inputs) {
+    auto outputs = session->call(entry, inputs);
+    return outputs.ok() ? "fine" : outputs.message();
+  };
+  std::vector<float> total(1000, 0.0f);
+  total[5] = inf; // behind the end of a vector of five, which is nobody's business
+  ASSERT_TRUE(session->writeVariable("total", HostTensor::vector(total)).ok());
+  HostTensor fine = ramp(5, 1), six = ramp(6, 1);
+  EXPECT_EQ(messageOf("add", {{"a", fine}, {"b", fine}}), "fine");
+  EXPECT_EQ(session->output("sum")->values<float>()[4], 10.0f);
+  EXPECT_EQ(messageOf("accumulate", {{"a", fine}}), "fine");
+  EXPECT_EQ(
+      messageOf("accumulate", {{"a", six}}),
+      "entry 'accumulate', launch 0 of 1, kernel 'add' (sum: add (adder:4:1)): it wrote inf at [5] of variable "
+      "'total' (1 of 6 are not finite). It read inf at [5] of variable 'total', which was there before the call.");
+  // The second launch of two, whose first number is too large by then.
+  HostTensor large = HostTensor::vector<float>({1, 2, 0.4f * most, -0.4f * most, 3});
+  EXPECT_EQ(
+      messageOf("chain", {{"a", large}}),
+      "entry 'chain', launch 1 of 2, kernel 'add' (sum: add (adder:3:1)): it wrote inf at [2] of a f32[5] (2 of 5 "
+      "are not finite). All that it read was finite.");
+  HostTensor infinite = HostTensor::vector<float>({1, -inf, inf}), other = HostTensor::vector<float>({1, inf, 2});
+  EXPECT_EQ(messageOf("add", {{"a", infinite}, {"b", other}}),
+            "entry 'add', launch 0 of 1, kernel 'add' (sum: add (adder:1:1)): it wrote " + str(-inf + inf) +
+                " at [1] of a f32[3] (2 of 3 are not finite). It read -inf at [1] of input 'a', and "
+                "inf at [1] of input 'b', which was there before the call.");
+  EXPECT_EQ(messageOf("init", {}), "fine");
+  auto old = openAdder({.described = false}, /*checkNumbers=*/true);
+  ASSERT_TRUE(old);
+  EXPECT_NE(old->call("add", {{"a", fine}, {"b", fine}}).message().find("Compile the model anew"), std::string::npos);
 }
 
 TEST_P(SessionTest, variablesAreReadAndWritten) {
@@ -277,7 +316,8 @@ TEST_P(SessionTest, tooManyWorkgroupsNameTheKernel) {
   HostTensor a = ramp(4'000'000, 0);
   Status status = session->run("accumulate", {{"a", a}});
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("kernel 'add' needs 4000000 workgroups along axis 0"), std::string::npos)
+  EXPECT_NE(status.message().find("kernel 'add' (sum: add (adder:1:1)) needs 4000000 workgroups along axis 0"),
+            std::string::npos)
       << status.message();
 }
 
@@ -291,6 +331,23 @@ TEST_P(SessionTest, missingMemoryNamesTheVariable) {
   // The rest goes on working.
   HostTensor a = ramp(10, 0);
   EXPECT_TRUE(session->call("add", {{"a", a}, {"b", a}}).ok());
+}
+
+TEST(NumberCheckTest, knowsNumbersOfAllTypes) {
+  auto find = [](schema::ElementType type, const auto &numbers, bool infinities = false) {
+    std::optional<BadNumbers> bad = findBadNumbers(type, std::as_bytes(std::span(numbers)), infinities);
+    return bad ? str(bad->value, " at ", bad->first, ", ", bad->count) : "fine";
+  };
+  using enum schema::ElementType;
+  EXPECT_EQ(find(F32, std::vector<uint32_t>{0x7f7fffff, 0x00000001, 0x80000000}), "fine");
+  EXPECT_EQ(find(F32, std::vector<uint32_t>{0, 0x7f800000, 0x7fc00000}), "inf at 1, 2");
+  EXPECT_EQ(find(F32, std::vector<uint32_t>{0x7f800000, 0x7fc00000, 0}, /*infinities=*/true), "nan at 1, 1");
+  EXPECT_EQ(find(I32, std::vector<uint32_t>{0x7f800000}), "fine");
+  EXPECT_EQ(find(BF16, std::vector<uint16_t>{0x7f7f, 0x0001, 0x7c00}), "fine");
+  EXPECT_EQ(find(BF16, std::vector<uint16_t>{0x7f7f, 0xff80, 0x7f81}), "-inf at 1, 2");
+  EXPECT_EQ(find(F16, std::vector<uint16_t>{0x7bff, 0x0001, 0x8000}), "fine");
+  EXPECT_EQ(find(F16, std::vector<uint16_t>{0, 0, 0x7c00}), "inf at 2, 1");
+  EXPECT_EQ(find(F16, std::vector<uint16_t>{0x7c00, 0x7c01}, /*infinities=*/true), "nan at 1, 1");
 }
 
 } // namespace

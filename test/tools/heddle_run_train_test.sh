@@ -53,6 +53,16 @@ grep -q '^11 steps at once, and 5 and 6 with a checkpoint between them, end alik
 [ "$(grep -cE '^[0-9a-f]{32} (weights|optimizer)\.safetensors$' said.txt)" = 2 ] || fail "$(cat said.txt)"
 [ -z "$(ls -d proof* 2> /dev/null)" ] || fail "--verify-resume leaves something behind"
 
+# A training that diverges stops, and says at which step and, where it is asked to look, in which op of the model.
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set learning_rate=1000 --set warmup=1 \
+  --set norm=pre -o wild.heddle
+wild=("$bin/heddle-run" train wild.heddle --src data/train.en --tgt data/train.de --steps 60 --seed 5)
+"${wild[@]}" --checkpoint wild > said.txt 2>&1 && fail "a diverging training ends well"
+grep -q 'the loss is .* at step .*the training has diverged' said.txt || fail "$(cat said.txt)"
+quietly "${train[@]}" --checkpoint looked --log looked.jsonl --steps 3 --seed 5 --debug-numerics
+diff <(losses whole.jsonl | head -3) <(losses looked.jsonl) || fail "looking for NaN changes a training"
+
 # Compressed text is the same text.
 gzip -k data/train.en
 zstd -q data/train.de

@@ -35,11 +35,19 @@ struct Flags {
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
+  cl::opt<std::string> profile{"profile",
+                               cl::desc("Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"),
+                               cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
       cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 where "
                "the target has tensor cores"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> recompute{
+      "recompute",
+      cl::desc("What the backward pass computes again to need less memory: none (default); cheap, such as norms; "
+               "products, that is what takes one matrix product, too"),
+      cl::value_desc("policy"), cl::init("none"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -152,8 +160,14 @@ std::optional<CommandLine> check(Flags &flags) {
       if (profile->tensorSubgroups == 0)
         return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
 
+  std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
+  if (!recompute)
+    return wrong("--recompute: there is no policy '" + flags.recompute + "'; there are none, cheap and products");
+  line.recompute = *recompute;
+
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
+  line.profile = flags.profile;
   line.tuningFile = flags.tune;
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))

@@ -202,10 +202,14 @@ Json toJson(const Artifact &artifact) {
       }
       costs.push_back(std::move(item));
     }
+    Json locations = Json::array(); // by launch
+    for (const schema::Launch *launch : *entry->launches())
+      locations.push_back(view(launch->location()));
     root["entries"].push_back({{"name", view(entry->name())},
                                {"inputs", portsJson(module, *entry->inputs())},
                                {"outputs", portsJson(module, *entry->outputs())},
                                {"launches", entry->launches()->size()},
+                               {"locations", std::move(locations)},
                                {"costs", std::move(costs)}});
   }
   root["variables"] = Json::array();
@@ -317,6 +321,8 @@ void printLaunches(const schema::Module &module, const schema::Target &target, f
           std::printf(" ceil(%s/%u)*%u", module.sizes()->Get(grid->size())->name()->c_str(), grid->tile(),
                       grid->repeat());
       std::printf("%s\n", launch.barrier() ? ", after a barrier" : "");
+      if (launch.location())
+        std::printf("    computes %s\n", launch.location()->c_str());
       if (const schema::Cost *cost = costOf(module, launch))
         std::printf("    FLOPs %s\n    of them the model's %s\n    bytes %s\n",
                     formulaText(module, cost->flops()).c_str(), formulaText(module, cost->model_flops()).c_str(),

@@ -28,6 +28,7 @@ public:
     addTranslate();
     addExplain();
     addScore();
+    addReport();
     addCall();
     addBench();
   }
@@ -64,9 +65,18 @@ private:
                         "the artifact has code for such a device of this machine, else vulkan)");
   }
 
-  static void addProfile(CLI::App *command, ArtifactOptions &options) {
-    command->add_option("--profile", options.profile,
-                        "Time every launch of the last call and write them as a Chrome trace (JSON)");
+  static CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
+    return command->add_option(
+        "--profile", options.profile,
+        "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+        "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
+  }
+
+  static CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
+    return command->add_flag(
+        "--debug-numerics", options.debugNumerics,
+        "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
+        "model that it computes; several times slower");
   }
 
   static void addDecoding(CLI::App *command, DecodingOptions &options) {
@@ -101,6 +111,7 @@ private:
     CLI::App *command = add("train", "Train a model on two text files whose lines translate one another",
                             [this] { return runTrain(train); });
     addArtifact(command, train.common);
+    addDebugNumerics(command, train.common);
     command->add_option("--src", train.source, "Source sentences, one a line")->required();
     command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
     command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
@@ -134,12 +145,28 @@ private:
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
+    command->add_flag("--validate-bleu", train.validateBleu,
+                      "Translate the validation text at each validation too, greedily, and log the BLEU");
     command->add_option("--patience", train.patience,
                         "Validations in a row without a better loss that end the training; 0: none do");
     command
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
         ->capture_default_str();
+    CLI::Option *profile = addProfile(command, train.common);
+    command
+        ->add_option_function<std::string>(
+            "--profile-steps",
+            [this](const std::string &text) {
+              train.profiledSteps = StepWindow::parse(text);
+              if (!train.profiledSteps)
+                throw CLI::ValidationError("--profile-steps",
+                                           "'" + text + "' is not FIRST:COUNT, two numbers from 1 on");
+            },
+            "FIRST:COUNT, this run's steps that --profile records, counted from 1 (default: 3:5); its start is\n"
+            "recorded too, and after these steps the first validation and the first checkpoint")
+        ->needs(profile)
+        ->type_name("FIRST:COUNT");
     command->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside that of the best validation")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
@@ -162,6 +189,7 @@ private:
     CLI::App *command =
         add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
     addArtifact(command, translate.common);
+    addProfile(command, translate.common);
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
@@ -201,6 +229,7 @@ private:
     CLI::App *command = add("explain", "Show what each head attends to in a translation, as a page of HTML",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
+    addProfile(command, explain.common);
     command->add_option("--checkpoint", explain.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     command->add_option("--src", explain.source, "The source sentence")->required();
@@ -213,6 +242,7 @@ private:
     CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
                             [this] { return runScore(score); });
     addArtifact(command, score.common);
+    addProfile(command, score.common);
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
@@ -237,10 +267,18 @@ private:
     });
   }
 
+  void addReport() {
+    CLI::App *command = add("report", "Show the logs of trainings as a page of HTML with their curves",
+                            [this] { return runReport(report); });
+    command->add_option("log", report.logs, "Logs that `train --log` wrote; several are laid over each other")
+        ->required();
+    command->add_option("--html", report.page, "Where to write the page")->required();
+  }
+
   void addCall() {
     CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
-    addProfile(command, call.common);
+    addDebugNumerics(command, call.common)->excludes(addProfile(command, call.common));
     command->add_option("--entry", call.entry, "The entry's name")->required();
     addRepeated(command, "--input", call.inputs, "An input");
     addRepeated(command, "--output", call.outputs, "Where to write an output");
@@ -290,6 +328,7 @@ private:
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;
+  ReportCommand report;
   CallCommand call;
   BenchCommand bench;
 };

@@ -17,3 +17,19 @@ plan.entry @eval arena 256 {
 
 // expected-error @+1 {{expects parent op 'plan.entry'}}
 plan.input "x" : tensor<8xf32> at 0 bytes 32
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+plan.entry @eval arena 256 {
+  // expected-error @+1 {{reads or writes tensor<4xf32> as its binding 1, which is no binding of a tensor}}
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 0, 32>] reads [tensor<8xf32>] writes [tensor<4xf32>]
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+plan.entry @eval arena 256 {
+  // expected-error @+1 {{reads or writes tensor<1xi32> as its binding 0}}
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<size "n", 0, 4>] reads [tensor<1xi32>]
+}

@@ -16,4 +16,7 @@ plan.entry @eval arena 1024 {
     [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
   // CHECK: plan.launch barrier @k
   plan.launch barrier @k grid [#g, #g, #g] []
+  // CHECK: plan.launch @k {{.*}}] reads [tensor<8xf32>] writes [tensor<4xbf16>] infinities
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 0, 8>]
+    reads [tensor<8xf32>] writes [tensor<4xbf16>] infinities
 }

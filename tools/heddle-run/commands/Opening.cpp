@@ -6,13 +6,14 @@
 
 namespace heddle::run {
 
-Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options) {
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile) {
   SessionOptions session;
   session.device = options.device;
+  session.checkNumbers = options.debugNumerics;
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
-  return std::make_unique<SessionEngine>(std::move(opened));
+  return std::make_unique<SessionEngine>(std::move(opened), profile);
 }
 
 Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
@@ -44,14 +45,14 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
   return Success();
 }
 
-Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile) {
   HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(std::string which, loadWeights(checkpoint, *engine, description));
-  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", which));
-  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, *engine, description));
+  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", describeWeights(step)));
+  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer), step};
 }
 
 } // namespace heddle::run

@@ -5,6 +5,7 @@
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
+#include "tools/heddle-run/text/Lines.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -21,9 +22,14 @@ Status checkOptions(const TrainCommand &command) {
   if (command.patience != 0 && command.validSource.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--patience counts validations: give --valid-src and --valid-tgt, or leave it out.");
+  if (command.validateBleu && command.validSource.empty())
+    return makeError(ErrorKind::InvalidArgument,
+                     "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
   if (command.verifyResume && command.resume)
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
                                                  "leave --resume out.");
+  if (command.verifyResume && !command.common.profile.empty())
+    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
   if (!command.resume)
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
@@ -96,7 +102,7 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits) {
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile) {
   TrainerOptions options;
   options.checkpoint = command.checkpoint;
   options.steps = command.steps;
@@ -108,6 +114,7 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
   options.keepLast = command.keepLast;
   options.windowLines = command.shuffleWindow;
   options.limits = limits;
+  options.profile = profile;
   return options;
 }
 
@@ -121,7 +128,7 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
   auto open = [&]() -> Result<std::unique_ptr<Engine>> {
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
-    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common));
+    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common, nullptr));
     return std::unique_ptr<Engine>(std::move(again));
   };
   Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
@@ -159,11 +166,8 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
   return {};
 }
 
-} // namespace
-
-Status runTrain(const TrainCommand &command) {
-  HEDDLE_CHECK(checkOptions(command));
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+Status train(const TrainCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
@@ -177,8 +181,13 @@ Status runTrain(const TrainCommand &command) {
   if (!command.validSource.empty()) {
     HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
   }
-  TrainingInputs inputs{model, tokenizer, corpus, validation};
-  TrainerOptions options = trainerOptions(command, limits);
+  ParallelText validationText;
+  if (command.validateBleu) {
+    HEDDLE_CHECK(Translator::check(*engine, model, {}));
+    HEDDLE_ASSIGN(validationText, readParallelText(command.validSource, command.validTarget));
+  }
+  TrainingInputs inputs{model, tokenizer, corpus, validation, validationText};
+  TrainerOptions options = trainerOptions(command, limits, profile);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
 
@@ -194,8 +203,8 @@ Status runTrain(const TrainCommand &command) {
   } else {
     HEDDLE_CHECK(trainer.begin());
     if (!command.weights.empty()) {
-      HEDDLE_ASSIGN(std::string which, loadWeights(command.weights, *engine, model));
-      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", which));
+      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
+      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
     if (findCheckpoint(command.checkpoint).ok()) {
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
@@ -213,6 +222,17 @@ Status runTrain(const TrainCommand &command) {
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
   return Success();
+}
+
+} // namespace
+
+Status runTrain(const TrainCommand &command) {
+  HEDDLE_CHECK(checkOptions(command));
+  return profiled(command.common, "train", [&](Profile *profile) {
+    if (profile)
+      profile->limitTo(command.profiledSteps.value_or(StepWindow()));
+    return train(command, profile);
+  });
 }
 
 } // namespace heddle::run

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 
@@ -197,6 +198,7 @@ Result<Tokenizer> Tokenizer::loadMarian(const std::filesystem::path &folder) {
 
 Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
                                    VocabularyType type) {
+  Span span("learn vocabulary");
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
   SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);
   if (sample.done()) {
