@@ -164,9 +164,9 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
     shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;
   std::vector<LaunchProfile> profile;
   for (size_t i = 0; i < times.size(); ++i) {
-    uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();
-    profile.push_back({view(state.target.kernels()->Get(kernel)->name()), times[i].begin + shift, times[i].end + shift,
-                       counts[countOfLaunch[i]]});
+    const schema::Launch &launch = *entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    profile.push_back({view(state.target.kernels()->Get(launch.kernel())->name()), times[i].begin + shift,
+                       times[i].end + shift, counts[countOfLaunch[i]], view(launch.location())});
   }
   return profile;
 }

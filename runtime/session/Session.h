@@ -110,6 +110,7 @@ struct LaunchProfile {
   std::string_view kernel;     // lives as long as the session
   uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
+  std::string_view location; // the ops of the model that it computes, and where they stand; empty where unknown
 };
 
 // What a launch needs by the definition of its ops, whatever its kernel does; counted by the compiler.

@@ -81,6 +81,8 @@ def check_kernels(trace, entry):
         fail(f"no kernel of {entry}")
     for event in kernels:
         values, duration = event["args"], event["end"] - event["begin"]
+        if MODELS not in values["ops"]:
+            fail(f"{event['name']} of {entry} says of its place in the model: {values['ops']}")
         if event["parent"]["name"] != entry:
             fail(f"{event['name']} of {entry} is in {event['parent']['name']}")
         if duration > 0 and not (close(values["GFLOP/s"] * duration, values["flops"]) and

@@ -54,6 +54,9 @@ struct Flags {
                                     cl::value_desc("N"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
                                   cl::value_desc("key=value"), cl::cat(category)};
+  cl::opt<std::string> vocabulary{"vocabulary",
+                                  cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
+                                  cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> tune{"tune",
                             cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
                                      "device, and compile with the fastest"),
@@ -169,6 +172,9 @@ std::optional<CommandLine> check(Flags &flags) {
   line.report = flags.report;
   line.profile = flags.profile;
   line.tuningFile = flags.tune;
+  line.vocabulary = flags.vocabulary;
+  if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
+    return wrong("--vocabulary goes into the artifact, which --compile-to=" + flags.compileTo + " does not make");
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
     return wrong("--ptxas: '" + line.ptxas + "' is no program; name ptxas of the CUDA toolkit, or say none");

@@ -6,6 +6,7 @@
 #include "runtime/core/Span.h"
 #include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Tune.h"
+#include "tools/heddle-compile/Vocabulary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -59,6 +60,13 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   importTiming.stop();
   if (!model)
     return failure();
+  std::vector<VocabularyFile> vocabulary;
+  if (!line.vocabulary.empty()) {
+    FailureOr<std::vector<VocabularyFile>> files = readVocabulary(*model, line.vocabulary);
+    if (failed(files))
+      return failure();
+    vocabulary = std::move(*files);
+  }
   PipelineOptions options;
   options.fusion = line.fusion;
   options.precision = line.precision;
@@ -105,7 +113,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     return compiled;
   TimingScope emitTiming = timing.nest("Emit");
   ::heddle::Span span("emit");
-  FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas);
+  FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas, vocabulary);
   if (failed(artifact))
     return failure();
   compiled.artifact = std::move(*artifact);

@@ -127,7 +127,8 @@ private:
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
-    command->add_option("--vocab", train.vocabulary, "A SentencePiece model (default: learn one from the text)");
+    command->add_option("--vocab", train.vocabulary,
+                        "A SentencePiece model (default: that of the artifact, or one learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")

@@ -8,7 +8,9 @@
 #include "tools/heddle-run/report/Profile.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace heddle::run {
 
@@ -22,6 +24,12 @@ template <typename Work> Status profiled(const ArtifactOptions &options, std::st
 // Opens the artifact and says on stderr which device and target are in use.
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile);
 
+// That of the vocabulary in the artifact, where there is one.
+Result<std::optional<Tokenizer>> embeddedTokenizer(SessionEngine &engine);
+
+// The checkpoint's, or the artifact's where the checkpoint has none.
+Result<Tokenizer> loadTokenizer(const std::filesystem::path &checkpoint, SessionEngine &engine);
+
 // A trained model, ready to translate.
 struct TrainedModel {
   std::unique_ptr<SessionEngine> engine;
@@ -33,9 +41,6 @@ struct TrainedModel {
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile);
 
 TranslationOptions translationOptions(const DecodingOptions &options);
-
-// Fails where the model has no room for the vocabulary.
-Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description);
 
 Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose);
 

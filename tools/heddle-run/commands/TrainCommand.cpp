@@ -1,6 +1,7 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "tools/heddle-run/model/FolderLock.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
@@ -65,13 +66,16 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model) {
+Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine) {
   if (command.resume)
-    return loadTokenizer(command.checkpoint);
+    return loadTokenizer(command.checkpoint, engine);
   if (!command.weights.empty())
-    return loadTokenizer(command.weights);
+    return loadTokenizer(command.weights, engine);
   if (!command.vocabulary.empty())
     return Tokenizer::load(command.vocabulary);
+  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
+  if (embedded)
+    return std::move(*embedded);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   HEDDLE_ASSIGN(Tokenizer tokenizer,
                 Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize),
@@ -121,9 +125,8 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
 Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> opened, TrainingInputs inputs,
                     const TrainerOptions &options) {
   std::filesystem::path folder = plainPath(command.checkpoint);
-  folder += ".verify";
+  folder += str(".verify.", ::getpid());
   std::error_code error;
-  std::filesystem::remove_all(folder, error);
   Progress progress(stderr, isatty(STDERR_FILENO), options.steps);
   auto open = [&]() -> Result<std::unique_ptr<Engine>> {
     if (opened)
@@ -167,6 +170,10 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
 }
 
 Status train(const TrainCommand &command, Profile *profile) {
+  std::optional<FolderLock> lock;
+  if (!command.verifyResume) {
+    HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
+  }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
@@ -174,7 +181,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
                      "' are empty: there is no pair to use.");
-  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
   TextPairs corpus(text, tokenizer, limits.maximumLength);
   std::vector<Batch> validation;
@@ -207,7 +214,9 @@ Status train(const TrainCommand &command, Profile *profile) {
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
     if (findCheckpoint(command.checkpoint).ok()) {
+      lock->release(); // its file is not to move along
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
+      HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
       log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '",
                                  moved.string(), "'; --resume would have continued it"));
     }

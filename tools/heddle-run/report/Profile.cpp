@@ -119,6 +119,8 @@ void Profile::add(const Session &session, std::string_view entry, std::span<cons
     Json values = {{"entry", entry},
                    {"launch", i},
                    {"workgroups", {launch.workgroups.x, launch.workgroups.y, launch.workgroups.z}}};
+    if (!launch.location.empty())
+      values["ops"] = launch.location;
     addRates(values, costs[i], launch.end - launch.begin);
     trace.add(process, kQueue, launch.kernel, timeOf(launch.begin), timeOf(launch.end), values.dump());
     all.known &= costs[i].known;
