@@ -14,6 +14,7 @@ heddle.size @length max 32
 // CHECK: tile.launch @locate_T({{.*}}) grid [#tile.grid<"length", 8, 1>, #tile.grid<"sequences", 1, 1>,
 // CHECK: %[[SCORES:.*]] = tile.launch @scores_mulf_mask_Tx2x32({{.*}}) grid [#tile.grid<"length", 32, 1>, #tile.grid<"", 1, 2>, #tile.grid<"sequences", 1, 1>]
 // CHECK-SAME: flops[<16 pairs<"lengths", "lengths" max 8192>>, <64["tokens"]>]model[<16 pairs<"lengths", "lengths" max 8192>>]
+// CHECK-SAME: infinities
 // CHECK: %[[WEIGHTS:.*]] = tile.launch @softmax_dropout_Tx2x32(%[[SCORES]], {{.*}}) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 2>, {{.*}} reuse [0]
 // CHECK-SAME: bytes[<512["tokens"]>, <12>]
 // CHECK: tile.launch @context_Tx8(%[[WEIGHTS]],
