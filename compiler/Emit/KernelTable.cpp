@@ -2,6 +2,7 @@
 
 #include "compiler/Target/CUDA/Assemble.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "compiler/Target/KernelAction.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -84,8 +85,11 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
         return target.module.emitError() << "target " << target.name << " has no kernel '" << name.getValue() << "'";
     }
     kernels.resize(modules.size());
-    if (failed(failableParallelForEachN(target.module.getContext(), 0, modules.size(),
-                                        [&](size_t i) { return serialize(modules[i], kernels[i]); })))
+    MLIRContext *context = target.module.getContext();
+    if (failed(failableParallelForEachN(context, 0, modules.size(), [&](size_t i) {
+          return runKernelAction(context, "serialize", names[i].getValue(),
+                                 [&] { return serialize(modules[i], kernels[i]); });
+        })))
       return failure();
   }
 
@@ -118,6 +122,8 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
     for (KernelCode &code : kernels)
       if (!ptxas.empty() && !code.chip.empty())
         ptx.push_back(&code);
-  return failableParallelForEach(first.getContext(), ptx,
-                                 [&](KernelCode *code) { return assemble(*code, ptxas, first.getLoc()); });
+  return failableParallelForEach(first.getContext(), ptx, [&](KernelCode *code) {
+    return runKernelAction(first.getContext(), "assemble", code->name,
+                           [&] { return assemble(*code, ptxas, first.getLoc()); });
+  });
 }

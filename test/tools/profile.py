@@ -81,8 +81,8 @@ def check_kernels(trace, entry):
         fail(f"no kernel of {entry}")
     for event in kernels:
         values, duration = event["args"], event["end"] - event["begin"]
-        if MODELS not in values["ops"]:
-            fail(f"{event['name']} of {entry} says of its place in the model: {values['ops']}")
+        if not values.get("ops"):
+            fail(f"{event['name']} of {entry} does not say which ops of the model it computes")
         if event["parent"]["name"] != entry:
             fail(f"{event['name']} of {entry} is in {event['parent']['name']}")
         if duration > 0 and not (close(values["GFLOP/s"] * duration, values["flops"]) and
@@ -114,9 +114,15 @@ def compile_models():
         fail("a pass is not in its phase")
     with open("report.json", encoding="utf-8") as file:
         kernels = max(entry["kernels"] for entry in json.load(file))
-    lowered = {event["args"].get("on") for event in trace.slices("heddle-lower-to-lanes")}
-    if None in lowered or len(lowered) < kernels:
-        fail(f"of over {kernels} kernels {len(lowered)} are lowered: {lowered}")
+    for step, within in [("heddle-lower-to-lanes", "lower"), ("lower to SPIR-V", "heddle-lower-to-spirv"),
+                         ("serialize", "emit")]:
+        found = trace.slices(step)
+        names = {event["args"].get("on") for event in found}
+        if None in names or len(names) < kernels:
+            fail(f"{step}: of over {kernels} kernels there are {len(names)}: {names}")
+        whole, = trace.slices(within, "main")
+        if any(event["begin"] < whole["begin"] or event["end"] > whole["end"] for event in found):
+            fail(f"{step} is not done while {within} is")
 
     # A compilation that fails is told, too; a profile that cannot be written is an error.
     run("heddle-compile", f"{MODELS}/numbers.toml", "--set", "heads=3", "-o", "x.heddle", "--profile=failed.json", code=1)
@@ -168,6 +174,7 @@ def train():
     for flags, code, words in [(["--profile-steps=2:3"], 2, "--profile"),
                                (["--profile=x.json", "--profile-steps=0:3"], 2, "FIRST:COUNT"),
                                (["--profile=x.json", "--profile-steps=3"], 2, "FIRST:COUNT"),
+                               (["--profile=x.json", "--debug-numerics"], 2, "--debug-numerics"),
                                (["--profile=none/x.json"], 1, "none/x.json"),
                                (["--profile=x.json", "--verify-resume"], 1, "leave --profile out")]:
         said = run("heddle-run", *common, "--checkpoint", "none", *flags, code=code)

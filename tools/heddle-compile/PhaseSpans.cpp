@@ -1,5 +1,6 @@
 #include "tools/heddle-compile/PhaseSpans.h"
 
+#include "compiler/Target/KernelAction.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/Pass.h"
 #include "runtime/core/Span.h"
@@ -66,4 +67,15 @@ private:
 
 std::unique_ptr<PassInstrumentation> mlir::heddle::createPhaseSpans(Phase first, const TargetProfile *profile) {
   return std::make_unique<PhaseSpans>(first, profile);
+}
+
+void mlir::heddle::watchKernels(MLIRContext *context) {
+  context->registerActionHandler([](function_ref<void()> work, const tracing::Action &action) {
+    auto *kernel = dyn_cast<KernelAction>(&action);
+    if (!kernel)
+      return work();
+    Span span(kernel->step);
+    span.with("on", kernel->kernel);
+    work();
+  });
 }

@@ -11,6 +11,9 @@ namespace mlir::heddle {
 /// and within it one for each pass on each op. `profile` is the target's; null for phases before there is one.
 std::unique_ptr<PassInstrumentation> createPhaseSpans(Phase first, const TargetProfile *profile);
 
+/// Makes spans of the steps of each kernel's code generation that are no passes, for as long as the context lives.
+void watchKernels(MLIRContext *context);
+
 } // namespace mlir::heddle
 
 #endif

@@ -2,6 +2,7 @@
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Report.h"
 #include "tools/trace/ChromeTrace.h"
 
@@ -53,6 +54,7 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
     return compile(context, line);
   ::heddle::ChromeTrace trace("heddle-compile");
   trace.listen(true);
+  watchKernels(context);
   LogicalResult compiled = compile(context, line);
   trace.listen(false);
   if (::heddle::Status written = trace.write(line.profile); !written.ok())

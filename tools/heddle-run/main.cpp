@@ -111,7 +111,7 @@ private:
     CLI::App *command = add("train", "Train a model on two text files whose lines translate one another",
                             [this] { return runTrain(train); });
     addArtifact(command, train.common);
-    addDebugNumerics(command, train.common);
+    CLI::Option *numerics = addDebugNumerics(command, train.common);
     command->add_option("--src", train.source, "Source sentences, one a line")->required();
     command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
     command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
@@ -154,7 +154,7 @@ private:
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
         ->capture_default_str();
-    CLI::Option *profile = addProfile(command, train.common);
+    CLI::Option *profile = addProfile(command, train.common)->excludes(numerics);
     command
         ->add_option_function<std::string>(
             "--profile-steps",

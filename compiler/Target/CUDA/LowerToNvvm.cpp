@@ -1,6 +1,7 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 
 #include "compiler/Target/CUDA/NvvmPatterns.h"
+#include "compiler/Target/KernelAction.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -144,8 +145,10 @@ struct LowerToNvvmPass : PassWrapper<LowerToNvvmPass, OperationPass<ModuleOp>> {
       kernels.emplace_back(kernel, gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                                             builder.getArrayAttr(target)));
     }
-    LogicalResult lowered = failableParallelForEach(
-        &getContext(), kernels, [&](auto &pair) { return KernelLowering(pair.first, pair.second).run(); });
+    LogicalResult lowered = failableParallelForEach(&getContext(), kernels, [&](auto &pair) {
+      return runKernelAction(&getContext(), "lower to NVVM", pair.first.getSymName(),
+                             [&] { return KernelLowering(pair.first, pair.second).run(); });
+    });
     for (auto [kernel, module] : kernels)
       kernel.erase();
     if (failed(lowered))

@@ -1,5 +1,6 @@
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 
+#include "compiler/Target/KernelAction.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 #include "dialects/Tile/Tile.h"
@@ -183,8 +184,10 @@ struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>>
                                             spirv::MemoryModel::Vulkan);
       kernels.emplace_back(kernel, module);
     }
-    LogicalResult lowered = failableParallelForEach(
-        &getContext(), kernels, [&](auto &pair) { return KernelLowering(pair.first, pair.second, texelLoads).run(); });
+    LogicalResult lowered = failableParallelForEach(&getContext(), kernels, [&](auto &pair) {
+      return runKernelAction(&getContext(), "lower to SPIR-V", pair.first.getSymName(),
+                             [&] { return KernelLowering(pair.first, pair.second, texelLoads).run(); });
+    });
     for (auto [kernel, module] : kernels) {
       module.setSymName(kernel.getSymName());
       kernel.erase();
