@@ -3,6 +3,7 @@
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 
+#include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
 
 namespace mlir::heddle {
@@ -15,6 +16,7 @@ struct Attention {
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
   Region *mask;
   Value keyRows; // where a sequence's keys need not be neighbours; else null
+  bool onTensorCores;
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -35,7 +37,8 @@ struct Attention {
             op.getQuerySize(),
             op.getKeySize(),
             &op.getMask(),
-            keyRowsOf(op)};
+            keyRowsOf(op),
+            isOnTensorCores(op, op.getQuery())};
   }
 };
 
