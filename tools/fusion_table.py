@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 
 FLAGS = {
+    "fuse-attention": "scores, mask, softmax and dropout in one kernel with both products, and none of them in memory",
     "fuse-projections": "one product for an attention's queries, keys and values, and for their gradients",
     "fuse-cross-entropy": "logits, their loss and the gradients of both a chunk of tokens at a time",
     "fuse-updates": "biases and gains are stored and updated together",
@@ -43,7 +44,7 @@ def main():
 
 A training step of {pathlib.Path(arguments.model).stem} with {arguments.tokens} tokens on each side, as the compiler counts it: launches, how
 many kernels they are of, barriers between them, the bytes that kernels read and write (each operand once), and the arena.
-Written by `tools/fusion_table.py`; attention is fused in every row, since it compiles in no other way.
+Written by `tools/fusion_table.py`.
 
 | passes | launches | kernels | barriers | memory traffic | of all off | arena |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |""")

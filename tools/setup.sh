@@ -12,6 +12,8 @@ runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-de
          libcli11-dev libspdlog-dev zlib1g-dev libzstd-dev libxxhash-dev libvulkan1 mesa-vulkan-drivers)
 compiler=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
 tests=(zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools python3-numpy python3-torch)
+# Pages are tested in a browser. Any Chromium will do; its headless shell is the smallest (300 MB).
+command -v chromium google-chrome >/dev/null || tests+=(chromium-headless-shell)
 
 fail() {
   printf 'setup: %s\n' "$@" >&2

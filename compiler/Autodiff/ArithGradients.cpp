@@ -13,14 +13,17 @@ namespace {
 
 using Gradients = SmallVector<Value>;
 
-/// Writes a rule as a formula: tensors of one type, and the location of the op whose rule it is.
+/// Writes a rule as a formula: tensors or scalars of one type, and the location of the op whose rule it is.
 struct Formula {
   OpBuilder &builder;
   Location loc;
   Type type;
 
   Value constant(double value) const {
-    return FillOp::create(builder, loc, type, builder.getFloatAttr(cast<ShapedType>(type).getElementType(), value));
+    FloatAttr number = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+    if (isa<FloatType>(type))
+      return arith::ConstantOp::create(builder, loc, number);
+    return FillOp::create(builder, loc, type, number);
   }
   Value add(Value a, Value b) const { return arith::AddFOp::create(builder, loc, a, b); }
   Value sub(Value a, Value b) const { return arith::SubFOp::create(builder, loc, a, b); }
@@ -81,8 +84,8 @@ Gradients rule(math::ErfOp op, const Formula &f, Value g) {
 template <typename OpTy> struct Model : DifferentiableOpInterface::ExternalModel<Model<OpTy>, OpTy> {
   FailureOr<SmallVector<Value>> buildGradient(Operation *op, OpBuilder &builder, ValueRange gradients) const {
     Formula formula{builder, op->getLoc(), op->getResult(0).getType()};
-    if (!isa<RankedTensorType>(formula.type))
-      return op->emitOpError() << "has a gradient rule on tensors only, not on " << formula.type;
+    if (!isa<RankedTensorType, FloatType>(formula.type))
+      return op->emitOpError() << "has a gradient rule on tensors and scalars only, not on " << formula.type;
     return rule(cast<OpTy>(op), formula, gradients[0]);
   }
 };

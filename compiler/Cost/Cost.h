@@ -12,6 +12,9 @@ namespace mlir::heddle {
 /// The name of the attribute that holds a kernel's or a launch's CostAttr.
 inline constexpr StringLiteral kCostAttrName = "heddle.cost";
 
+/// Marks an op that computes what another one did: its work is none of the model's.
+inline constexpr StringLiteral kRecomputedAttrName = "heddle.recomputed";
+
 /// A sum of terms: a number times run-time sizes, times a count of pairs. Like terms are one.
 class Amount {
 public:
@@ -60,6 +63,9 @@ public:
   /// The cost of a kernel, or failure after an error at an op that cannot say its own.
   FailureOr<CostAttr> count(KernelOp kernel);
 
+  /// With every size at its maximum.
+  int64_t maximumOf(const Amount &amount);
+
   /// The (query, key) pairs that `attention` (heddle.attention or one of its gradients) visits for each head, and its
   /// keys: from the sequences' lengths where those are inputs of the entry, else the most that there can be.
   template <typename AttentionLike> Amount pairs(AttentionLike attention) {
@@ -71,13 +77,16 @@ public:
     return pairs(Value(), attention.getKeyLengths(), attention.getQuery().getType(), attention.getKey().getType(), "",
                  attention.getKeySize(), {});
   }
+  /// The pairs of queries and keys, of these types, in all sequences of an op on scores in memory.
+  template <typename PairsOp> Amount pairs(PairsOp op, Type query, Type key) {
+    return pairs(op.getQueryLengths(), op.getKeyLengths(), query, key, op.getQuerySize(), op.getKeySize(), {});
+  }
 
 private:
   Amount pairs(Value queryLengths, Value keyLengths, Type query, Type key, StringRef querySize, StringRef keySize,
                Band band);
   /// The name of the entry's input that a value inside of the kernel stands for, or nothing.
   StringRef entryInput(Value value);
-  int64_t maximumOf(const Amount &amount);
   Amount bytesRead(BlockArgument argument);
 
   MLIRContext *context;

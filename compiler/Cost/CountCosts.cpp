@@ -43,7 +43,8 @@ FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
   for (Operation &op : body.without_terminator()) {
     if (auto costly = dyn_cast<CostOpInterface>(op)) {
       flops += costly.countFlops(*this);
-      model += costly.countModelFlops(*this);
+      if (!op.hasAttr(kRecomputedAttrName))
+        model += costly.countModelFlops(*this);
     } else if (isa<KernelOpInterface>(op)) {
       return op.emitError() << "'" << op.getName() << "' anchors a kernel and does not say what it costs";
     } else if (!isa<HeddleDialect>(op.getDialect()) && !isa<arith::ConstantOp, arith::SelectOp>(op)) {

@@ -97,6 +97,22 @@ struct AttentionCost
   }
 };
 
+/// One product over all pairs of each sequence. Of scores, what belongs to no pair is memory all the same.
+template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<PairsCost<PairsOp>, PairsOp> {
+  Amount countFlops(Operation *op, CostCounter &counter) const {
+    auto product = cast<PairsOp>(op);
+    Type query, key;
+    if constexpr (std::is_same_v<PairsOp, ScoresOp>)
+      std::tie(query, key) = std::pair(product.getQuery().getType(), product.getKey().getType());
+    else if constexpr (std::is_same_v<PairsOp, ContextOp>)
+      std::tie(query, key) = std::pair(product.getType(), product.getValue().getType());
+    else
+      std::tie(query, key) = std::pair(product.getInput().getType(), product.getType());
+    return counter.pairs(product, query, key) * (2 * cast<RankedTensorType>(query).getDimSize(1));
+  }
+  Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
+};
+
 } // namespace
 
 void heddle::registerOpCosts(DialectRegistry &registry) {
@@ -122,6 +138,15 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     AdamOp::attachInterface<AdamCost>(*context);
     DropoutOp::attachInterface<PerElement<DropoutOp, 1>>(*context);
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
+    LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);
+    ScoresOp::attachInterface<PairsCost<ScoresOp>>(*context);
+    ContextOp::attachInterface<PairsCost<ContextOp>>(*context);
+    TransposedContextOp::attachInterface<PairsCost<TransposedContextOp>>(*context);
+    // The largest element, difference, exponential and their sum, quotient.
+    SoftmaxOp::attachInterface<PerElement<SoftmaxOp, 5>>(*context);
+    // Product and its sum, difference, product.
+    SoftmaxGradOp::attachInterface<PerElement<SoftmaxGradOp, 4>>(*context);
+    MaskOp::attachInterface<PerElement<MaskOp, 0>>(*context);
     // Forward: Q K^T and P V. Backward: the scores again, dP, dQ, dK and dV, which is five, of which the scores are not
     // the model's; the scores and dP serve both halves, so that each half counts half of them.
     AttentionOp::attachInterface<AttentionCost<AttentionOp, 2, 2>>(*context);

@@ -27,8 +27,8 @@ struct SharedPlan {
 
 class Writer {
 public:
-  Writer(ArrayRef<PlannedTarget> targets, ArrayRef<SharedPlan> plans)
-      : targets(targets), plans(plans), module(targets.front().module) {}
+  Writer(ArrayRef<PlannedTarget> targets, ArrayRef<SharedPlan> plans, ArrayRef<VocabularyFile> vocabulary)
+      : targets(targets), plans(plans), vocabulary(vocabulary), module(targets.front().module) {}
 
   LogicalResult write(Artifact &artifact);
 
@@ -47,6 +47,7 @@ private:
                                                                               ArrayRef<TermAttr> terms);
   int32_t writePairs(PairsAttr pairs);
   Offset<schema::Kernel> writeKernel(const KernelCode &code);
+  Offset<flatbuffers::Vector<Offset<schema::VocabularyFile>>> writeVocabulary();
   Offset<flatbuffers::String> writeString(StringRef text) { return builder.CreateString(text.data(), text.size()); }
 
   /// The place of a size or variable in its table; failure after an error.
@@ -58,6 +59,7 @@ private:
 
   ArrayRef<PlannedTarget> targets;
   ArrayRef<SharedPlan> plans;
+  ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
@@ -404,13 +406,26 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto targetTable = builder.CreateVector(targetOffsets);
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
+  auto vocabularyTable = writeVocabulary();
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, schema::kSchemaVersion, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
-                                                           /*seal=*/1, costTable, pairTable));
+                                                           /*seal=*/1, costTable, pairTable, vocabularyTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());
   artifact.entries = moduleEntries.size();
   artifact.bytes.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
   return success();
+}
+
+Offset<flatbuffers::Vector<Offset<schema::VocabularyFile>>> Writer::writeVocabulary() {
+  if (vocabulary.empty())
+    return 0;
+  std::vector<Offset<schema::VocabularyFile>> files;
+  for (const VocabularyFile &file : vocabulary) {
+    auto name = writeString(file.name);
+    auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t *>(file.bytes.data()), file.bytes.size());
+    files.push_back(schema::CreateVocabularyFile(builder, name, bytes));
+  }
+  return builder.CreateVector(files);
 }
 
 static bool planAlike(PlannedTarget &a, PlannedTarget &b) {
@@ -419,7 +434,8 @@ static bool planAlike(PlannedTarget &a, PlannedTarget &b) {
   return as.size() == bs.size() && llvm::all_of_zip(as, bs, isSame);
 }
 
-FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas) {
+FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas,
+                                               ArrayRef<VocabularyFile> vocabulary) {
   std::vector<SharedPlan> plans(1);
   plans.front().targets = {0};
   for (size_t i = 1; i < targets.size(); ++i) {
@@ -434,7 +450,7 @@ FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> ta
       return failure();
   }
   Artifact artifact;
-  if (failed(Writer(targets, plans).write(artifact)))
+  if (failed(Writer(targets, plans, vocabulary).write(artifact)))
     return failure();
   return artifact;
 }

@@ -8,6 +8,12 @@
 
 namespace mlir::heddle {
 
+/// A file that goes along in the artifact as it is.
+struct VocabularyFile {
+  std::string name;
+  std::string bytes;
+};
+
 /// One model as planned for one target.
 struct PlannedTarget {
   std::string name;
@@ -26,7 +32,8 @@ struct Artifact {
 /// launches as the first does share its entries and kernels, others have their own; sizes of one name and variables
 /// must be the same in all. With `ptxas`, a program's path, CUDA kernels are
 /// assembled too. Fails after an error.
-FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas = {});
+FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas = {},
+                                 ArrayRef<VocabularyFile> vocabulary = {});
 
 } // namespace mlir::heddle
 

@@ -1,16 +1,18 @@
 // Recognises attention (3.2 of "Attention Is All You Need") written out as
 //
-//   merge_heads(dropout(softmax(mask(scale * split_heads(Q) split_heads(K)^T))) split_heads(V))
+//   context(dropout(softmax(mask(scale * scores(Q, K)))), V)
 //
 // and makes one `heddle.attention` of it, whose scores never reach memory. The scale may be missing, may stand at the
-// queries, the keys or the scores, before the heads are split or after, or behind the mask; the dropout may be missing.
-// The mask may not: it names the sequences. Whatever else uses the scores or the weights needs them in memory, so then
-// the attention stays as it is.
+// queries, the keys or the scores, or behind the mask; the dropout may be missing. The mask may not: without it keys
+// that do not exist would count. Whatever else uses the scores or the weights needs them in memory, so then the
+// attention stays as it is.
 #include "compiler/Fusion/FuseAttention.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -37,54 +39,175 @@ Value takeScale(Value value, double &scale, bool exclusive) {
   return value;
 }
 
-/// The matrix whose heads `value` holds, its scale moved into `scale`; null if there is none.
-Value matchHeads(Value value, double &scale) {
-  // Queries and keys are small, so their other uses do no harm.
-  auto split = takeScale(value, scale, /*exclusive=*/false).getDefiningOp<SplitHeadsOp>();
-  return split ? takeScale(split.getInput(), scale, /*exclusive=*/false) : Value();
+/// What stands between scores and mask: f(scale * scores), in elementwise ops that nobody else uses.
+class ScoreArithmetic {
+public:
+  /// Failure if it is anything else.
+  static FailureOr<ScoreArithmetic> match(MaskOp mask) {
+    ScoreArithmetic arithmetic;
+    arithmetic.mask = mask;
+    arithmetic.result = mask.getScores();
+    if (failed(arithmetic.collect(arithmetic.result)) || !arithmetic.scores || !arithmetic.isAlone())
+      return failure();
+    arithmetic.argument = arithmetic.scores.getResult();
+    arithmetic.takeScales();
+    return arithmetic;
+  }
+
+  /// Makes the region that does f and then multiplies by `factor`; none where nothing is left to do but to multiply by
+  /// numbers, which are then all in `scale`.
+  void build(Region &region, double factor, OpBuilder &builder) {
+    if (result == argument) {
+      scale *= factor;
+      return;
+    }
+    OpBuilder::InsertionGuard guard(builder);
+    Location loc = mask.getLoc();
+    Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+    Block *block = builder.createBlock(&region, {}, {f32, i32, i32, i32}, {loc, loc, loc, loc});
+    IRMapping mapping;
+    mapping.map(argument, block->getArgument(0));
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        if (!mapping.contains(operand))
+          mapping.map(operand, scalarOf(operand, block, builder));
+      Operation *clone = builder.clone(*op, mapping);
+      for (Value value : clone->getResults())
+        value.setType(getElementTypeOrSelf(value));
+    }
+    Value score = mapping.lookup(result);
+    if (factor != 1) {
+      Value number = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(static_cast<float>(factor)));
+      score = arith::MulFOp::create(builder, loc, score, number);
+    }
+    YieldOp::create(builder, loc, score);
+  }
+
+  ScoresOp scores;
+  double scale = 1;
+
+private:
+  /// Finds the ops that make `value`, operands first.
+  LogicalResult collect(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || seen.contains(op) || isIndexOrConstant(op))
+      return success(op);
+    seen.insert(op);
+    if (auto found = dyn_cast<ScoresOp>(op)) {
+      if (scores)
+        return failure();
+      scores = found;
+      return success();
+    }
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+      return failure();
+    for (Value operand : op->getOperands())
+      if (failed(collect(operand)))
+        return failure();
+    ops.push_back(op);
+    return success();
+  }
+
+  /// A number, or the index of a query, key or head.
+  bool isIndexOrConstant(Operation *op) {
+    if (isa<FillOp, IotaOp>(op))
+      return true;
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    return broadcast && broadcast.getInput() == mask.getPosition();
+  }
+
+  bool isAlone() const {
+    return llvm::all_of(seen, [&](Operation *op) {
+      return llvm::all_of(op->getUsers(), [&](Operation *user) { return user == mask || seen.contains(user); });
+    });
+  }
+
+  /// Factors that nothing but the score meets belong to the scale.
+  void takeScales() {
+    while (argument != result && argument.hasOneUse()) {
+      Value product = argument.getUsers().begin()->getResult(0);
+      double factor = 1;
+      if (takeScale(product, factor, /*exclusive=*/false) != argument)
+        return;
+      scale *= factor;
+      llvm::erase(ops, product.getDefiningOp());
+      argument = product;
+    }
+  }
+
+  static Value scalarOf(Value leaf, Block *block, OpBuilder &builder) {
+    if (auto fill = leaf.getDefiningOp<FillOp>())
+      return arith::ConstantOp::create(builder, leaf.getLoc(), fill.getValue());
+    if (auto iota = leaf.getDefiningOp<IotaOp>())
+      return block->getArgument(iota.getDim() == 2 ? 2 : 3);
+    return block->getArgument(1);
+  }
+
+  MaskOp mask;
+  Value result, argument; // of f
+  SmallVector<Operation *> ops;
+  DenseSet<Operation *> seen;
+};
+
+/// Whether two ops are about the same pairs of queries and keys.
+bool havePairsInCommon(ScoresOp scores, ContextOp context) {
+  auto sequences = [](auto op) {
+    return SmallVector<Value>{op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
+                              op.getKeyRows()};
+  };
+  return sequences(scores) == sequences(context) && scores.getQuerySize() == context.getQuerySize() &&
+         scores.getKeySize() == context.getKeySize();
 }
 
-struct FuseAttention : OpRewritePattern<MergeHeadsOp> {
+/// Whether the mask is one of these scores: minus infinity for every pair that does not count, sequences those of the
+/// scores.
+bool masks(MaskOp mask, ScoresOp scores) {
+  auto located = mask.getPosition().getDefiningOp<LocateOp>();
+  return located && mask.getPosition() == located.getPosition() && mask.getSequence() == located.getSequence() &&
+         located.getStarts() == scores.getQueryStarts() && located.getLengths() == scores.getQueryLengths() &&
+         mask.getKeyLengths() == scores.getKeyLengths() && mask.getValue().isNegInfinity();
+}
+
+struct FuseAttention : OpRewritePattern<ContextOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(MergeHeadsOp merge, PatternRewriter &rewriter) const override {
-    auto context = producedFor<BatchMatmulOp>(merge.getInput());
-    if (!context || context.getTransposeRhs())
-      return failure();
-    auto values = context.getRhs().getDefiningOp<SplitHeadsOp>();
-    Value weights = context.getLhs();
+  LogicalResult matchAndRewrite(ContextOp context, PatternRewriter &rewriter) const override {
+    Value weights = context.getWeights();
     auto dropout = producedFor<DropoutOp>(weights);
     auto softmax = producedFor<SoftmaxOp>(dropout ? dropout.getInput() : weights);
-    if (!values || !softmax)
+    if (!softmax)
       return failure();
-
-    double outerScale = 1, scale = 1;
+    double outerScale = 1;
     auto mask = producedFor<MaskOp>(takeScale(softmax.getInput(), outerScale, /*exclusive=*/true));
     // A masked score stays minus infinity under a positive factor alone.
     if (!mask || !softmax.getInput().hasOneUse() || outerScale <= 0)
       return failure();
-    Value scores = mask.getScores();
-    auto product = producedFor<BatchMatmulOp>(takeScale(scores, scale, /*exclusive=*/true));
-    if (!product || !scores.hasOneUse() || !product.getTransposeRhs())
+    FailureOr<ScoreArithmetic> arithmetic = ScoreArithmetic::match(mask);
+    if (failed(arithmetic) || !masks(mask, arithmetic->scores) || !havePairsInCommon(arithmetic->scores, context))
       return failure();
-    Value query = matchHeads(product.getLhs(), scale), key = matchHeads(product.getRhs(), scale);
-    Value value = values.getInput();
-    if (!query || !key || query.getType() != merge.getType() || key.getType() != value.getType())
+    ScoresOp scores = arithmetic->scores;
+    double &scale = arithmetic->scale;
+    // Queries and keys are small, so their other uses do no harm.
+    Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);
+    Value key = takeScale(scores.getKey(), scale, /*exclusive=*/false), value = context.getValue();
+    if (query.getType() != context.getType() || key.getType() != value.getType())
       return failure();
 
-    int64_t heads = cast<RankedTensorType>(softmax.getType()).getDimSize(0);
+    int64_t heads = scores.getType().getDimSize(1);
     auto queryType = cast<RankedTensorType>(query.getType());
     auto perHead =
         RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
-        rewriter, merge.getLoc(), query.getType(), perHead, query, key, value, mask.getKeyRows(), mask.getQueryStarts(),
-        mask.getQueryLengths(), mask.getKeyStarts(), mask.getKeyLengths(), dropout ? dropout.getSeed() : Value(),
-        dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
-        APFloat(static_cast<float>(scale * outerScale)), dropout ? dropout.getRate() : APFloat(0.0f),
-        dropout ? dropout.getStream() : 0, mask.getQuerySize(), mask.getKeySize());
+        rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(),
+        scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(), scores.getKeyLengths(),
+        dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
+        APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0,
+        scores.getQuerySize(), scores.getKeySize());
+    arithmetic->build(fused.getScore(), outerScale, rewriter);
+    fused.setScale(APFloat(static_cast<float>(scale)));
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
-    // What led to the merge is dead now, the mask without its region included; the driver erases it.
-    rewriter.replaceOp(merge, fused.getResult());
+    // What led here is dead now, the mask without its region included; the driver erases it.
+    rewriter.replaceOp(context, fused.getResult());
     return success();
   }
 };

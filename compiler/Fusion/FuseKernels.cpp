@@ -238,8 +238,9 @@ private:
       return success();
     }
     if (!isElementwise(op))
-      return op->emitError() << "'" << op->getName() << "' is not part of any kernel: unfused attention cannot be "
-                             << "compiled, and other ops must be elementwise or anchor a kernel";
+      return op->emitError() << "'" << op->getName()
+                             << "' is not part of any kernel: it is neither elementwise nor does "
+                             << "it anchor one";
     for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
       if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
         group->ops.push_back(op);

@@ -69,8 +69,8 @@ public:
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::MapVector<Attribute, SmallVector<Group>> groups; // by the names of the parameters
-    getOperation().walk([&](AttentionOp attention) {
-      for (const Group &group : groupsOf(attention)) {
+    getOperation().walk([&](Operation *op) {
+      for (const Group &group : groupsOf(projectedOperands(op))) {
         SmallVector<Group> &alike = groups[keyOf(group)];
         auto isSame = [&](const Group &other) { return other.parts.front().product == group.parts.front().product; };
         if (llvm::none_of(alike, isSame)) // attentions may share operands
@@ -92,11 +92,26 @@ private:
     return ArrayAttr::get(&getContext(), SmallVector<Attribute>(group.names.begin(), group.names.end()));
   }
 
-  /// The projections that an attention's operands are, in groups of the same input and type.
-  static SmallVector<Group> groupsOf(AttentionOp attention) {
+  /// Queries, keys and values of an attention, fused or not; nothing for other ops.
+  static SmallVector<Value> projectedOperands(Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return {attention.getQuery(), attention.getKey(), attention.getValue()};
+    auto context = dyn_cast<ContextOp>(op);
+    if (!context)
+      return {};
+    // The weights come of scores by ops on scores.
+    Operation *weights = context.getWeights().getDefiningOp();
+    while (weights && !isa<ScoresOp>(weights) && weights->getNumOperands() > 0)
+      weights = weights->getOperand(0).getDefiningOp();
+    auto scores = dyn_cast_or_null<ScoresOp>(weights);
+    return scores ? SmallVector<Value>{scores.getQuery(), scores.getKey(), context.getValue()} : SmallVector<Value>();
+  }
+
+  /// The projections among these values, in groups of the same input and type.
+  static SmallVector<Group> groupsOf(ArrayRef<Value> operands) {
     SmallVector<Group> groups;
     DenseSet<Value> seen;
-    for (Value operand : {attention.getQuery(), attention.getKey(), attention.getValue()}) {
+    for (Value operand : operands) {
       std::optional<Linear> linear = seen.insert(operand).second ? Linear::match(operand) : std::nullopt;
       if (!linear)
         continue;

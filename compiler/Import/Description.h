@@ -30,6 +30,7 @@ struct Description {
   std::string activation = "relu";
   std::string head = "linear";
   int64_t attentionWindow = 0;
+  double attentionSoftCap = 0.0;
   bool shareEmbeddings = true;
   bool scaleEmbeddings = true;
   bool embeddingNorm = false;

@@ -60,6 +60,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
        "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded "
        "down, away; 0 lets it see all."},
+      {"attention_soft_cap", &D::attentionSoftCap, kOptional, kNorm, {},
+       "What attention's scores never reach: a score s becomes c tanh(s / c); 0 leaves scores as they are."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
        "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
       {"scale_embeddings", &D::scaleEmbeddings, kOptional, kAny, {},

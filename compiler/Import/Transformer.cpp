@@ -1,11 +1,17 @@
 #include "compiler/Import/Transformer.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Unfused scores have room for a multiple of so many keys, whose rows then divide into registers and steps.
+static constexpr int64_t kKeyUnit = 16;
 
 //===-- The two stacks (3.1, Figure 1) --------------------------------------------------------------------------===//
 
@@ -89,30 +95,32 @@ Value Transformer::values(const Twine &name, Value x) { return linear(name + ".v
 /// work.
 Value Transformer::scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, Sight sight) {
   int64_t headWidth = d.dModel / d.heads;
-  auto split = [&](Value x) -> Value {
-    RankedTensorType type = typeOf(x);
-    RankedTensorType heads =
-        RankedTensorType::get({d.heads, type.getDimSize(0), headWidth}, graph.f32(), type.getEncoding());
-    return graph.create<SplitHeadsOp>(heads, x);
-  };
-  Value q = split(query), k = split(memory.keys), v = split(memory.values);
-  RankedTensorType scoresType = getTypeOfDims({{typeOf(q), 0}, {typeOf(q), 1}, {typeOf(k), 1}}, graph.f32());
-
-  Value scores = graph.create<BatchMatmulOp>(scoresType, q, k, /*transpose_rhs=*/true);
+  const Sequences &keys = memory.sequences;
+  RankedTensorType tokens = typeOf(query);
+  auto room = static_cast<int64_t>(llvm::alignTo(d.maxLength, kKeyUnit));
+  auto pairs = RankedTensorType::get({tokens.getDimSize(0), d.heads, room}, graph.f32(), tokens.getEncoding());
+  // Where each query is: before the scores, so that the mask can be part of their kernel.
+  RankedTensorType perQuery = getDimType(tokens, 0, graph.i32());
+  auto located = graph.create<LocateOp>(perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
+  Value scores = graph.create<ScoresOp>(pairs, query, memory.keys, memory.rows, queries.starts, queries.lengths,
+                                        keys.starts, keys.lengths, queries.longest, keys.longest);
   scores = graph.scale(scores, 1 / std::sqrt(static_cast<double>(headWidth)));
-  scores = mask(scores, queries, memory, sight);
-  Value weights = graph.create<SoftmaxOp>(scores);
+  if (d.attentionSoftCap > 0) {
+    Graph::At at(graph, "attention_soft_cap");
+    Value part = graph.create<math::TanhOp>(graph.scale(scores, 1 / d.attentionSoftCap));
+    scores = graph.scale(part, d.attentionSoftCap);
+  }
+  Value weights = graph.create<SoftmaxOp>(mask(scores, located, keys, sight));
   weights = dropout(weights, d.attentionDropout, "attention_dropout");
-  Value context = graph.create<BatchMatmulOp>(q.getType(), weights, v, /*transpose_rhs=*/false);
-  return graph.create<MergeHeadsOp>(query.getType(), context);
+  return graph.create<ContextOp>(tokens, weights, memory.values, memory.rows, queries.starts, queries.lengths,
+                                 keys.starts, keys.lengths, queries.longest, keys.longest);
 }
 
 /// A query sees the keys of its own sentence, as far as `sight` goes. Each condition is linear in the two indices, from
 /// which kernels learn what tiles they need not visit.
-Value Transformer::mask(Value scores, const Sequences &queries, const Memory &memory, Sight sight) {
-  const Sequences &keys = memory.sequences;
-  auto op = graph.create<MaskOp>(scores.getType(), scores, queries.starts, queries.lengths, keys.starts, keys.lengths,
-                                 memory.rows, queries.longest, keys.longest);
+Value Transformer::mask(Value scores, LocateOp queries, const Sequences &keys, Sight sight) {
+  auto op = graph.create<MaskOp>(scores.getType(), scores, queries.getPosition(), queries.getSequence(), keys.lengths,
+                                 graph.number(-std::numeric_limits<double>::infinity()));
   if (!sight.causal && !sight.radius)
     return op;
   OpBuilder::InsertionGuard guard(graph.builder);

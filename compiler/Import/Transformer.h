@@ -92,7 +92,7 @@ private:
   Value multiHeadAttention(const std::string &name, Value x, const Sequences &queries, Sight sight,
                            function_ref<Memory(Value)> memory);
   Value scaledDotProductAttention(Value query, const Sequences &queries, const Memory &memory, Sight sight);
-  Value mask(Value scores, const Sequences &queries, const Memory &memory, Sight sight);
+  Value mask(Value scores, LocateOp queries, const Sequences &keys, Sight sight);
   Value feedForward(const std::string &name, Value x);
   Value linear(const Twine &name, Value x, int64_t outputs);
   Value layerNorm(const Twine &name, Value x);

@@ -42,6 +42,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseUpdatesPass());
   if (options.precision != Precision::F32)
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
+  if (options.recompute != Recomputation::None)
+    passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
   passes.addPass(createCountCostsPass());
 }

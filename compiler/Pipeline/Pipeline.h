@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
+#include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Target/TargetProfile.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -42,6 +43,7 @@ struct PipelineOptions {
   FusionOptions fusion;
   /// Of the factors of products, from phase `fuse` on.
   Precision precision = Precision::F32;
+  Recomputation recompute = Recomputation::None;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.

@@ -7,6 +7,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
@@ -51,6 +52,7 @@ void mlir::heddle::registerAllPasses() {
   registerCountCostsPass();
   registerTilePass();
   registerSetPrecisionPass();
+  registerRecomputePass();
   registerStageFactorsPass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();

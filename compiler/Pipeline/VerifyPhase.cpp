@@ -17,7 +17,6 @@ bool isInDialect(Operation *op, ArrayRef<StringRef> dialects) {
 }
 
 bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
-bool isUnfusedAttention(Operation *op) { return isa<SplitHeadsOp, MergeHeadsOp, BatchMatmulOp, MaskOp, SoftmaxOp>(op); }
 bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
 bool isView(Operation *op) { return isa<SliceOp, ConcatOp>(op); }
 
@@ -30,7 +29,7 @@ bool isDifferentiatedGraph(Operation *op) { return isGraph(op) && !isDerivative(
 
 /// Tensor work in kernels only.
 bool isFused(Operation *op) {
-  if (isUnfusedAttention(op) || isDerivative(op))
+  if (isDerivative(op))
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
@@ -110,9 +109,7 @@ public:
 
 private:
   void report(Operation *op) {
-    InFlightDiagnostic error = op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
-    if (isUnfusedAttention(op))
-      error << ": attention is compiled fused only; fuse-attention was switched off or did not recognise it";
+    op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
   }
 
   Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that has just run"), llvm::cl::init("import")};

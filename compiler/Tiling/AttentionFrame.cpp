@@ -4,7 +4,6 @@
 #include "compiler/Tiling/MaskBounds.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numbers>
@@ -19,7 +18,7 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
       fragments(attention.onTensorCores), width(typeOf(attention.query).getDimSize(1) / attention.heads) {
-  for (const MaskBound &bound : getMaskBounds(*attention.mask)) {
+  for (const MaskBound &bound : attention.mask ? getMaskBounds(*attention.mask) : SmallVector<MaskBound>()) {
     auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
     if (visited == 1 || visited == -1)
       bounds.push_back({owned, visited, bound.constant});
@@ -32,7 +31,7 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
 
 void AttentionFrame::chooseRegisters(int64_t products) {
   emitter.setSpread(KernelEmitter::Spread::Rows);
-  emitter.setVector({width});
+  emitter.setVector({width, attention.pairKeys});
   const TargetProfile &profile = emitter.getProfile();
   StringRef longest = ownsQueries ? attention.querySize : attention.keySize;
   // Where sequences are short, a lane need not own as many rows as it could.
@@ -130,7 +129,8 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value pastLast = emitter.add(visitedStart, visitedLength);
   return emitter.loop(begin, end, step, maximumVisited(), state, [&](Value at, ValueRange state) {
     Value index = indices(at, 1), visitedIndex = broadcast(index);
-    Step now{Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
+    Step now{at,
+             Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex,
              ownsQueries ? visitedIndex : ownedIndex,
              {}};
@@ -138,8 +138,8 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     Value inside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length));
     now.counts = broadcast(inside);
-    if (!attention.mask->empty())
-      now.counts = arith::AndIOp::create(b, now.counts, inlineRegion(*attention.mask, {now.query, now.key}));
+    if (attention.mask)
+      now.counts = arith::AndIOp::create(b, now.counts, emitter.inlineRegion(*attention.mask, {now.query, now.key}));
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
                               {sequence, now.visited.row, 1, step, {}, now.visited.rowLimit}, Padding::Zero,
@@ -159,15 +159,36 @@ Value AttentionFrame::loadVisited(Value value, const Step &at) {
                                 Value());
 }
 
+double AttentionFrame::scale() const { return attention.scale * (attention.score ? 1 : std::numbers::log2e); }
+
 // The scale goes to the owned rows once instead of to every score, unless that would round them once more.
 Value AttentionFrame::loadOwned(Value value) {
   Value rows = load(value, ownedPlace);
-  return fragments ? rows : mul(rows, attention.scale * std::numbers::log2e);
+  return fragments ? rows : mul(rows, scale());
 }
 
-Value AttentionFrame::scores(Value ownedRows, Value visitedRows) {
+Value AttentionFrame::scaled(Value ownedRows, Value visitedRows) {
   Value scores = products(ownedRows, visitedRows);
-  return fragments ? mul(scores, attention.scale * std::numbers::log2e) : scores;
+  return fragments ? mul(scores, scale()) : scores;
+}
+
+Value AttentionFrame::scores(Value scaled, const Step &at) {
+  return attention.score ? mul(applyToScores(*attention.score, scaled, at, {}), std::numbers::log2e) : scaled;
+}
+
+Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradient) {
+  if (!attention.scoreGradient)
+    return gradient;
+  // Where a pair does not count its score is any number, of which the slope need not be finite.
+  Value slope = applyToScores(*attention.scoreGradient, scaled, at, gradient);
+  return arith::SelectOp::create(b, at.counts, slope, splat(0, slope));
+}
+
+Value AttentionFrame::applyToScores(Region &region, Value scaled, const Step &at, ValueRange more) {
+  Value number = arith::IndexCastOp::create(b, b.getI32Type(), head);
+  SmallVector<Value> arguments{scaled, at.query, at.key, tile::SplatOp::create(b, at.query.getType(), number)};
+  llvm::append_range(arguments, more);
+  return emitter.inlineRegion(region, arguments);
 }
 
 Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
@@ -177,6 +198,24 @@ Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
 
 void AttentionFrame::storePerQuery(Value result, Value tile) {
   emitter.store(result, tile, {ownedPlace.row, head, rows, 1, ownedPlace.rowLimit, {}});
+}
+
+Place AttentionFrame::pairs(Value visited) const {
+  Value firstOfHead = emitter.mul(head, attention.pairKeys);
+  Value pastHead = emitter.add(firstOfHead, emitter.index(attention.pairKeys));
+  if (ownsQueries)
+    return {ownedPlace.row,
+            emitter.add(firstOfHead, visited),
+            rows,
+            step,
+            ownedPlace.rowLimit,
+            attention.pairKeys % step == 0 ? Value() : pastHead};
+  return {emitter.add(visitedStart, visited),
+          emitter.add(firstOfHead, first),
+          step,
+          rows,
+          emitter.add(visitedStart, visitedLength),
+          pastHead};
 }
 
 //===-- Arithmetic ----------------------------------------------------------------------------------------------===//
@@ -207,29 +246,6 @@ Value AttentionFrame::accumulate(Value weights, Value value, const Step &at, Val
   return tile::DotOp::create(b, accumulator.getType(), asFactor(weights), right, accumulator, false, fragments);
 }
 
-/// The region's value, computed for whole tiles.
-Value AttentionFrame::inlineRegion(Region &region, ArrayRef<Value> arguments) {
-  IRMapping mapping;
-  mapping.map(region.front().getArguments(), arguments);
-  for (Operation &inner : region.front().without_terminator()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
-      RankedTensorType type = emitter.tileType(rows, step, constant.getType());
-      mapping.map(constant.getResult(),
-                  arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<Attribute>(constant.getValue())))
-                      .getResult());
-      continue;
-    }
-    if (!OpTrait::hasElementwiseMappableTraits(&inner)) {
-      emitter.fail() << "'" << inner.getName() << "' in a region of attention is not elementwise";
-      return arguments.front();
-    }
-    Operation *clone = b.clone(inner, mapping);
-    for (Value value : clone->getResults())
-      value.setType(emitter.tileType(rows, step, value.getType()));
-  }
-  return mapping.lookup(region.front().getTerminator()->getOperand(0));
-}
-
 Value AttentionFrame::dropoutFactor(const Step &at) {
   if (attention.dropout == 0)
     return {};
@@ -238,10 +254,7 @@ Value AttentionFrame::dropoutFactor(const Step &at) {
   Type shape = at.query.getType();
   Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
   Value queryRows = arith::AddIOp::create(b, at.query, offset);
-  // Streams of other sites are small numbers, too: a site's heads take numbers far above them.
-  Value site = arith::ShLIOp::create(b, emitter.number(attention.stream + 1),
-                                     arith::ConstantIntOp::create(b, b.getI32Type(), 16));
-  Value stream = arith::AddIOp::create(b, site, arith::IndexCastOp::create(b, b.getI32Type(), head));
+  Value stream = emitter.streamOfHead(attention.stream, head);
   Value random = tile::RandomOp::create(b, emitter.tileType(rows, step), emitter.loadScalar(attention.seed, 0),
                                         emitter.loadScalar(attention.seed, 1), emitter.loadScalar(attention.step, 0),
                                         stream, queryRows, at.key);

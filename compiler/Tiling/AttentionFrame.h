@@ -8,18 +8,24 @@
 
 namespace mlir::heddle {
 
-/// What heddle.attention and the two halves of its gradient have in common.
+/// What heddle.attention and the two halves of its gradient have in common, and ops on scores in memory with them.
 struct Attention {
   Value query, key, queryStarts, queryLengths, keyStarts, keyLengths, seed, step;
   int64_t heads, stream;
   double scale, dropout;
   StringRef querySize, keySize; // of the longest sequence; empty where each has one row
-  Region *mask;
-  Value keyRows; // where a sequence's keys need not be neighbours; else null
-  bool onTensorCores;
+  Region *mask;                 // null where nothing but sequences restricts what a query sees
+  Region *score;                // null where nothing acts on scaled scores
+  Region *scoreGradient;        // likewise, and in the forward pass
+  Value keyRows;                // where a sequence's keys need not be neighbours; else null
+  int64_t pairKeys = 0;         // of a query and head, where scores are in memory
+  bool onTensorCores = false;
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
+  template <typename GradOp> static Region *scoreGradientOf(GradOp op) { return orNull(op.getScoreGradient()); }
+  static Region *scoreGradientOf(AttentionOp) { return nullptr; }
+  static Region *orNull(Region &region) { return region.empty() ? nullptr : &region; }
 
   template <typename AttentionLike> static Attention of(AttentionLike op) {
     return {op.getQuery(),
@@ -36,9 +42,37 @@ struct Attention {
             op.getDropout().convertToDouble(),
             op.getQuerySize(),
             op.getKeySize(),
-            &op.getMask(),
+            orNull(op.getMask()),
+            orNull(op.getScore()),
+            scoreGradientOf(op),
             keyRowsOf(op),
+            /*pairKeys=*/0,
             isOnTensorCores(op, op.getQuery())};
+  }
+
+  /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.
+  template <typename PairsOp>
+  static Attention ofPairs(PairsOp op, Value scores, Value query, Value key, Value keyRows) {
+    auto type = cast<RankedTensorType>(scores.getType());
+    return {query,
+            key,
+            op.getQueryStarts(),
+            op.getQueryLengths(),
+            op.getKeyStarts(),
+            op.getKeyLengths(),
+            /*seed=*/{},
+            /*step=*/{},
+            /*heads=*/type.getDimSize(1),
+            /*stream=*/0,
+            /*scale=*/1,
+            /*dropout=*/0,
+            op.getQuerySize(),
+            op.getKeySize(),
+            /*mask=*/nullptr,
+            /*score=*/nullptr,
+            /*scoreGradient=*/nullptr,
+            keyRows,
+            /*pairKeys=*/type.getDimSize(2)};
   }
 };
 
@@ -55,6 +89,8 @@ public:
   int64_t getRows() const { return rows; }
   int64_t getStep() const { return step; }
   int64_t getWidth() const { return width; }
+  /// How many rows of the other side the sequence has.
+  Value getVisitedLength() const { return visitedLength; }
   /// The owned rows.
   const Place &owned() const { return ownedPlace; }
 
@@ -64,12 +100,17 @@ public:
   /// A step of the loop: the visited rows; of each score, the index of its query and of its key in their sequence (i32
   /// tiles), and whether the pair counts: the visited row is inside of its sequence and the mask true (an i1 tile).
   struct Step {
+    Value first; // index of the first visited row in its sequence
     Place visited;
     Value query, key, counts;
     Value rows = {}; // of the visited keys, where they are no neighbours: an i32 tile
   };
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
+
+  /// Where scores in memory have those of the owned rows and a step of visited ones, `visited` being the first's index
+  /// in its sequence. If keys are owned, the place is that of the transposed tile.
+  Place pairs(Value visited) const;
 
   /// A head's columns of `value` at a place. Rows past a sequence's end are any rows: they only reach scores that do
   /// not count, or rows that are not stored.
@@ -78,8 +119,12 @@ public:
   Value loadVisited(Value value, const Step &at);
   /// The owned rows of the side that the scores are made of.
   Value loadOwned(Value value);
-  /// The scores in units of log(2), from those rows.
-  Value scores(Value ownedRows, Value visitedRows);
+  /// The scaled scores from those rows: in units of log(2), unless a score region has yet to be applied to them.
+  Value scaled(Value ownedRows, Value visitedRows);
+  /// What the softmax is of, in units of log(2).
+  Value scores(Value scaled, const Step &at);
+  /// The gradient of the scaled scores, from that of the scores.
+  Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
   void storePerQuery(Value result, Value tile);
@@ -111,8 +156,9 @@ private:
   void chooseFragments(int64_t products);
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
+  double scale() const;
+  Value applyToScores(Region &region, Value scaled, const Step &at, ValueRange more);
   Value splat(double value, Value like);
-  Value inlineRegion(Region &region, ArrayRef<Value> arguments);
 
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;

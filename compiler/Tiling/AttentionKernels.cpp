@@ -33,7 +33,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           {emitter.constant(rows, 1, kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
           [&](const Step &at, ValueRange state) -> SmallVector<Value> {
             Value keys = frame.loadVisited(attention.getKey(), at);
-            Value scores = arith::SelectOp::create(b, at.counts, frame.scores(query, keys), lowest);
+            Value scores = arith::SelectOp::create(b, at.counts, frame.scores(frame.scaled(query, keys), at), lowest);
             Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
             Value rescale = power(state[0], largest);
             // A query whose keys so far do not count has them at its maximum: their powers are not zero by themselves.
@@ -58,19 +58,20 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
 };
 
 /// What both halves of the backward pass make of a step's scores. With P the probabilities and D = dropout's factor:
-/// dP = D * (dO V^T) and dS = P * (dP - delta), all of them tiles of the owned side's rows.
+/// dP = D * (dO V^T) and dS = P * (dP - delta), times the score region's slope, all of them tiles of the owned side's
+/// rows.
 struct StepGradient {
   Value dropped; // D * P, of which the value's gradient is made
   Value scores;  // dS
 
-  StepGradient(AttentionFrame &frame, const Step &at, Value scores, Value products, Value logSumExp, Value delta) {
-    Value p = frame.probabilities(at, scores, logSumExp);
+  StepGradient(AttentionFrame &frame, const Step &at, Value scaled, Value products, Value logSumExp, Value delta) {
+    Value p = frame.probabilities(at, frame.scores(scaled, at), logSumExp);
     dropped = p;
     if (Value factor = frame.dropoutFactor(at)) {
       products = frame.mul(products, factor);
       dropped = frame.mul(p, factor);
     }
-    this->scores = frame.mul(p, frame.sub(products, frame.broadcast(delta)));
+    scores = frame.scaledGradient(scaled, at, frame.mul(p, frame.sub(products, frame.broadcast(delta))));
   }
 };
 
@@ -87,8 +88,8 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                 [&](const Step &at, ValueRange state) -> SmallVector<Value> {
                                   Value keys = frame.load(grad.getKey(), at.visited),
                                         values = frame.load(grad.getValue(), at.visited);
-                                  Value scores = frame.scores(query, keys), products = frame.products(gradient, values);
-                                  StepGradient step(frame, at, scores, products, logSumExp, delta);
+                                  Value scaled = frame.scaled(query, keys), products = frame.products(gradient, values);
+                                  StepGradient step(frame, at, scaled, products, logSumExp, delta);
                                   return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];
       emitter.store(grad.getResult(), frame.mul(total, grad.getScale().convertToDouble()), frame.owned());
@@ -112,8 +113,8 @@ struct AttentionGradKeyValueKernel
                   gradient = frame.load(grad.getGradient(), at.visited);
             Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
-            Value scores = frame.scores(keys, queries), products = frame.products(values, gradient);
-            StepGradient step(frame, at, scores, products, logSumExp, delta);
+            Value scaled = frame.scaled(keys, queries), products = frame.products(values, gradient);
+            StepGradient step(frame, at, scaled, products, logSumExp, delta);
             return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
                     frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
           });

@@ -22,6 +22,19 @@ Place placeOfVector(KernelEmitter &emitter, RankedTensorType vector, const Place
   return {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit};
 }
 
+/// Of scores, tensor<T x H x K>, the head that a place lies in and the first of its keys there.
+struct HeadPlace {
+  Value head;
+  Place place; // of the head alone
+
+  HeadPlace(KernelEmitter &emitter, RankedTensorType scores, const Place &whole) : place(whole) {
+    auto &b = emitter.builder();
+    Value keys = emitter.index(scores.getDimSize(2));
+    head = b.createOrFold<arith::DivUIOp>(whole.column, keys);
+    place.column = b.createOrFold<arith::RemUIOp>(whole.column, keys);
+  }
+};
+
 /// The tile of a rank-1 operand, repeated over the place.
 Value repeated(KernelEmitter &emitter, Value vector, const Place &place) {
   Value tile = emitter.evaluate(vector, placeOfVector(emitter, typeOf(vector), place));
@@ -67,8 +80,15 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
 
 struct IotaTile : TileOpInterface::ExternalModel<IotaTile, IotaOp> {
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
-    bool column = isColumn(typeOf(op->getResult(0)));
-    return {emitter.indices(place, column ? 0 : 1)};
+    RankedTensorType type = typeOf(op->getResult(0));
+    if (type.getRank() == 1)
+      return {emitter.indices(place, isColumn(type) ? 0 : 1)};
+    auto &b = emitter.builder();
+    HeadPlace at(emitter, type, place);
+    if (cast<IotaOp>(op).getDim() == 2)
+      return {emitter.broadcast(emitter.indices(at.place, 1), place.rows, place.columns)};
+    return {tile::SplatOp::create(b, emitter.tileType(place.rows, place.columns, b.getI32Type()),
+                                  arith::IndexCastOp::create(b, b.getI32Type(), at.head))};
   }
 };
 
@@ -110,11 +130,44 @@ struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
     auto dropout = cast<DropoutOp>(op);
     double rate = dropout.getRate().convertToDouble();
     Value input = emitter.evaluate(dropout.getInput(), place);
-    Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), emitter.number(dropout.getStream()), place);
+    Place drawn = place;
+    Value stream;
+    if (typeOf(dropout.getInput()).getRank() == 3) {
+      HeadPlace at(emitter, typeOf(dropout.getInput()), place);
+      drawn = at.place;
+      stream = emitter.streamOfHead(dropout.getStream(), at.head);
+    } else {
+      stream = emitter.number(dropout.getStream());
+    }
+    Value random = uniform(emitter, dropout.getSeed(), dropout.getStep(), stream, drawn);
     Value keep =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random, emitter.constant(place.rows, place.columns, rate));
     Value scaled = arith::MulFOp::create(b, input, emitter.constant(place.rows, place.columns, 1 / (1 - rate)));
     return {arith::SelectOp::create(b, keep, scaled, emitter.constant(place.rows, place.columns, 0))};
+  }
+};
+
+struct MaskTile : TileOpInterface::ExternalModel<MaskTile, MaskOp> {
+  bool readsElsewhere(Operation *op, unsigned operand) const {
+    return op->getOperand(operand) == cast<MaskOp>(op).getKeyLengths();
+  }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto mask = cast<MaskOp>(op);
+    auto wide = [&](Value tile) { return emitter.broadcast(tile, place.rows, place.columns); };
+    HeadPlace at(emitter, typeOf(mask.getScores()), place);
+    Value key = wide(emitter.indices(at.place, 1));
+    Value sequence = emitter.evaluate(mask.getSequence(), placeOfVector(emitter, typeOf(mask.getSequence()), place));
+    Value count = tile::GatherOp::create(b, sequence.getType(), emitter.memoryOf(mask.getKeyLengths()), sequence,
+                                         emitter.index(0), Value());
+    Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key, wide(count));
+    if (!mask.getMask().empty()) {
+      Value query = repeated(emitter, mask.getPosition(), place);
+      counts = arith::AndIOp::create(b, counts, emitter.inlineRegion(mask.getMask(), {query, key}));
+    }
+    Value other = emitter.constant(place.rows, place.columns, mask.getValue().convertToDouble());
+    return {arith::SelectOp::create(b, counts, emitter.evaluate(mask.getScores(), place), other)};
   }
 };
 
@@ -204,6 +257,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     IotaOp::attachInterface<IotaTile>(*context);
     SinusoidOp::attachInterface<SinusoidTile>(*context);
     DropoutOp::attachInterface<DropoutTile>(*context);
+    MaskOp::attachInterface<MaskTile>(*context);
     heddle::RandomOp::attachInterface<RandomTile>(*context);
     AdamOp::attachInterface<AdamTile>(*context);
     CrossEntropyGradOp::attachInterface<CrossEntropyGradTile>(*context);

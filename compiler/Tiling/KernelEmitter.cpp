@@ -3,6 +3,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -47,9 +48,12 @@ static bool isReadByNumber(Value value) {
 FailureOr<Matrix> Matrix::of(RankedTensorType type) {
   if (type.getRank() == 1)
     return isColumn(type) ? Matrix{ShapedType::kDynamic, 1, getSizeName(type, 0)} : Matrix{1, type.getDimSize(0), {}};
-  if (type.getRank() != 2 || type.isDynamicDim(1) || (type.isDynamicDim(0) && getSizeName(type, 0).empty()))
+  bool isMatrix = type.getRank() == 2 || type.getRank() == 3;
+  if (!isMatrix || type.getNumDynamicDims() > (type.isDynamicDim(0) ? 1 : 0) ||
+      (type.isDynamicDim(0) && getSizeName(type, 0).empty()))
     return failure();
-  return Matrix{type.getDimSize(0), type.getDimSize(1), getSizeName(type, 0)};
+  int64_t parts = type.getRank() == 3 ? type.getDimSize(1) : 1;
+  return Matrix{type.getDimSize(0), parts * type.getShape().back(), getSizeName(type, 0), parts};
 }
 
 KernelEmitter::KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima,
@@ -66,14 +70,13 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
     auto type = cast<RankedTensorType>(value.getType());
     FailureOr<Matrix> matrix = Matrix::of(type);
     if (mlir::failed(matrix))
-      return fail() << "a kernel works on matrices with a static number of columns, not on " << type
-                    << "; is its attention not fused?";
+      return fail() << "a kernel works on matrices with a static number of columns, not on " << type;
     if (maximumRows(*matrix) * matrix->columns > kMostElements)
       return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
                     << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
     if (matrix->columns > 1 && !isReadByNumber(value))
-      widths.push_back(matrix->columns);
+      widths.push_back(matrix->partColumns());
     return success();
   };
   Block &body = kernel.getBody().front();
@@ -190,6 +193,11 @@ Value KernelEmitter::number(int64_t value) {
   return arith::IndexCastOp::create(b, b.getI32Type(), size(known->first()));
 }
 
+Value KernelEmitter::streamOfHead(int64_t stream, Value head) {
+  Value site = arith::ShLIOp::create(b, number(stream + 1), arith::ConstantIntOp::create(b, b.getI32Type(), 16));
+  return arith::AddIOp::create(b, site, arith::IndexCastOp::create(b, b.getI32Type(), head));
+}
+
 int64_t KernelEmitter::maximumOf(StringRef size) const {
   auto found = maxima.find(size);
   assert(found != maxima.end() && "the verifier of the tile pass checks that every size is declared");
@@ -237,6 +245,28 @@ Value KernelEmitter::indices(const Place &place, int64_t dim) {
   RankedTensorType type =
       dim == 0 ? tileType(place.rows, 1, b.getI32Type()) : tileType(1, place.columns, b.getI32Type());
   return tile::IndexOp::create(b, type, dim == 0 ? place.row : place.column, dim);
+}
+
+Value KernelEmitter::inlineRegion(Region &region, ArrayRef<Value> arguments) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(arguments.front().getType()).getShape();
+  auto typeOf = [&](Value scalar) { return tileType(shape[0], shape[1], scalar.getType()); };
+  IRMapping mapping;
+  mapping.map(region.front().getArguments(), arguments);
+  for (Operation &inner : region.front().without_terminator()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
+      auto value = DenseElementsAttr::get(typeOf(constant), ArrayRef<Attribute>(constant.getValue()));
+      mapping.map(constant.getResult(), arith::ConstantOp::create(b, value).getResult());
+      continue;
+    }
+    if (!OpTrait::hasElementwiseMappableTraits(&inner)) {
+      fail() << "'" << inner.getName() << "' in a region of attention is not elementwise";
+      return arguments.front();
+    }
+    Operation *clone = b.clone(inner, mapping);
+    for (Value value : clone->getResults())
+      value.setType(typeOf(value));
+  }
+  return mapping.lookup(region.front().getTerminator()->getOperand(0));
 }
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
@@ -369,14 +399,19 @@ LogicalResult KernelEmitter::emitElementwise() {
     setSpread(Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
-    columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.columns, run));
+    columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
   }
-  Value column = mul(setGrid(0, matrix.columns, {}, columns), columns);
+  Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);
   Value row = mul(setGrid(1, matrix.rows, matrix.size, rows), rows);
   Place place{row, column, rows, columns, {}, {}};
   if (matrix.isDynamic() || matrix.rows % rows != 0)
     place.rowLimit = rowsOf(matrix);
-  if (matrix.columns % columns != 0)
-    place.columnLimit = index(matrix.columns);
+  if (matrix.partColumns() % columns != 0)
+    place.columnLimit = index(matrix.partColumns());
+  if (matrix.parts > 1) {
+    Value first = mul(setGrid(2, matrix.parts, {}, 1), matrix.partColumns());
+    place.column = add(place.column, first);
+    place.columnLimit = place.columnLimit ? add(place.columnLimit, first) : Value();
+  }
   return finish(matrix, place);
 }

@@ -11,15 +11,18 @@
 namespace mlir::heddle {
 
 /// A tensor as kernels see it: a row-major matrix. `size` names the number of rows where it is known at run time only.
+/// A tensor<T x H x K> is a matrix of H parts of K columns side by side; no tile of it reaches from one into the next.
 struct Matrix {
   int64_t rows;
   int64_t columns;
   StringRef size;
+  int64_t parts = 1;
 
   static FailureOr<Matrix> of(RankedTensorType type);
   bool isDynamic() const { return !size.empty(); }
+  int64_t partColumns() const { return columns / parts; }
   bool operator==(const Matrix &other) const {
-    return rows == other.rows && columns == other.columns && size == other.size;
+    return rows == other.rows && columns == other.columns && size == other.size && parts == other.parts;
   }
 };
 
@@ -77,6 +80,9 @@ public:
   int64_t maximumOf(StringRef size) const;
   /// A number by which kernels of the same program differ, as i32: passed like a size, so that they share one program.
   Value number(int64_t value);
+  /// The stream of random numbers of one head of attention. Those of other sites are small numbers: a site's heads take
+  /// numbers far above them.
+  Value streamOfHead(int64_t stream, Value head);
   const llvm::StringMap<int64_t> &getNumbers() const { return numbers; }
   /// The number of rows of a matrix, and the most that it can be.
   Value rowsOf(const Matrix &matrix);
@@ -90,6 +96,8 @@ public:
   Value reduce(tile::Combine combine, Value tile, int64_t dim);
   /// Element indices of `place` along `dim` as i32, as a column (dim 0) or a row (dim 1) of numbers.
   Value indices(const Place &place, int64_t dim);
+  /// The value that a region on scalars yields, computed for whole tiles, of which `arguments` are some.
+  Value inlineRegion(Region &region, ArrayRef<Value> arguments);
 
   //===-- Memory ----------------------------------------------------------------------------------------------===//
 
@@ -162,6 +170,7 @@ void registerMatrixKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);
 void registerAttentionKernels(DialectRegistry &registry);
+void registerScoreKernels(DialectRegistry &registry);
 } // namespace mlir::heddle
 
 #endif

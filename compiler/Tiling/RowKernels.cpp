@@ -18,43 +18,73 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Columns that a row kernel takes at a time.
 constexpr int64_t kChunk = 64;
 
+/// Lower than any logit, and yet a difference of two is a number.
+constexpr double kLowest = -1e30;
+
 /// The most that a lane holds of a row which all of them share.
 constexpr int64_t kSharedRuns = 8;
 
-/// The frame of a kernel that owns whole rows: which rows, and how to walk over their columns in chunks that divide the
-/// width, so that no column needs a check.
+/// The frame of a kernel that owns whole rows (of one part of the matrix, where it has several): which rows, and how to
+/// walk over their columns. A lane with rows of its own takes chunks that divide the width, so that no column needs a
+/// check. Lanes that share a row have few chunks to choose from: where none divides the width, the last piece lies
+/// partly outside.
 struct RowFrame {
   KernelEmitter &emitter;
   Matrix matrix;
-  int64_t rows, chunk;
-  Value row, rowLimit;
+  int64_t width, rows, chunk, tail = 0;
+  Value row, rowLimit, part;
 
   /// `loops` loops over the row share the target's limit on iterations.
-  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops) : emitter(emitter), matrix(matrix) {
+  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops)
+      : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
     int64_t together = emitter.getLanes() * emitter.getVector();
-    bool shared = emitter.getProfile().sharesRows && matrix.columns % together == 0;
+    bool divides = width % together == 0;
+    bool shared = emitter.getProfile().sharesRows && (divides || (width > together && matrix.parts == 1));
     emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
-    if (shared)
-      chunk = chunkOf(matrix.columns, together, kSharedRuns * together);
-    else
-      chunk = chunkOf(matrix.columns, emitter.getVector(),
-                      emitter.stepFor(matrix.columns, std::min(kChunk, matrix.columns), loops));
+    if (!shared) {
+      chunk = chunkOf(width, emitter.getVector(), emitter.stepFor(width, std::min(kChunk, width), loops));
+    } else if (divides) {
+      chunk = chunkOf(width, together, kSharedRuns * together);
+    } else {
+      chunk = std::min(kSharedRuns * together, width / together * together);
+      tail = llvm::alignTo(width % chunk, together);
+    }
     row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);
     if (matrix.isDynamic() || matrix.rows % rows != 0)
       rowLimit = emitter.rowsOf(matrix);
+    part = emitter.index(0);
+    if (matrix.parts > 1)
+      part = emitter.mul(emitter.setGrid(1, matrix.parts, {}, 1), width);
   }
 
-  Place at(Value column) const { return {row, column, rows, chunk, rowLimit, {}}; }
   Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
   Value zero() const { return emitter.constant(rows, 1, 0); }
-  Value wide(Value tile) const { return emitter.broadcast(tile, rows, chunk); }
+  Value wide(Value tile, const Place &place) const { return emitter.broadcast(tile, rows, place.columns); }
+  /// The elements of a vector, one a column, at `place`, for each of the rows.
+  Value perColumn(Value vector, const Place &place) const {
+    return wide(emitter.evaluate(vector, {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit}),
+                place);
+  }
+  /// `tile` with another value in place of what lies outside of the rows. Without, that is zero if it was just loaded.
+  Value inside(Value tile, const Place &place, double outside) const {
+    if (!place.columnLimit)
+      return tile;
+    auto &b = emitter.builder();
+    Value limit = tile::SplatOp::create(b, emitter.tileType(1, place.columns, b.getI32Type()),
+                                        arith::IndexCastOp::create(b, b.getI32Type(), place.columnLimit));
+    Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 1), limit);
+    return arith::SelectOp::create(b, wide(isInside, place), tile, emitter.constant(rows, place.columns, outside));
+  }
 
   SmallVector<Value> walk(ValueRange state, function_ref<SmallVector<Value>(const Place &, ValueRange)> body) const {
-    if (chunk == matrix.columns)
-      return body(at(emitter.index(0)), state);
-    return emitter.loop(emitter.index(0), emitter.index(matrix.columns), chunk, matrix.columns, state,
-                        [&](Value column, ValueRange values) { return body(at(column), values); });
+    int64_t whole = width / chunk * chunk;
+    auto at = [&](Value column) { return Place{row, column, rows, chunk, rowLimit, {}}; };
+    if (whole == chunk && !tail)
+      return body(at(part), state);
+    SmallVector<Value> values = emitter.loop(part, emitter.add(part, emitter.index(whole)), chunk, whole, state,
+                                             [&](Value column, ValueRange state) { return body(at(column), state); });
+    return tail ? body({row, emitter.index(whole), rows, tail, rowLimit, emitter.index(width)}, values) : values;
   }
 };
 
@@ -68,7 +98,7 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     if (sum.getColumns()) {
       RowFrame frame(emitter, input, 1);
       Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-        Value tile = emitter.evaluate(sum.getInput(), place);
+        Value tile = frame.inside(emitter.evaluate(sum.getInput(), place), place, 0);
         return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 1))};
       })[0];
       emitter.store(sum.getResult(), total, frame.column());
@@ -128,12 +158,13 @@ struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, Layer
     Value scale = emitter.constant(frame.rows, 1, 1.0 / static_cast<double>(frame.matrix.columns));
     auto average = [&](function_ref<Value(const Place &)> element) -> Value {
       Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-        return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, element(place), 1))};
+        return {arith::AddFOp::create(b, state[0],
+                                      emitter.reduce(tile::Combine::Sum, frame.inside(element(place), place, 0), 1))};
       })[0];
       return arith::MulFOp::create(b, total, scale);
     };
     auto centred = [&](Value mean, const Place &place) -> Value {
-      return arith::SubFOp::create(b, emitter.evaluate(norm.getInput(), place), frame.wide(mean));
+      return arith::SubFOp::create(b, emitter.evaluate(norm.getInput(), place), frame.wide(mean, place));
     };
     Value mean = average([&](const Place &place) { return emitter.evaluate(norm.getInput(), place); });
     Value variance = average([&](const Place &place) -> Value {
@@ -146,10 +177,8 @@ struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, Layer
     emitter.store(norm.getRstd(), rstd, frame.column());
     LogicalResult finished = success();
     frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
-      Place vector{emitter.index(0), place.column, 1, place.columns, {}, {}};
-      Value gamma = frame.wide(emitter.evaluate(norm.getGamma(), vector));
-      Value beta = frame.wide(emitter.evaluate(norm.getBeta(), vector));
-      Value normal = arith::MulFOp::create(b, centred(mean, place), frame.wide(rstd));
+      Value gamma = frame.perColumn(norm.getGamma(), place), beta = frame.perColumn(norm.getBeta(), place);
+      Value normal = arith::MulFOp::create(b, centred(mean, place), frame.wide(rstd, place));
       emitter.define(norm.getResult(), place, math::FmaOp::create(b, normal, gamma, beta));
       finished = emitter.finish(frame.matrix, place);
       return {};
@@ -173,10 +202,9 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
     Value rstd = emitter.evaluate(grad.getRstd(), frame.column());
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
     auto parts = [&](const Place &place) -> std::pair<Value, Value> {
-      Place vector{emitter.index(0), place.column, 1, place.columns, {}, {}};
-      Value gamma = frame.wide(emitter.evaluate(grad.getGamma(), vector));
+      Value gamma = frame.perColumn(grad.getGamma(), place);
       Value input = emitter.evaluate(grad.getInput(), place);
-      Value normal = mul(arith::SubFOp::create(b, input, frame.wide(mean)), frame.wide(rstd));
+      Value normal = mul(arith::SubFOp::create(b, input, frame.wide(mean, place)), frame.wide(rstd, place));
       return {mul(emitter.evaluate(grad.getGradient(), place), gamma), normal};
     };
     SmallVector<Value> sums =
@@ -190,9 +218,9 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
     LogicalResult finished = success();
     frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
       auto [gradient, normal] = parts(place);
-      Value centred = arith::SubFOp::create(b, gradient, frame.wide(meanGradient));
-      Value rest = arith::SubFOp::create(b, centred, mul(normal, frame.wide(meanProduct)));
-      emitter.define(grad.getResult(), place, mul(rest, frame.wide(rstd)));
+      Value centred = arith::SubFOp::create(b, gradient, frame.wide(meanGradient, place));
+      Value rest = arith::SubFOp::create(b, centred, mul(normal, frame.wide(meanProduct, place)));
+      emitter.define(grad.getResult(), place, mul(rest, frame.wide(rstd, place)));
       finished = emitter.finish(frame.matrix, place);
       return {};
     });
@@ -211,23 +239,23 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     RowFrame frame(emitter, logits, hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
-    Value lowest = emitter.constant(frame.rows, 1, -1e30);
-    SmallVector<Value> totals =
-        frame.walk({lowest, frame.zero(), frame.zero(), frame.zero()},
-                   [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-                     Value x = emitter.evaluate(entropy.getLogits(), place);
-                     Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
-                     Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
-                     Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, x, frame.wide(largest)));
-                     Value exponentials =
-                         math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
-                     Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
-                     Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                       frame.wide(emitter.indices(place, 1)), frame.wide(target));
-                     Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, frame.chunk, 0));
-                     Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
-                     return {largest, exponentials, sum, score};
-                   });
+    Value lowest = emitter.constant(frame.rows, 1, kLowest);
+    SmallVector<Value> totals = frame.walk(
+        {lowest, frame.zero(), frame.zero(), frame.zero()},
+        [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          Value x = emitter.evaluate(entropy.getLogits(), place);
+          Value present = frame.inside(x, place, kLowest);
+          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, present, 1));
+          Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
+          Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, present, frame.wide(largest, place)));
+          Value exponentials = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
+          Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
+          Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, frame.wide(emitter.indices(place, 1), place),
+                                            frame.wide(target, place));
+          Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, place.columns, 0));
+          Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
+          return {largest, exponentials, sum, score};
+        });
     Value logSumExp = arith::AddFOp::create(b, totals[0], math::LogOp::create(b, totals[1]));
     Value spread = arith::MulFOp::create(
         b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
@@ -252,6 +280,69 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   bool mayOverwrite(Operation *, unsigned operand) const { return operand == 0; }
 };
 
+struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto softmax = cast<SoftmaxOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(softmax.getType()), 2);
+    Value lowest = emitter.constant(frame.rows, 1, kLowest);
+    // A difference of infinities would not be a number: elements are at least this low.
+    auto input = [&](const Place &place) -> Value {
+      Value x = frame.inside(emitter.evaluate(softmax.getInput(), place), place, kLowest);
+      return arith::MaximumFOp::create(b, x, frame.wide(lowest, place));
+    };
+    auto power = [&](Value x, Value largest) -> Value {
+      return math::ExpOp::create(b, arith::SubFOp::create(b, x, largest));
+    };
+    SmallVector<Value> totals =
+        frame.walk({lowest, frame.zero()}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          Value x = input(place);
+          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
+          Value sum = emitter.reduce(tile::Combine::Sum, power(x, frame.wide(largest, place)), 1);
+          return {largest, math::FmaOp::create(b, state[1], power(state[0], largest), sum)};
+        });
+    // Where all elements are lowest, so are all results: zero.
+    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, totals[0], lowest);
+    Value inverse = arith::DivFOp::create(b, emitter.constant(frame.rows, 1, 1), totals[1]);
+    Value scale = arith::SelectOp::create(b, any, inverse, frame.zero());
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      Value powers = power(input(place), frame.wide(totals[0], place));
+      emitter.define(softmax.getResult(), place, arith::MulFOp::create(b, powers, frame.wide(scale, place)));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+};
+
+struct SoftmaxGradKernel : KernelOpInterface::ExternalModel<SoftmaxGradKernel, SoftmaxGradOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+  bool mayOverwrite(Operation *, unsigned) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<SoftmaxGradOp>(op);
+    auto &b = emitter.builder();
+    RowFrame frame(emitter, *Matrix::of(grad.getType()), 2);
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+      Value product = mul(emitter.evaluate(grad.getOutput(), place), emitter.evaluate(grad.getGradient(), place));
+      return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, product, 1))};
+    })[0];
+    LogicalResult finished = success();
+    frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+      Value centred = arith::SubFOp::create(b, emitter.evaluate(grad.getGradient(), place), frame.wide(total, place));
+      emitter.define(grad.getResult(), place, mul(emitter.evaluate(grad.getOutput(), place), centred));
+      finished = emitter.finish(frame.matrix, place);
+      return {};
+    });
+    return finished;
+  }
+};
+
 struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto argmax = cast<ArgmaxOp>(op);
@@ -261,11 +352,11 @@ struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {
     Value none = emitter.constantInt(frame.rows, 1, 0);
     SmallVector<Value> best =
         frame.walk({lowest, none}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-          Value x = emitter.evaluate(argmax.getInput(), place);
+          Value x = frame.inside(emitter.evaluate(argmax.getInput(), place), place, -std::numeric_limits<float>::max());
           Value largest = emitter.reduce(tile::Combine::Max, x, 1);
-          Value hit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, frame.wide(largest));
-          Value columns = frame.wide(emitter.indices(place, 1));
-          Value past = emitter.constantInt(frame.rows, frame.chunk, std::numeric_limits<int32_t>::max());
+          Value hit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, frame.wide(largest, place));
+          Value columns = frame.wide(emitter.indices(place, 1), place);
+          Value past = emitter.constantInt(frame.rows, place.columns, std::numeric_limits<int32_t>::max());
           Value first =
               emitter.reduce(tile::Combine::Min, arith::SelectOp::create(b, hit, columns, past).getResult(), 1);
           Value better = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, largest, state[0]);
@@ -333,6 +424,8 @@ void heddle::registerRowKernels(DialectRegistry &registry) {
     LayerNormOp::attachInterface<LayerNormKernel>(*context);
     LayerNormGradOp::attachInterface<LayerNormGradKernel>(*context);
     CrossEntropyOp::attachInterface<CrossEntropyKernel>(*context);
+    SoftmaxOp::attachInterface<SoftmaxKernel>(*context);
+    SoftmaxGradOp::attachInterface<SoftmaxGradKernel>(*context);
     ArgmaxOp::attachInterface<ArgmaxKernel>(*context);
     AttentionDeltaOp::attachInterface<AttentionDeltaKernel>(*context);
     ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);

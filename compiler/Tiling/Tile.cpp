@@ -30,8 +30,9 @@ bool isReadInPlace(Value operand) {
   });
 }
 
-bool isInfinite(FillOp fill) {
-  auto number = dyn_cast<FloatAttr>(fill.getValue());
+/// Whether the op is there to write infinities: a fill, or a mask.
+bool isInfinite(Operation &op) {
+  auto number = op.getAttrOfType<FloatAttr>("value");
   return number && number.getValue().isInfinity();
 }
 
@@ -123,7 +124,7 @@ private:
       launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)
       launch->setDiscardableAttr("inplace", builder.getUnitAttr());
-    if (llvm::any_of(kernel.getBody().getOps<FillOp>(), isInfinite))
+    if (llvm::any_of(kernel.getBody().getOps(), isInfinite))
       launch->setDiscardableAttr("infinities", builder.getUnitAttr());
     kernel.replaceAllUsesWith(launch.getResults());
     kernel.erase();
@@ -221,4 +222,5 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerRowKernels(registry);
   registerSelectionKernels(registry);
   registerAttentionKernels(registry);
+  registerScoreKernels(registry);
 }

@@ -1,60 +1,105 @@
 // Attention, as imported (the ops of 3.2.1 one by one) and as fused. Queries and keys are token-packed: sequence s owns
 // rows [starts[s], starts[s] + lengths[s]), and a query sees the keys of its own sequence only.
 
-def SplitHeadsOp : Heddle_Op<"split_heads", [Pure]> {
-  let summary = "tensor<T x (H*D)> -> tensor<H x T x D> (3.2.2)";
-  let arguments = (ins Heddle_F32Matrix:$input);
-  let results = (outs 3DTensorOf<[F32]>:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
+// Unfused, the scores of all (query, key) pairs of a sequence are in memory, as tensor<T x H x K>: row t has, for each of
+// H heads, K elements, of which element j belongs to the query in row t and key j of its sequence. K is at least as large
+// as the longest sequence of keys; elements past a sequence's keys belong to no pair.
+def Heddle_Scores : 3DTensorOf<[F32]>;
 
-def MergeHeadsOp : Heddle_Op<"merge_heads", [Pure]> {
-  let summary = "tensor<H x T x D> -> tensor<T x (H*D)> (3.2.2)";
-  let arguments = (ins 3DTensorOf<[F32]>:$input);
-  let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def BatchMatmulOp : Heddle_Op<"batch_matmul", [Pure]> {
-  let summary = "A matrix product for each head; `transpose_rhs` contracts the last dimensions";
-  let arguments = (ins 3DTensorOf<[F32]>:$lhs, 3DTensorOf<[F32]>:$rhs, UnitAttr:$transpose_rhs);
-  let results = (outs 3DTensorOf<[F32]>:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def MaskOp : Heddle_Op<"mask", [Pure, SingleBlock, AllTypesMatch<["scores", "result"]>,
-                                AllTypesMatch<["query_starts", "query_lengths", "key_starts", "key_lengths"]>]> {
-  let summary = "Sets scores of pairs that do not count to minus infinity";
+def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["position", "sequence"]>]> {
+  let summary = "Each row's index in its sequence, and the sequence's number";
   let description = [{
-    A pair counts if query and key are of the same sequence and the region, where there is one, yields true for
-    (query index, key index), both counted from their sequence's start. `query_size`, `key_size` and `key_rows` are those
-    of `heddle.attention`, for the pass that makes one of it.
+    `row_size` names the run-time size that holds the longest sequence, or is empty where each has one row.
+
+    ```mlir
+    %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "length"}
+        : tensor<?xi32, #heddle.dims<"sequences">> -> tensor<?xi32, #heddle.dims<"tokens">>
+    ```
   }];
-  let arguments = (ins 3DTensorOf<[F32]>:$scores, Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
-                       Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
-                       Optional<Heddle_I32Matrix>:$key_rows, StrAttr:$query_size, StrAttr:$key_size);
-  let results = (outs 3DTensorOf<[F32]>:$result);
+  let arguments = (ins Heddle_I32Vector:$starts, Heddle_I32Vector:$lengths, StrAttr:$row_size);
+  let results = (outs Heddle_I32Vector:$position, Heddle_I32Vector:$sequence);
+  let assemblyFormat = [{
+    `rows` `(` $starts `,` $lengths `)` attr-dict `:` type($starts) `->` type($position)
+  }];
+}
+
+// `query_size` and `key_size` as in `heddle.attention`. The sizes of the scores say how many heads there are, which lie
+// side by side in the columns of the matrices.
+class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []> : Heddle_Op<mnemonic, [Pure] # traits> {
+  let arguments = !con(tensors, (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
+                                     Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
+                                     StrAttr:$query_size, StrAttr:$key_size));
+  let hasVerifier = 1;
+}
+
+defvar Heddle_PairsFormat = [{
+    `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` attr-dict `:`
+    functional-type(operands, results)
+}];
+
+def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key,
+                                             Optional<Heddle_I32Matrix>:$key_rows),
+                              [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Q K^T of each sequence and head (3.2.1); zero for elements that belong to no pair";
+  let description = [{ `key_rows` are those of `heddle.attention`. }];
+  let results = (outs Heddle_Scores:$result);
+  let assemblyFormat = !strconcat("$query `,` $key (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+}
+
+def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$value,
+                                               Optional<Heddle_I32Matrix>:$key_rows),
+                               [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "W V of each sequence and head: for each query the sum of its keys' values times their weights (3.2.1)";
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = !strconcat("$weights `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+}
+
+def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input)> {
+  let summary = "W^T X of each sequence and head: for each key the sum of the queries' rows times their weights";
+  let description = [{ With it `scores` and `context` are each other's gradients. }];
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = !strconcat("$weights `,` $input", Heddle_PairsFormat);
+}
+
+def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesMatch<["scores", "result"]>,
+                                AllTypesMatch<["position", "sequence"]>,
+                                DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Sets the elements of scores that do not count to a value: to minus infinity, or zero in their gradient";
+  let description = [{
+    An element counts if it belongs to a pair of query and key, and the region, where there is one, yields true for
+    (query index, key index), both counted from their sequence's start. `position` and `sequence` are those of the
+    queries, as `heddle.locate` makes them.
+  }];
+  let arguments = (ins Heddle_Scores:$scores, Heddle_I32Vector:$position, Heddle_I32Vector:$sequence,
+                       Heddle_I32Vector:$key_lengths, F32Attr:$value);
+  let results = (outs Heddle_Scores:$result);
   let regions = (region MaxSizedRegion<1>:$mask);
   let assemblyFormat = [{
-    $scores `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)`
-    (`rows` `(` $key_rows^ `)`)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+    $scores `at` `(` $position `,` $sequence `)` `keys` `(` $key_lengths `)` (`mask` $mask^)? attr-dict `:`
+    type($scores) `,` type($position) `,` type($key_lengths)
   }];
   let hasVerifier = 1;
 }
 
-def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType]> {
+def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType,
+                                      DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Softmax along the last dimension; a row of minus infinities becomes zeros";
-  let arguments = (ins 3DTensorOf<[F32]>:$input);
-  let results = (outs 3DTensorOf<[F32]>:$result);
+  let arguments = (ins Heddle_Scores:$input);
+  let results = (outs Heddle_Scores:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
+def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]> {
+  let summary = "The gradient of softmax's input, from its result p: p * (gradient - sum(p * gradient))";
+  let arguments = (ins Heddle_Scores:$output, Heddle_Scores:$gradient);
+  let results = (outs Heddle_Scores:$result);
+  let assemblyFormat = "$output `,` $gradient attr-dict `:` type($output)";
+}
+
 // `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch, or are
-// empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is.
-class Heddle_AttentionBase<string mnemonic, dag tensors, list<Trait> traits = []>
+// empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is. What the regions hold
+// is elementwise arithmetic of `arith` and `math` on scalars.
+class Heddle_AttentionBase<string mnemonic, dag tensors, dag scoreRegions, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock,
                             DeclareOpInterfaceMethods<ProductOpInterface>] # traits> {
   let arguments = !con(tensors,
@@ -62,29 +107,49 @@ class Heddle_AttentionBase<string mnemonic, dag tensors, list<Trait> traits = []
            Heddle_I32Vector:$key_lengths, Optional<Heddle_Seed>:$seed, Optional<Heddle_Step>:$step),
       (ins I64Attr:$heads, F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$dropout,
            DefaultValuedAttr<I32Attr, "0">:$stream, StrAttr:$query_size, StrAttr:$key_size));
-  let regions = (region MaxSizedRegion<1>:$mask);
+  let regions = !con(scoreRegions, (region MaxSizedRegion<1>:$mask));
   let hasVerifier = 1;
 }
 
-defvar Heddle_AttentionFormat = [{
+defvar Heddle_AttentionSequences = [{
     `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)`
-    (`dropout` `(` $seed^ `,` $step `)`)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)
+    (`dropout` `(` $seed^ `,` $step `)`)?
 }];
+defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 
 def AttentionOp : Heddle_AttentionBase<"attention",
     (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value, Optional<Heddle_I32Matrix>:$key_rows),
-    [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+    (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
     softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. `log_sum_exp` (tensor<TxH>) is what
-    the backward pass needs to make the probabilities again. The optional `mask` region gets (query index, key index)
-    within the sequence, both i32, and yields whether the pair counts. Dropout acts on the probabilities.
+    the backward pass needs to make the probabilities again. The optional `score` region gets (scaled score, query index,
+    key index, head), an f32 and three i32, and yields the score that the softmax is of: a bias by place, a soft cap. The
+    optional `mask` region gets (query index, key index) and yields whether the pair counts. Indices are within the
+    sequence. Dropout acts on the probabilities.
+
+    ```mlir
+    %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l) score {
+    ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):   // never more than 50
+      %cap = arith.constant 50.0 : f32
+      %part = arith.divf %score, %cap : f32
+      %soft = math.tanh %part : f32
+      %capped = arith.mulf %soft, %cap : f32
+      heddle.yield %capped : f32
+    } mask {
+    ^bb0(%query: i32, %key: i32):                            // causal
+      %counts = arith.cmpi sle, %key, %query : i32
+      heddle.yield %counts : i1
+    } {heads = 8 : i64, ...} : ...
+    ```
 
     With `key_rows` a sequence's keys need not be neighbours: key i of sequence s is row key_rows[s, key_starts[s] + i] of
     `key` and `value`. So hypotheses of a beam search share the rows of a cache that they have in common.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionFormat);
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionSequences,
+                                  "(`score` $score^)?", Heddle_AttentionEnd);
+  let hasCanonicalizer = 1;
 }
 
 def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forward", "gradient"]>]> {
@@ -96,18 +161,24 @@ def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forwa
 }
 
 // The two halves of the backward pass make the probabilities again, tile by tile: one walks over the keys of a tile of
-// queries, the other over the queries of a tile of keys, so that neither needs atomic additions.
+// queries, the other over the queries of a tile of keys, so that neither needs atomic additions. Where there is a `score`
+// region, `score_gradient` gets what it gets and the gradient of its result, an f32, and yields that of the scaled score.
+defvar Heddle_AttentionGradRegions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$score_gradient);
+defvar Heddle_AttentionGradFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta",
+    Heddle_AttentionSequences, "(`score` $score^ `score_gradient` $score_gradient)?", Heddle_AttentionEnd);
 defvar Heddle_AttentionGradOperands = (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value,
     Heddle_Factor:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
 
-def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands> {
+def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands,
+                                                   Heddle_AttentionGradRegions> {
   let summary = "The gradient of attention's query";
   let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta", Heddle_AttentionFormat);
+  let assemblyFormat = Heddle_AttentionGradFormat;
 }
 
-def AttentionGradKeyValueOp : Heddle_AttentionBase<"attention_grad_key_value", Heddle_AttentionGradOperands> {
+def AttentionGradKeyValueOp : Heddle_AttentionBase<"attention_grad_key_value", Heddle_AttentionGradOperands,
+                                                      Heddle_AttentionGradRegions> {
   let summary = "The gradients of attention's key and value";
   let results = (outs Heddle_F32Matrix:$key_gradient, Heddle_F32Matrix:$value_gradient);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta", Heddle_AttentionFormat);
+  let assemblyFormat = Heddle_AttentionGradFormat;
 }

@@ -2,6 +2,8 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -36,6 +38,55 @@ void HeddleDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialects/Heddle/HeddleAttrs.cpp.inc"
       >();
+}
+
+//===-- Canonicalisation ----------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Drops a score region that yields the score, and moves a multiplication by a constant, if that is all there is to it,
+/// into the scale.
+struct SimplifyScore : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op.getScore().empty())
+      return failure();
+    Block &block = op.getScore().front();
+    Value result = block.getTerminator()->getOperand(0), score = block.getArgument(0);
+    double scale = op.getScale().convertToDouble();
+    if (auto product = result.getDefiningOp<arith::MulFOp>())
+      for (auto [x, y] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
+        if (FloatAttr factor; x == score && matchPattern(y, m_Constant(&factor))) {
+          scale *= factor.getValueAsDouble();
+          result = score;
+        }
+    if (result != score)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      rewriter.eraseBlock(&block);
+      op.setScale(APFloat(static_cast<float>(scale)));
+    });
+    return success();
+  }
+};
+
+/// Drops a mask that lets every pair count.
+struct DropFullMask : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op.getMask().empty() || !matchPattern(op.getMask().front().getTerminator()->getOperand(0), m_One()))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&op.getMask().front()); });
+    return success();
+  }
+};
+
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<SimplifyScore, DropFullMask>(context);
 }
 
 //===-- Products ------------------------------------------------------------------------------------------------===//

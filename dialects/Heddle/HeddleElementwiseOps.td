@@ -9,9 +9,15 @@ def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
 }
 
 def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise]> {
-  let summary = "A column of its row indices, or a row of its column indices: 0, 1, 2, ...";
-  let results = (outs Heddle_I32Vector:$result);
+  let summary = "Each element's index along a dimension: 0, 1, 2, ...";
+  let description = [{
+    A column of its row indices, a row of its column indices or, of scores (tensor<T x H x K>), the heads (`dim` 1) or
+    keys (`dim` 2).
+  }];
+  let arguments = (ins DefaultValuedAttr<I64Attr, "0">:$dim);
+  let results = (outs AnyTypeOf<[Heddle_I32Vector, 3DTensorOf<[I32]>]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
@@ -46,7 +52,8 @@ def DropoutOp : Heddle_Op<"dropout", [Pure, Heddle_Elementwise, AllTypesMatch<["
   let summary = "Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (5.4)";
   let description = [{
     The mask is Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4: a function of
-    place alone, so that the backward pass draws the same mask again instead of storing it.
+    place alone, so that the backward pass draws the same mask again instead of storing it. Of a tensor<T x H x K> the
+    last dimension is the column, and each of the H has a stream of its own, (stream + 1) * 2^16 + h.
   }];
   let arguments = (ins Heddle_F32:$input, Heddle_Seed:$seed, Heddle_Step:$step, F32Attr:$rate,
                        I32Attr:$stream);

@@ -34,6 +34,8 @@ static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
 Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (result.getRank() > 2)
+    return emitOpError() << "has no gradient rule for a sum from " << result << " to " << input;
   if (input.getShape() == ArrayRef<int64_t>{1})
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
   if (result.getRank() == 1)
@@ -119,6 +121,59 @@ Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   return SmallVector<Value>{logits, Value()};
 }
 
+//===-- Attention, unfused --------------------------------------------------------------------------------------===//
+
+template <typename Op> static LogicalResult expectNeighbours(Op op) {
+  if (op.getKeyRows())
+    return op.emitOpError("has no gradient rule where keys are no neighbours");
+  return success();
+}
+
+template <typename Op>
+static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value weights, Value input) {
+  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getQueryStarts(),
+                                     op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(), op.getQuerySizeAttr(),
+                                     op.getKeySizeAttr());
+}
+
+// dQ = dS K, dK = dS^T Q.
+Gradients ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectNeighbours(*this)))
+    return failure();
+  Value gradient = resultGradients[0];
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] =
+      ContextOp::create(builder, getLoc(), getQuery().getType(), gradient, getKey(), Value(), getQueryStarts(),
+                        getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
+  gradients[1] = createTransposedContext(builder, *this, getKey(), gradient, getQuery());
+  return gradients;
+}
+
+// dW = dY V^T, dV = W^T dY.
+Gradients ContextOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (failed(expectNeighbours(*this)))
+    return failure();
+  Value gradient = resultGradients[0];
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] =
+      ScoresOp::create(builder, getLoc(), getWeights().getType(), gradient, getValue(), Value(), getQueryStarts(),
+                       getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
+  gradients[1] = createTransposedContext(builder, *this, getValue(), getWeights(), gradient);
+  return gradients;
+}
+
+Gradients MaskOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  auto scores = MaskOp::create(builder, getLoc(), getType(), resultGradients[0], getPosition(), getSequence(),
+                               getKeyLengths(), builder.getF32FloatAttr(0));
+  IRMapping mapping;
+  getMask().cloneInto(&scores.getMask(), mapping);
+  return SmallVector<Value>{scores, Value(), Value(), Value()};
+}
+
+Gradients SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{SoftmaxGradOp::create(builder, getLoc(), getType(), getResult(), resultGradients[0])};
+}
+
 //===-- Attention -----------------------------------------------------------------------------------------------===//
 
 template <typename GradOp>
@@ -129,7 +184,52 @@ static GradOp createAttentionGrad(OpBuilder &builder, AttentionOp op, TypeRange 
                              op.getDropoutAttr(), op.getStreamAttr(), op.getQuerySizeAttr(), op.getKeySizeAttr());
   IRMapping mapping;
   op.getMask().cloneInto(&grad.getMask(), mapping);
+  op.getScore().cloneInto(&grad.getScore(), mapping);
   return grad;
+}
+
+/// Makes `gradient` the score_gradient region that belongs to `score`: its arithmetic again, and then its rules in
+/// reverse.
+static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
+  if (score.empty())
+    return success();
+  IRMapping mapping;
+  score.cloneInto(&gradient, mapping);
+  Block &block = gradient.front();
+  Value argument = block.getArgument(0);
+  auto yield = cast<YieldOp>(block.getTerminator());
+  Value result = block.addArgument(argument.getType(), yield.getLoc());
+  OpBuilder builder(yield);
+  DenseSet<Value> active{argument}; // what changes with the score
+  SmallVector<Operation *> forward;
+  for (Operation &op : block.without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })) {
+      forward.push_back(&op);
+      if (isa<FloatType>(op.getResult(0).getType()))
+        active.insert(op.getResult(0));
+    }
+  DenseMap<Value, Value> gradients{{yield.getOperand(0), result}};
+  for (Operation *op : llvm::reverse(forward)) {
+    Value known = gradients.lookup(op->getResult(0));
+    if (!known)
+      continue;
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError("has no gradient rule, but the loss depends on a weight through it");
+    Gradients contributions = differentiable.buildGradient(builder, known);
+    if (failed(contributions))
+      return failure();
+    for (auto [operand, contribution] : llvm::zip_equal(op->getOperands(), *contributions))
+      if (active.contains(operand)) {
+        Value &sum = gradients[operand];
+        sum = sum ? arith::AddFOp::create(builder, op->getLoc(), sum, contribution).getResult() : contribution;
+      }
+  }
+  Value slope = gradients.lookup(argument);
+  if (!slope) // the score does not matter
+    slope = arith::ConstantOp::create(builder, yield.getLoc(), builder.getF32FloatAttr(0));
+  yield->setOperand(0, slope);
+  return success();
 }
 
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
@@ -140,6 +240,10 @@ Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   Value delta = AttentionDeltaOp::create(builder, getLoc(), getLogSumExp().getType(), getResult(), gradient);
   auto query = createAttentionGrad<AttentionGradQueryOp>(builder, *this, getQuery().getType(), gradient, delta);
   auto keyValue = createAttentionGrad<AttentionGradKeyValueOp>(builder, *this, {keyType, keyType}, gradient, delta);
+  if (failed(buildScoreGradient(getScore(), query.getScoreGradient())))
+    return failure();
+  IRMapping mapping;
+  query.getScoreGradient().cloneInto(&keyValue.getScoreGradient(), mapping);
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = query.getResult();
   gradients[1] = keyValue.getKeyGradient();

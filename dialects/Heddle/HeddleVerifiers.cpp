@@ -82,6 +82,31 @@ LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
   return success();
 }
 
+/// Like the mask, but of a score, two indices and the head (and a gradient, in the second of the two regions), to a
+/// score.
+LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
+  if (score.empty())
+    return success();
+  SmallVector<Type> expected{Float32Type::get(op->getContext())};
+  expected.append(3, IntegerType::get(op->getContext(), 32));
+  if (gradient)
+    expected.push_back(expected.front());
+  Block &block = score.front();
+  StringRef name = gradient ? "score_gradient" : "score";
+  if (!llvm::equal(block.getArgumentTypes(), expected))
+    return op->emitOpError() << "expects its " << name
+                             << " region to take an f32 and three i32: scaled score, query index, key index, head"
+                             << (gradient ? ", and an f32: the gradient" : "");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != ArrayRef<Type>{expected.front()})
+    return op->emitOpError() << "expects its " << name << " region to yield one f32";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return op->emitOpError() << "expects elementwise arithmetic in its " << name << " region, not '"
+                               << inner.getName() << "'";
+  return success();
+}
+
 template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op) {
   RankedTensorType query = typeOf(op.getQuery()), key = typeOf(op.getKey()), value = typeOf(op.getValue());
   int64_t heads = op.getHeads();
@@ -100,6 +125,8 @@ template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op
     return failure();
   if (!op.getDropout().isZero() != static_cast<bool>(op.getSeed()) || !op.getSeed() != !op.getStep())
     return op.emitOpError("expects seed and step if and only if 'dropout' is above 0");
+  if (failed(verifyScoreRegion(op, op.getScore(), /*gradient=*/false)))
+    return failure();
   return verifyMaskRegion(op, op.getMask());
 }
 
@@ -113,8 +140,10 @@ LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorType perH
 }
 
 template <typename GradOp> LogicalResult verifyAttentionGrad(GradOp op) {
-  if (failed(verifyAttention(op)))
+  if (failed(verifyAttention(op)) || failed(verifyScoreRegion(op, op.getScoreGradient(), /*gradient=*/true)))
     return failure();
+  if (op.getScore().empty() != op.getScoreGradient().empty())
+    return op.emitOpError("expects a score_gradient region if and only if there is a score region");
   RankedTensorType query = typeOf(op.getQuery());
   if (op.getGradient().getType() != query)
     return op.emitOpError() << "expects the gradient to be of the query's type " << query << ", got "
@@ -242,11 +271,20 @@ LogicalResult BroadcastOp::verify() {
   if (input.getRank() != 1)
     return emitOpError() << "expects a scalar, a row or a column, got " << input;
   bool scalar = input.getDimSize(0) == 1;
-  bool row = !isColumn(input) && sameDim({input, 0}, {result, result.getRank() - 1});
+  bool row = !isColumn(input) && result.getRank() <= 2 && sameDim({input, 0}, {result, result.getRank() - 1});
   bool column = isColumn(input) && sameDim({input, 0}, {result, 0});
   if (!scalar && !row && !column)
     return emitOpError() << "cannot repeat " << input << " over " << result;
   return success();
+}
+
+LogicalResult IotaOp::verify() {
+  int64_t dim = static_cast<int64_t>(getDim());
+  RankedTensorType type = typeOf(getResult());
+  if (type.getRank() == 1 ? dim == 0 : dim == 1 || dim == 2)
+    return success();
+  return emitOpError() << "expects dimension " << (type.getRank() == 1 ? "0" : "1 or 2") << " of " << type << ", got "
+                       << dim;
 }
 
 LogicalResult EmbeddingOp::verify() {
@@ -407,25 +445,6 @@ LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 
 //===-- Attention -----------------------------------------------------------------------------------------------===//
 
-static LogicalResult verifyHeads(Operation *op, RankedTensorType split, RankedTensorType merged) {
-  if (split.getDimSize(0) * split.getDimSize(2) == merged.getDimSize(1) && sameDim({split, 1}, {merged, 0}))
-    return success();
-  return op->emitOpError() << "expects tensor<HxTxD> and tensor<Tx(H*D)>, got " << split << " and " << merged;
-}
-
-LogicalResult SplitHeadsOp::verify() { return verifyHeads(*this, typeOf(getResult()), typeOf(getInput())); }
-LogicalResult MergeHeadsOp::verify() { return verifyHeads(*this, typeOf(getInput()), typeOf(getResult())); }
-
-LogicalResult BatchMatmulOp::verify() {
-  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
-  int64_t rhsColumn = getTransposeRhs() ? 1 : 2;
-  if (failed(expectSameDim(*this, "number of heads", {lhs, 0}, {{rhs, 0}, {result, 0}})) ||
-      failed(expectSameDim(*this, "contracted extent", {lhs, 2}, {{rhs, 3 - rhsColumn}})) ||
-      failed(expectSameDim(*this, "number of rows", {lhs, 1}, {{result, 1}})))
-    return failure();
-  return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 2}});
-}
-
 /// A row of indices for each sequence, or nothing.
 static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts) {
   if (!keyRows)
@@ -435,8 +454,46 @@ static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts
   return expectSameDim(op, "number of sequences", {typeOf(keyStarts), 0}, {{typeOf(keyRows), 0}});
 }
 
-LogicalResult MaskOp::verify() {
+/// Scores are dynamic in the queries alone.
+static LogicalResult verifyScores(Operation *op, RankedTensorType scores) {
+  if (!scores.isDynamicDim(1) && !scores.isDynamicDim(2))
+    return success();
+  return op->emitOpError() << "expects a static number of heads and of keys, got " << scores;
+}
+
+/// `scores` has rows for those of `queries` and heads of which `queries` and `keys` have columns.
+template <typename PairsOp>
+static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTensorType queries, RankedTensorType keys) {
+  if (failed(verifyScores(op, scores)) || failed(expectStaticColumns(op, queries)) ||
+      failed(expectSameDim(op, "width", {queries, 1}, {{keys, 1}})) ||
+      failed(expectSameDim(op, "number of queries", {queries, 0}, {{scores, 0}})))
+    return failure();
+  if (queries.getDimSize(1) % scores.getDimSize(1) != 0)
+    return op.emitOpError() << "expects heads that divide the width of " << queries << ", got " << scores;
+  return expectSameDim(
+      op, "number of sequences", {typeOf(op.getQueryStarts()), 0},
+      {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}});
+}
+
+LogicalResult ScoresOp::verify() {
   if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyPairs(*this, getType(), typeOf(getQuery()), typeOf(getKey()));
+}
+
+LogicalResult ContextOp::verify() {
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyPairs(*this, typeOf(getWeights()), typeOf(getResult()), typeOf(getValue()));
+}
+
+LogicalResult TransposedContextOp::verify() {
+  return verifyPairs(*this, typeOf(getWeights()), typeOf(getInput()), typeOf(getResult()));
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(verifyScores(*this, typeOf(getScores()))) ||
+      failed(expectSameDim(*this, "number of queries", {typeOf(getScores()), 0}, {{typeOf(getPosition()), 0}})))
     return failure();
   return verifyMaskRegion(*this, getMask());
 }

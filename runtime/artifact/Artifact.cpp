@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Verify.h"
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 
 namespace heddle {
 namespace {
@@ -17,6 +18,7 @@ Error notAnArtifact(const std::string &origin, std::string_view why) {
 } // namespace
 
 Result<std::shared_ptr<const Artifact>> Artifact::load(const std::filesystem::path &path) {
+  Span span("read artifact");
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, sizeLimit));
   return fromBytes(std::move(bytes), path.string());
 }

@@ -240,6 +240,24 @@ Status verifyEntries(const schema::Module &module) {
   return Success();
 }
 
+// M4; that the files do not share bytes is what their number is limited for.
+Status verifyVocabulary(const schema::Module &module) {
+  constexpr size_t limit = 16;
+  if (!module.vocabulary())
+    return Success();
+  if (module.vocabulary()->size() > limit)
+    return broken(str("its vocabulary has ", module.vocabulary()->size(), " files; ", limit, " are the most."));
+  HEDDLE_CHECK(checkNames(*module.vocabulary(), "vocabulary file"));
+  for (const schema::VocabularyFile *file : *module.vocabulary()) {
+    std::string_view name = file->name()->string_view();
+    if (name.find('/') != std::string_view::npos || name.front() == '.')
+      return broken(str("vocabulary file '", name, "' has a name that is a path."));
+    if (file->bytes()->size() == 0)
+      return broken(str("vocabulary file '", name, "' is empty."));
+  }
+  return Success();
+}
+
 Status verifyDescription(const schema::Module &module) {
   if (!module.description() || module.description()->size() == 0)
     return Success();
@@ -263,6 +281,7 @@ Status verify(std::span<const std::byte> file) {
     return broken(str("it is of version ", module.schema_version(), ", and this build reads version ",
                       schema::kSchemaVersion, "."));
   HEDDLE_CHECK(verifyDescription(module));
+  HEDDLE_CHECK(verifyVocabulary(module));
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));
   HEDDLE_CHECK(verifyTargets(module, file.size()));

@@ -27,6 +27,14 @@ const char *toString(DeviceType type) {
   return "other";
 }
 
+Result<std::unique_ptr<Buffer>> Device::allocate(std::string_view name, uint64_t bytes) {
+  HEDDLE_ASSIGN(std::unique_ptr<Buffer> buffer, newBuffer(name, bytes));
+  buffer->use = &use;
+  use.bytes += buffer->size;
+  use.peak = std::max(use.peak, use.bytes);
+  return buffer;
+}
+
 Result<std::vector<DeviceInfo>> listDevices() {
   std::vector<DeviceInfo> devices;
   std::optional<Error> broken;

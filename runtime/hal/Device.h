@@ -43,16 +43,28 @@ struct DeviceInfo {
   std::string unusable; // why Heddle cannot run on it; empty where it can
 };
 
+// Device memory that buffers take, in bytes: now, and the most that it has been.
+struct MemoryUse {
+  uint64_t bytes = 0, peak = 0;
+};
+
 // Device memory.
 class Buffer {
 public:
-  virtual ~Buffer() = default;
+  virtual ~Buffer() {
+    if (use)
+      use->bytes -= size;
+  }
   uint64_t bytes() const { return size; }
   uint64_t address() const { return deviceAddress; }
 
 protected:
   uint64_t size = 0;
   uint64_t deviceAddress = 0;
+
+private:
+  friend class Device;
+  MemoryUse *use = nullptr; // its device's, which it is counted in
 };
 
 // A kernel made ready for a device.
@@ -113,7 +125,8 @@ public:
   virtual const DeviceInfo &info() const = 0;
 
   // `name` is what error messages call the memory ("the arena", "variable 'embedding'"). Contents are zero.
-  virtual Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes) = 0;
+  Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes);
+  const MemoryUse &memory() const { return use; }
 
   // Compiles kernels, in parallel where the backend can. The results are in the sources' order.
   virtual Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) = 0;
@@ -129,6 +142,10 @@ public:
   virtual Status wait() = 0;
   virtual Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) = 0;
   virtual Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) = 0;
+
+private:
+  virtual Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) = 0;
+  MemoryUse use;
 };
 
 struct DeviceOptions {

@@ -1,6 +1,7 @@
 // Compiling kernels on all of the host's processors, for the backends.
 #pragma once
 
+#include "runtime/core/Span.h"
 #include "runtime/hal/Device.h"
 
 #include <algorithm>
@@ -20,6 +21,8 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
+      Span span("compile kernel");
+      span.with("kernel", kernels[i].name);
       Result<std::unique_ptr<Executable>> result = loadOne(i);
       if (result)
         loaded[i] = std::move(result).value();
@@ -30,7 +33,10 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
   size_t threads = std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), kernels.size());
   std::vector<std::thread> helpers;
   for (size_t i = 1; i < threads; ++i)
-    helpers.emplace_back(work);
+    helpers.emplace_back([&work, i] {
+      nameThread(str("kernel compiler ", i));
+      work();
+    });
   work();
   for (std::thread &helper : helpers)
     helper.join();

@@ -1,4 +1,5 @@
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/Span.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ bool isTrainingState(std::string_view name) {
 
 Status Session::save(const std::filesystem::path &path, const VariableKinds &kinds,
                      const std::map<std::string, std::string> &metadata) {
+  Span span("save variables");
   std::vector<uint32_t> indices;
   std::vector<SafetensorsEntry> entries;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
@@ -52,6 +54,7 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
 }
 
 Status Session::load(const std::filesystem::path &path, const VariableKinds &kinds) {
+  Span span("load variables");
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   auto another = [&](const auto &...why) {
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' is a checkpoint of another model than '",

@@ -1,10 +1,12 @@
 #include "runtime/session/EntryRunner.h"
 
+#include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
 #include "runtime/session/NumberCheck.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 
 namespace heddle {
@@ -141,6 +143,8 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
 }
 
 Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
+  Span span("read output");
+  span.with("output", view(port.name()));
   HEDDLE_ASSIGN(HostTensor tensor,
                 HostTensor::uninitialized(elementType(*port.type()), boundShape(*port.type(), sizes)));
   HEDDLE_CHECK(state.device.read(*state.arena(), port.arena_offset(), tensor.bytes()));
@@ -152,12 +156,17 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
     HEDDLE_ASSIGN(timedProgram, record(0, entry.launches()->size(), /*timed=*/true));
   }
   HEDDLE_CHECK(submit(*timedProgram, inputs));
+  HEDDLE_CHECK(state.device.wait());
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
   HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*timedProgram));
+  uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead
+  if (!times.empty())
+    shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;
   std::vector<LaunchProfile> profile;
   for (size_t i = 0; i < times.size(); ++i) {
-    uint32_t kernel = entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i))->kernel();
-    profile.push_back(
-        {view(state.target.kernels()->Get(kernel)->name()), times[i].begin, times[i].end, counts[countOfLaunch[i]]});
+    const schema::Launch &launch = *entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    profile.push_back({view(state.target.kernels()->Get(launch.kernel())->name()), times[i].begin + shift,
+                       times[i].end + shift, counts[countOfLaunch[i]], view(launch.location())});
   }
   return profile;
 }

@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/core/Span.h"
 #include "runtime/session/LaunchCosts.h"
 #include "runtime/session/SessionState.h"
 
@@ -96,7 +97,11 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   state->artifact = std::move(artifact);
   state->options = options;
   std::string device = options.device.empty() ? chooseDevice(*state->artifact, options.target) : options.device;
-  HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
+  {
+    Span span("open device");
+    span.with("device", device);
+    HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
+  }
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
   state->onDevice = std::make_unique<DeviceState>(*state->device, state->module(), *state->target);
   state->entries = describeEntries(state->module());
@@ -136,12 +141,17 @@ Status Session::State::prepare(std::span<const std::string_view> names) {
     for (auto &[name, runner] : runners)
       runner->forget();
     last = nullptr;
+    Span span("allocate arena");
+    span.with("bytes", int64_t(arenaBytes));
     HEDDLE_CHECK(onDevice->growArena(arenaBytes));
   }
   HEDDLE_CHECK(onDevice->loadKernels(kernels));
   for (std::string_view name : names)
-    if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded())
+    if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded()) {
+      Span span("record launches");
+      span.with("entry", name);
       HEDDLE_CHECK(runner.record());
+    }
   return Success();
 }
 
@@ -167,6 +177,8 @@ Status Session::prepare(std::span<const std::string_view> entries) { return stat
 Status Session::run(std::string_view entry, std::span<const Input> inputs) {
   HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
   state->last = nullptr;
+  Span span("start entry");
+  span.with("entry", entry);
   HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs));
   state->last = runner;
   return Success();
@@ -175,6 +187,8 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs) {
 Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std::span<const Input> inputs) {
   HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
   state->last = nullptr;
+  Span span("run entry, timed");
+  span.with("entry", entry);
   HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs));
   state->last = runner;
   return launches;
@@ -215,7 +229,10 @@ Result<HostTensor> Session::output(std::string_view name) {
   return makeError(ErrorKind::NotFound, "entry '", view(state->last->entry.name()), "' has no output '", name, "'.");
 }
 
-Status Session::wait() { return state->device->wait(); }
+Status Session::wait() {
+  Span span("wait for device");
+  return state->device->wait();
+}
 
 Status Session::init(uint64_t seed) {
   if (findVariable("seed")) {
@@ -270,6 +287,7 @@ MemoryReport Session::memory() const {
     *total += buffer->bytes();
   }
   report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  report.peak = state->device->memory().peak;
   return report;
 }
 

@@ -103,12 +103,14 @@ struct MemoryReport {
   uint64_t weights = 0, optimizerState = 0, gradients = 0, counters = 0, caches = 0;
   uint64_t arena = 0; // inputs, outputs and intermediate values, shared by all entries
   uint64_t total() const { return weights + optimizerState + gradients + counters + caches + arena; }
+  uint64_t peak = 0; // the most that the session's buffers have taken of the device so far, however small
 };
 
 struct LaunchProfile {
   std::string_view kernel;     // lives as long as the session
-  uint64_t begin = 0, end = 0; // nanoseconds on the device's clock
+  uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
+  std::string_view location; // the ops of the model that it computes, and where they stand; empty where unknown
 };
 
 // What a launch needs by the definition of its ops, whatever its kernel does; counted by the compiler.
@@ -157,7 +159,8 @@ public:
   }
 
   // Runs an entry with every launch timed on the device, and waits. Launches then run one after the other, so that the
-  // whole takes longer than run() does. In the launches' order.
+  // whole takes longer than run() does. In the launches' order. The device's clock is not the host's: the last launch
+  // is said to end when the host had waited for it, and the others by their distance from it.
   Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
 
   // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key

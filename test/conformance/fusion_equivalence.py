@@ -13,20 +13,15 @@ import numpy as np
 import parity
 import reference
 
-FLAGS = ["fuse-projections", "fuse-cross-entropy", "fuse-updates", "fuse-kernels"]
+FLAGS = ["fuse-attention", "fuse-projections", "fuse-cross-entropy", "fuse-updates", "fuse-kernels"]
 OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decoder_layers": 1, "d_model": 36, "heads": 3,
            "d_ff": 50, "vocab_size": 71, "label_smoothing": 0.1, "max_tokens": 64, "max_sequences": 8, "max_length": 64,
            "warmup": 10, "learning_rate": 0.003, "accumulate": True, "share_embeddings": False}
 
 
-def run(arguments, off, folder, batches, start):
-    """Everything that the compile without the passes `off` computes, by name."""
-    model = parity.Model.__new__(parity.Model)
-    model.run_tool, model.folder = [f"{arguments.bin}/heddle-run", "call"], folder
-    model.artifact = f"{folder}/model.heddle"
-    sets = [word for key, value in OPTIONS.items() for word in ("--set", f"{key}={parity.toml(value)}")]
-    parity.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", model.artifact, *sets,
-                *[f"--{flag}=false" for flag in off]])
+def run(arguments, flags, folder, batches, start):
+    """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
+    model = parity.Model(arguments, OPTIONS, folder, flags=flags)
     found = {}
     if start is None:
         model.call("init", save="start.safetensors", extra=["--seed", "3"])
@@ -70,7 +65,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         expected, start = run(arguments, [], folder, batches, None)
         for off in [*[[flag] for flag in FLAGS], FLAGS]:
-            found, _ = run(arguments, off, folder, batches, start)
+            found, _ = run(arguments, [f"--{flag}=false" for flag in off], folder, batches, start)
             if found.keys() != expected.keys():
                 sys.exit(f"without {off}: other results: {found.keys() ^ expected.keys()}")
             errors = {name: relative(found, expected, name) for name in expected if not is_rounding(name)}

@@ -1,6 +1,6 @@
 """Compares a compiled Transformer with PyTorch on the same weights: logits, every gradient, and 20 steps of Adam.
 
-    parity.py --bin build/bin --model models/numbers.toml --case NAME [--target=NAME] [--precision=NAME]
+    parity.py --bin build/bin --model models/numbers.toml --case NAME [--target=NAME] [--precision=NAME] [--off fuse-attention]
 
 Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
 
@@ -24,6 +24,10 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "label_smoothing": 0.1},
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
+    "soft-cap": {"d_model": 48, "heads": 3, "d_ff": 50, "vocab_size": 60, "attention_soft_cap": 0.5},
+    # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
+    "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
+                    "decoder_layers": 1},
     "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
 # Relative errors allowed, by precision. Of bf16, which keeps 8 bits of a factor, the forward pass may be wrong by a
@@ -39,13 +43,13 @@ LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and targ
 class Model:
     """The compiled model, run through `heddle-run call`."""
 
-    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32"):
+    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
         self.run_tool = [f"{arguments.bin}/heddle-run", "call"]
         self.folder = folder
         self.artifact = f"{folder}/model.heddle"
         sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
-             f"--precision={precision}", *sets])
+             f"--precision={precision}", *sets, *flags])
 
     def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
         command = [*self.run_tool, self.artifact, "--entry", entry, *extra]
@@ -135,15 +139,17 @@ def main():
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--steps", type=int, default=20, help="of Adam")
+    parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     arguments = parser.parse_args()
     bounds = BOUNDS[arguments.precision]
-    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0,
+    overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "attention_soft_cap": 0.0,
                  "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9,
                  "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case]}
     random = np.random.default_rng(7)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        model = Model(arguments, overrides, folder, arguments.target, arguments.precision)
+        model = Model(arguments, overrides, folder, arguments.target, arguments.precision,
+                      [f"--{flag}=false" for flag in arguments.off])
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.

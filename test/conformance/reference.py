@@ -64,6 +64,9 @@ class Transformer:
         query, key, value = (self.linear(source, f"{name}.{part}").reshape(len(source), heads, -1).transpose(0, 1)
                              for source, part in ((x, "query"), (memory, "key"), (memory, "value")))
         scores = query @ key.transpose(1, 2) / math.sqrt(query.shape[-1])
+        cap = self.config.get("attention_soft_cap", 0)
+        if cap:
+            scores = cap * torch.tanh(scores / cap)
         if causal:
             scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), float("-inf"))
         window = self.config.get("attention_window", 0)

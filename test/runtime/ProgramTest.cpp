@@ -193,6 +193,21 @@ TEST_P(ProgramTest, programsOfNothingRun) {
   ASSERT_TRUE(device->submit(*timed, {}, {}).ok());
 }
 
+TEST_P(ProgramTest, memoryIsCounted) {
+  constexpr uint64_t bytes = 1 << 20;
+  uint64_t before = device->memory().bytes, peak = 0;
+  {
+    auto first = device->allocate("a buffer", bytes), second = device->allocate("another", 2 * bytes);
+    ASSERT_TRUE(first && second);
+    peak = device->memory().bytes;
+    EXPECT_EQ(peak, before + 3 * bytes);
+  }
+  EXPECT_EQ(device->memory().bytes, before);
+  auto third = device->allocate("a third", bytes);
+  EXPECT_EQ(device->memory().bytes, before + bytes);
+  EXPECT_EQ(device->memory().peak, peak) << "the most, not the last";
+}
+
 TEST_P(ProgramTest, memoryIsZeroAndReadsOfAnyPartWork) {
   constexpr uint64_t bytes = (33u << 20) + 3; // more than two chunks of a copy
   auto buffer = device->allocate("a buffer", bytes);

@@ -65,6 +65,12 @@ schema::TargetT &own(schema::ModuleT &module) {
   module.targets[1]->entries = std::move(copy->entries);
   return *module.targets[1];
 }
+schema::VocabularyFileT &addVocabulary(schema::ModuleT &module, const std::string &name) {
+  module.vocabulary.push_back(std::make_unique<schema::VocabularyFileT>());
+  module.vocabulary.back()->name = name;
+  module.vocabulary.back()->bytes = {1, 2, 3};
+  return *module.vocabulary.back();
+}
 std::vector<uint32_t> &code(schema::ModuleT &module) { return module.targets[0]->kernels[0]->code; }
 
 const Rule rules[] = {
@@ -96,6 +102,16 @@ const Rule rules[] = {
        m.sizes[1]->maximum = 1000;
      },
      "covers 1000 from 1 on"},
+    {"M4_many",
+     [](auto &m) {
+       for (int i = 0; i < 17; ++i)
+         addVocabulary(m, "file" + std::to_string(i));
+     },
+     "17 files"},
+    {"M4_twice", [](auto &m) { addVocabulary(m, "spm.model"), addVocabulary(m, "spm.model"); }, "occurs twice"},
+    {"M4_path", [](auto &m) { addVocabulary(m, "../spm.model"); }, "a path"},
+    {"M4_hidden", [](auto &m) { addVocabulary(m, ".."); }, "a path"},
+    {"M4_empty", [](auto &m) { addVocabulary(m, "spm.model").bytes.clear(); }, "is empty"},
     {"T1_rank", [](auto &m) { m.variables[0]->type->dims.assign(9, schema::Dim(-1, 1)); }, "9 dimensions"},
     {"T1_extent", [](auto &m) { m.variables[0]->type->dims[0] = schema::Dim(-1, 0); }, "extent of 0"},
     {"T1_no_such_size", [](auto &m) { entry(m).inputs[0]->type->dims[0] = schema::Dim(3, 0); }, "uses size 3"},

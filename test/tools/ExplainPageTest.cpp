@@ -42,7 +42,7 @@ size_t count(const std::string &text, std::string_view what) {
 }
 
 TEST(ExplainPage, HasTokensAndWeights) {
-  nlohmann::json data = dataOf(samplePage().html());
+  nlohmann::json data = dataOf(samplePage().page().html());
   EXPECT_EQ(data["sentences"], nlohmann::json({"a b", "c"}));
   EXPECT_EQ(data["source"], nlohmann::json({"\u2581a", "\u2581b", "</s>"}));
   EXPECT_EQ(data["next"], nlohmann::json({"\u2581c", "</s>"}));
@@ -52,13 +52,13 @@ TEST(ExplainPage, HasTokensAndWeights) {
 }
 
 TEST(ExplainPage, TextIsTextWhateverIsInIt) {
-  size_t tags = count(samplePage().html(), "<"), ends = count(samplePage().html(), "</script>");
+  size_t tags = count(samplePage().page().html(), "<"), ends = count(samplePage().page().html(), "</script>");
   for (std::string hostile :
        {"</script><script>alert(1)</script>", "<!--<script>", "\"quotes\" and \\ and '", "%DATA% and %TITLE%",
         "</title><img src=x onerror=alert(1)>", "a & b < c > d", "&amp; \u2028\u2029", "line\nbreak\ttab \x01"}) {
     ExplainPage page = samplePage();
     page.source = page.sourceTokens[0] = page.target = page.nextTokens[1] = hostile;
-    std::string html = page.html();
+    std::string html = page.page().html();
     nlohmann::json data = dataOf(html);
     EXPECT_EQ(data["sentences"], nlohmann::json({hostile, hostile}));
     EXPECT_EQ(data["source"][0], hostile);
@@ -68,19 +68,19 @@ TEST(ExplainPage, TextIsTextWhateverIsInIt) {
   }
   ExplainPage page = samplePage();
   page.source = "a & b </title>";
-  EXPECT_EQ(between(page.html(), "<title>", "</title>"), "Attention: a &amp; b &lt;/title&gt;");
+  EXPECT_EQ(between(page.page().html(), "<title>", "</title>"), "Attention: a &amp; b &lt;/title&gt;");
 }
 
 TEST(ExplainPage, ReplacesBytesThatAreNotUtf8) {
   ExplainPage page = samplePage();
   page.source = page.sourceTokens[1] = "caf\xe9";
-  nlohmann::json data = dataOf(page.html());
+  nlohmann::json data = dataOf(page.page().html());
   EXPECT_EQ(data["sentences"][0], "caf\ufffd");
   EXPECT_EQ(data["source"][1], "caf\ufffd");
 }
 
 TEST(ExplainPage, NeedsNothingFromElsewhere) {
-  std::string html = samplePage().html();
+  std::string html = samplePage().page().html();
   for (std::string_view foreign : {"src=", "href=", "url(", "import ", "fetch(", "https:"})
     EXPECT_EQ(count(html, foreign), 0u) << foreign;
 }
@@ -88,9 +88,9 @@ TEST(ExplainPage, NeedsNothingFromElsewhere) {
 TEST(ExplainPage, WritesTheWholeFileOrNothing) {
   test::TemporaryFolder folder;
   ExplainPage page = samplePage();
-  ASSERT_TRUE(page.write(folder.path() / "page.html").ok());
-  EXPECT_EQ(folder.read("page.html"), page.html());
-  EXPECT_FALSE(page.write(folder.path() / "absent" / "page.html").ok());
+  ASSERT_TRUE(page.page().write(folder.path() / "page.html").ok());
+  EXPECT_EQ(folder.read("page.html"), page.page().html());
+  EXPECT_FALSE(page.page().write(folder.path() / "absent" / "page.html").ok());
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "absent"));
 }
 

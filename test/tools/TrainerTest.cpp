@@ -3,7 +3,9 @@
 #include "test/tools/FakeEngine.h"
 #include "test/tools/MemoryPairs.h"
 #include "test/tools/TemporaryFolder.h"
+#include "tools/heddle-run/model/LineTranslator.h"
 #include "tools/heddle-run/model/ResumeProof.h"
+#include "tools/heddle-run/text/Bleu.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +37,7 @@ protected:
   // Trains to the end, or until `stopAfter` steps were taken in this run.
   Result<TrainingEnd> train(FakeEngine &engine, const std::string &log, bool resume, int64_t stopAfter = -1) {
     ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
-    Trainer trainer(engine, {model, *tokenizer, corpus, validation}, options,
+    Trainer trainer(engine, {model, *tokenizer, corpus, validation, validationText}, options,
                     [&] { return stopAfter >= 0 && stopAfter-- == 0; });
     HEDDLE_CHECK(resume ? trainer.resume() : trainer.begin());
     TrainingLog trainingLog;
@@ -68,6 +70,7 @@ protected:
 
   MemoryPairs corpus{7};
   std::vector<Batch> validation;
+  ParallelText validationText;
   TrainerOptions options;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> devNull{std::fopen("/dev/null", "w"), std::fclose};
@@ -156,6 +159,35 @@ TEST_F(TrainerTest, LogsValidation) {
       steps.push_back(record["step"]);
     }
   EXPECT_EQ(steps, (std::vector<int>{2, 4, 5}));
+  EXPECT_EQ(records("log").back().find("bleu"), std::string::npos);
+}
+
+TEST_F(TrainerTest, LogsBleuOfTheValidationText) {
+  validation = packInOrder(corpus.pairs, options.limits);
+  options.steps = 4;
+  options.validateEvery = 2;
+  FakeEngine engine(64, 8, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  // Translations are what LineTranslator makes of the source; half of the references are those.
+  std::vector<std::string> lines = {"a b c d e f", "b c d e f a", "", "c d e f a b"};
+  LineTranslator translator(engine, model, *tokenizer, {});
+  std::vector<std::string> translations = translator.translate(lines, 1).value();
+  Bleu expected;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    validationText.source.push_back(lines[i]);
+    validationText.target.push_back(i % 2 ? "x " + translations[i] : translations[i]);
+    expected.add(translations[i], validationText.target[i]);
+  }
+  ASSERT_GT(expected.score(), 0);
+  ASSERT_LT(expected.score(), 100);
+  ASSERT_TRUE(train(engine, "log", false).ok());
+  int validations = 0;
+  for (const std::string &line : records("log"))
+    if (nlohmann::json record = nlohmann::json::parse(line); record.contains("validation_loss")) {
+      EXPECT_DOUBLE_EQ(record["validation_bleu"].get<double>(), expected.score());
+      ++validations;
+    }
+  EXPECT_EQ(validations, 2);
 }
 
 TEST_F(TrainerTest, MissingEntriesAreErrors) {
@@ -242,7 +274,7 @@ TEST_F(TrainerTest, ResumeIsProved) {
     return std::unique_ptr<Engine>(std::move(engine));
   };
   Progress progress(devNull.get(), false, options.steps);
-  TrainingInputs inputs{model, *tokenizer, corpus, validation};
+  TrainingInputs inputs{model, *tokenizer, corpus, validation, validationText};
   auto proof = proveResume(open, inputs, options, folder.path() / "verify", progress);
   ASSERT_TRUE(proof.ok()) << proof.message();
   EXPECT_EQ(opened, 3);

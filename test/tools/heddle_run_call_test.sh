@@ -63,7 +63,6 @@ expect 0 "chain" "${bench[@]}" --repeat 1 --warmup 0
 for entry in add chain accumulate lookup; do
   grep -q "^$entry: median" out.txt || fail "no table of entry $entry: $(cat out.txt)"
 done
-expect 1 "name one with --entry" "${bench[@]}" --profile trace.json
 expect 1 "no entry 'none'" "${bench[@]}" --entry add --entry none
 expect 1 "no fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda

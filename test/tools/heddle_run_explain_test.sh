@@ -4,6 +4,7 @@
 set -euo pipefail
 bin=$1
 models=$2
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -44,29 +45,17 @@ refuses "--tgt has .* 39 beside" n.heddle --src "four" --tgt "$(printf 'eins %.0
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "nine thousand and twelve" --html own.html
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "<b>four</b> & </script>\"" --tgt "vier <i>" --html p.html
 
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$browser" ]; then
-  echo "the page is not opened: install Chromium"
-  exit 77
-fi
-# view PAGE ADDRESS: the page's elements once its script has run
-view() {
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/profile" --enable-logging=stderr \
-    --virtual-time-budget=2000 --dump-dom "file://$dir/$1$2" > dom.html 2> browser.txt || fail "$browser: $(cat browser.txt)"
-  ! grep ':CONSOLE' browser.txt || fail "the page's script has an error"
-  grep -q 'data-drawn="4"' dom.html || fail "$1$2 draws no map for each of four heads"
-}
-has() { [ "$(grep -o "$2" dom.html | wc -l)" = "$1" ] || fail "not $1 times $2 in the page"; }
-view own.html ""
+. "$tests/browser.sh"
+view 4 own.html ""
 has 4 '<canvas '
 has 1 'aria-pressed="true">encoder self<'
-view own.html "#decoder.cross/1/lines"
+view 4 own.html "#decoder.cross/1/lines"
 has 0 '<canvas '
 has 4 '<svg '
 has 1 'aria-pressed="true">decoder to source<'
 has 1 'aria-pressed="true">2<'
 grep -q '<line ' dom.html || fail "no line is drawn"
-view p.html "#decoder.self/7/lines"
+view 4 p.html "#decoder.self/7/lines"
 has 1 'aria-pressed="true">2<' # the last layer
 has 1 '<h1 id="source">&lt;b&gt;four&lt;/b&gt; &amp; &lt;/script&gt;"</h1>'
 has 0 '<b>'

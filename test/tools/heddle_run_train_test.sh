@@ -188,4 +188,25 @@ refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src da
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
 grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
 [ -f whole.1/step-00000040/weights.safetensors ] || fail "an earlier training is lost"
+
+# Of two trainings into one folder the second is refused, and says whose it is; death gives the folder back.
+"${train[@]}" --checkpoint shared --log shared.jsonl --steps 100000 --save-every 1 > first.txt 2>&1 &
+training=$!
+until [ -d shared/best ]; do
+  kill -0 "$training" 2> /dev/null || fail "the first training has ended: $(cat first.txt)"
+  sleep 0.05
+done
+for flags in "" --resume; do
+  refuses "'shared' is the folder of a training that process $training is at" "${train[@]}" --checkpoint shared $flags
+done
+refuses "process $training" "${train[@]}" --checkpoint ./shared/
+kill -KILL "$training"
+wait "$training" 2> /dev/null || true
+[ -f shared/.lock ] || fail "the first training had no lock"
+quietly "${train[@]}" --checkpoint shared --resume --steps 1
+quietly "${train[@]}" --checkpoint shared --steps 2
+[ ! -e shared/.lock ] && [ ! -e shared.1/.lock ] || fail "a training that has ended leaves its lock"
+refuses "contradicts" "${train[@]}" --checkpoint shared --resume --seed 77
+refuses "cannot open" "$bin/heddle-run" train n.heddle --src absent --tgt data/train.de --checkpoint fresh
+[ ! -e fresh ] || fail "a training that never began leaves a folder"
 echo "all as expected"

@@ -35,17 +35,28 @@ struct Flags {
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
+  cl::opt<std::string> profile{"profile",
+                               cl::desc("Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"),
+                               cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
       cl::desc("What factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 where "
                "the target has tensor cores; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> recompute{
+      "recompute",
+      cl::desc("What the backward pass computes again to need less memory: none (default); cheap, such as norms; "
+               "products, that is what takes one matrix product, too"),
+      cl::value_desc("policy"), cl::init("none"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
                                     cl::value_desc("N"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
                                   cl::value_desc("key=value"), cl::cat(category)};
+  cl::opt<std::string> vocabulary{"vocabulary",
+                                  cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
+                                  cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> tune{"tune",
                             cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
                                      "device, and compile with the fastest"),
@@ -151,9 +162,18 @@ std::optional<CommandLine> check(Flags &flags) {
       if (profile->tensorSubgroups == 0)
         return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
 
+  std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
+  if (!recompute)
+    return wrong("--recompute: there is no policy '" + flags.recompute + "'; there are none, cheap and products");
+  line.recompute = *recompute;
+
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
+  line.profile = flags.profile;
   line.tuningFile = flags.tune;
+  line.vocabulary = flags.vocabulary;
+  if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
+    return wrong("--vocabulary goes into the artifact, which --compile-to=" + flags.compileTo + " does not make");
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
     return wrong("--ptxas: '" + line.ptxas + "' is no program; name ptxas of the CUDA toolkit, or say none");

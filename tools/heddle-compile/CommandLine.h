@@ -17,10 +17,13 @@ struct CommandLine {
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
-  std::string report; // where to write what each entry costs; empty: nowhere
+  std::string profile; // where to write what took how long; empty: nowhere
+  std::string report;  // where to write what each entry costs; empty: nowhere
   FusionOptions fusion;
   Precision precision = Precision::F32;
+  Recomputation recompute = Recomputation::None;
   std::string ptxas;                  // empty: CUDA kernels are left as PTX
+  std::string vocabulary;             // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;             // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value
 };

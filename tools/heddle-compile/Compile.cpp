@@ -3,7 +3,10 @@
 #include "compiler/Import/Import.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/core/Span.h"
+#include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Tune.h"
+#include "tools/heddle-compile/Vocabulary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -17,6 +20,7 @@ static constexpr Phase kLastSharedPhase = Phase::Fuse;
 static constexpr double kLossScaleOfF16 = 65536;
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
+  ::heddle::Span span("read model");
   auto fail = [&](const Twine &message) {
     emitError(UnknownLoc::get(context)) << message;
     return OwningOpRef<ModuleOp>();
@@ -38,14 +42,16 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
               "and a Hugging Face model is a folder");
 }
 
-static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const PipelineOptions &options,
-                               TimingScope &timing) {
+static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,
+                               const PipelineOptions &options, TimingScope &timing) {
   if (first > last)
     return success();
   PassManager passes(module->getContext());
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(timing);
+  if (!line.profile.empty())
+    passes.addInstrumentation(createPhaseSpans(first, options.profile));
   buildPhasePipeline(passes, first, last, options);
   return passes.run(module);
 }
@@ -60,9 +66,17 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   importTiming.stop();
   if (!model)
     return failure();
+  std::vector<VocabularyFile> vocabulary;
+  if (!line.vocabulary.empty()) {
+    FailureOr<std::vector<VocabularyFile>> files = readVocabulary(*model, line.vocabulary);
+    if (failed(files))
+      return failure();
+    vocabulary = std::move(*files);
+  }
   PipelineOptions options;
   options.fusion = line.fusion;
   options.precision = line.precision;
+  options.recompute = line.recompute;
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;
@@ -73,7 +87,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     if (failed(check.run(*model)))
       return failure();
   }
-  if (failed(runPhases(*model, first, std::min(line.compileTo, kLastSharedPhase), options, timing)))
+  if (failed(runPhases(*model, first, std::min(line.compileTo, kLastSharedPhase), line, options, timing)))
     return failure();
 
   CompiledModel compiled;
@@ -84,6 +98,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   TileChoices choices;
   if (!line.tuningFile.empty()) {
     TimingScope tuning = timing.nest("Tune");
+    ::heddle::Span span("tune");
     if (failed(tuneTiles(*model, line.targets, line.tuningFile, choices)))
       return failure();
     options.choices = &choices;
@@ -96,14 +111,15 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     options.profile = profile;
     if (line.targets.size() > 1)
       options.dumpTag = StringRef(profile->name).split(':').second.str();
-    if (failed(runPhases(*compiled.modules.back(), firstOfTarget, line.compileTo, options, timing)))
+    if (failed(runPhases(*compiled.modules.back(), firstOfTarget, line.compileTo, line, options, timing)))
       return failure();
     planned.push_back({profile->name.str(), *compiled.modules.back()});
   }
   if (line.compileTo != Phase::Emit)
     return compiled;
   TimingScope emitTiming = timing.nest("Emit");
-  FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas);
+  ::heddle::Span span("emit");
+  FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas, vocabulary);
   if (failed(artifact))
     return failure();
   compiled.artifact = std::move(*artifact);

@@ -20,15 +20,19 @@ static std::string formatBytes(int64_t bytes) {
   return llvm::formatv("{0:F1} MiB", double(bytes) / mebi);
 }
 
+static int64_t bytesOf(VariableOp variable) { return variable.getTensorType().getNumElements() * 4; }
+
 namespace {
 
 /// What one call of an entry does, with every run-time size at its maximum.
 struct EntryTotals {
   int64_t launches = 0, barriers = 0, kernels = 0;
   int64_t flops = 0, modelFlops = 0, bytes = 0;
+  int64_t memory; // of the device: the arena and the variables that the entry uses
 
-  EntryTotals(plan::EntryOp entry, const llvm::StringMap<int64_t> &maxima) {
-    llvm::StringSet<> names;
+  EntryTotals(plan::EntryOp entry, const llvm::StringMap<int64_t> &maxima)
+      : memory(static_cast<int64_t>(entry.getArenaBytes())) {
+    llvm::StringSet<> names, variables;
     for (auto launch : entry.getOps<plan::LaunchOp>()) {
       ++launches;
       barriers += launch.getBarrier();
@@ -38,7 +42,13 @@ struct EntryTotals {
         modelFlops += evaluateAtMaximum(cost.getModel(), maxima);
         bytes += evaluateAtMaximum(cost.getBytes(), maxima);
       }
+      for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
+        if (binding.getSpace() == plan::Space::Variable)
+          variables.insert(binding.getName());
     }
+    for (auto variable : entry->getParentOfType<ModuleOp>().getOps<VariableOp>())
+      if (variables.contains(variable.getSymName()))
+        memory += bytesOf(variable);
   }
 };
 
@@ -61,6 +71,7 @@ void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, Com
         json.attribute("model_flops", totals.modelFlops);
         json.attribute("bytes", totals.bytes);
         json.attribute("arena_bytes", static_cast<int64_t>(entry.getArenaBytes()));
+        json.attribute("memory_bytes", totals.memory);
       });
     }
   }
@@ -78,7 +89,7 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
     for (auto variable : module->getOps<VariableOp>()) {
       if (variable.getStorageAttr()) // its storage is counted
         continue;
-      int64_t bytes = variable.getTensorType().getNumElements() * 4;
+      int64_t bytes = bytesOf(variable);
       switch (variable.getKind()) {
       case VariableKind::Weight:
         weights += bytes;
@@ -107,7 +118,8 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
       EntryTotals totals(entry, maxima);
       stream << "  " << entry.getSymName() << ": " << totals.launches << " launches of " << totals.kernels
              << " kernels, " << llvm::formatv("{0:F2} GFLOP, ", double(totals.flops) * 1e-9)
-             << formatBytes(totals.bytes) << " read and written\n";
+             << formatBytes(totals.bytes) << " read and written, " << formatBytes(totals.memory)
+             << " of device memory\n";
     }
   }
 }

@@ -3,6 +3,7 @@
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
 #include "tools/heddle-compile/Report.h"
+#include "tools/trace/ChromeTrace.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -25,7 +26,7 @@ static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_
          << "cannot write '" << path << "': " << llvm::toString(std::move(error)) << "; name another output with -o";
 }
 
-static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
   auto start = std::chrono::steady_clock::now();
   FailureOr<CompiledModel> compiled = compileModel(context, line);
   if (failed(compiled))
@@ -44,6 +45,19 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
   if (line.output != "-")
     printReport(llvm::outs(), line, *compiled, seconds.count());
   return success();
+}
+
+/// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
+static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+  if (line.profile.empty())
+    return compile(context, line);
+  ::heddle::ChromeTrace trace("heddle-compile");
+  trace.listen(true);
+  LogicalResult compiled = compile(context, line);
+  trace.listen(false);
+  if (::heddle::Status written = trace.write(line.profile); !written.ok())
+    return emitError(UnknownLoc::get(context)) << "--profile: " << written.message();
+  return compiled;
 }
 
 int main(int argc, char **argv) {

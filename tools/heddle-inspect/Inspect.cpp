@@ -212,6 +212,10 @@ Json toJson(const Artifact &artifact) {
                                {"locations", std::move(locations)},
                                {"costs", std::move(costs)}});
   }
+  root["vocabulary"] = Json::array();
+  if (module.vocabulary())
+    for (const schema::VocabularyFile *file : *module.vocabulary())
+      root["vocabulary"].push_back({{"name", view(file->name())}, {"bytes", file->bytes()->size()}});
   root["variables"] = Json::array();
   for (const schema::Variable *variable : knownVariables(module))
     root["variables"].push_back({{"name", view(variable->name())},
@@ -243,6 +247,12 @@ void printText(const Artifact &artifact) {
   const Json description = Json::parse(artifact.description(), nullptr, false);
   for (const auto &[key, value] : description.items())
     std::printf("  %-26s %s\n", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+
+  if (module.vocabulary()) {
+    std::printf("\nvocabulary\n");
+    for (const schema::VocabularyFile *file : *module.vocabulary())
+      std::printf("  %-26s %s\n", file->name()->c_str(), describeBytes(file->bytes()->size()).c_str());
+  }
 
   std::printf("\ntargets\n");
   for (const schema::Target *target : *module.targets())

@@ -28,6 +28,7 @@ public:
     addTranslate();
     addExplain();
     addScore();
+    addReport();
     addCall();
     addBench();
   }
@@ -65,8 +66,10 @@ private:
   }
 
   static CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
-    return command->add_option("--profile", options.profile,
-                               "Time every launch of the last call and write them as a Chrome trace (JSON)");
+    return command->add_option(
+        "--profile", options.profile,
+        "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+        "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
   }
 
   static CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
@@ -124,7 +127,8 @@ private:
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
-    command->add_option("--vocab", train.vocabulary, "A SentencePiece model (default: learn one from the text)");
+    command->add_option("--vocab", train.vocabulary,
+                        "A SentencePiece model (default: that of the artifact, or one learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
@@ -142,12 +146,28 @@ private:
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
+    command->add_flag("--validate-bleu", train.validateBleu,
+                      "Translate the validation text at each validation too, greedily, and log the BLEU");
     command->add_option("--patience", train.patience,
                         "Validations in a row without a better loss that end the training; 0: none do");
     command
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
         ->capture_default_str();
+    CLI::Option *profile = addProfile(command, train.common);
+    command
+        ->add_option_function<std::string>(
+            "--profile-steps",
+            [this](const std::string &text) {
+              train.profiledSteps = StepWindow::parse(text);
+              if (!train.profiledSteps)
+                throw CLI::ValidationError("--profile-steps",
+                                           "'" + text + "' is not FIRST:COUNT, two numbers from 1 on");
+            },
+            "FIRST:COUNT, this run's steps that --profile records, counted from 1 (default: 3:5); its start is\n"
+            "recorded too, and after these steps the first validation and the first checkpoint")
+        ->needs(profile)
+        ->type_name("FIRST:COUNT");
     command->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside that of the best validation")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
@@ -179,6 +199,7 @@ private:
     CLI::App *command =
         add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
     addArtifact(command, translate.common);
+    addProfile(command, translate.common);
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
@@ -218,6 +239,7 @@ private:
     CLI::App *command = add("explain", "Show what each head attends to in a translation, as a page of HTML",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
+    addProfile(command, explain.common);
     command->add_option("--checkpoint", explain.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     command->add_option("--src", explain.source, "The source sentence")->required();
@@ -230,6 +252,7 @@ private:
     CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
                             [this] { return runScore(score); });
     addArtifact(command, score.common);
+    addProfile(command, score.common);
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
@@ -252,6 +275,14 @@ private:
         if (!*option)
           throw CLI::RequiredError(option->get_name() + ", or --hyp,");
     });
+  }
+
+  void addReport() {
+    CLI::App *command = add("report", "Show the logs of trainings as a page of HTML with their curves",
+                            [this] { return runReport(report); });
+    command->add_option("log", report.logs, "Logs that `train --log` wrote; several are laid over each other")
+        ->required();
+    command->add_option("--html", report.page, "Where to write the page")->required();
   }
 
   void addCall() {
@@ -307,6 +338,7 @@ private:
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;
+  ReportCommand report;
   CallCommand call;
   BenchCommand bench;
 };

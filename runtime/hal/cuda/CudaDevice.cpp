@@ -36,7 +36,7 @@ CudaDevice::~CudaDevice() {
   context.cuda->cuDevicePrimaryCtxRelease_v2(context.device);
 }
 
-Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::string_view name, uint64_t bytes) {
+Result<std::unique_ptr<Buffer>> CudaDevice::newBuffer(std::string_view name, uint64_t bytes) {
   Current current(context);
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16); // kernels read 16 bytes at a time
   CUdeviceptr address = 0;

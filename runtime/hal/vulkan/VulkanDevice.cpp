@@ -109,7 +109,7 @@ VulkanDevice::~VulkanDevice() {
   context.vk.vkDestroyDevice(context.device, nullptr);
 }
 
-Result<std::unique_ptr<Buffer>> VulkanDevice::allocate(std::string_view name, uint64_t bytes) {
+Result<std::unique_ptr<Buffer>> VulkanDevice::newBuffer(std::string_view name, uint64_t bytes) {
   // Sixteen bytes at least and at the end: kernels read vec4, and vkCmdFillBuffer wants a multiple of four.
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16);
   constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |

@@ -76,7 +76,6 @@ public:
   ~VulkanDevice() override;
 
   const DeviceInfo &info() const override { return context.info; }
-  Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes) override;
   Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
   Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
   Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
@@ -86,6 +85,7 @@ public:
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
 
 private:
+  Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;
   VulkanDevice() = default;
   Result<KernelLayout> layoutFor(std::span<const uint32_t> texels);
   Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel, KernelLayout layout) const;

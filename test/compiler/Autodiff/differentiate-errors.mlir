@@ -1,12 +1,11 @@
 // RUN: heddle-opt %s --heddle-differentiate --split-input-file --verify-diagnostics
 
-heddle.variable @w weight : tensor<2x4x4xf32>
+heddle.variable @w weight : tensor<4x8xf32>
 
 func.func @no_rule() {
-  %w = heddle.read @w : tensor<2x4x4xf32>
-  %p = heddle.softmax %w : tensor<2x4x4xf32>
-  // expected-error @+1 {{'heddle.merge_heads' op has no gradient rule, but the loss depends on a weight through it}}
-  %m = heddle.merge_heads %p : tensor<2x4x4xf32> -> tensor<4x8xf32>
+  %w = heddle.read @w : tensor<4x8xf32>
+  // expected-error @+1 {{'math.sin' op has no gradient rule, but the loss depends on a weight through it}}
+  %m = math.sin %w : tensor<4x8xf32>
   %r = heddle.sum rows %m : tensor<4x8xf32> -> tensor<8xf32>
   %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
   heddle.accumulate %loss
@@ -168,6 +167,68 @@ func.func @static_rows(%g: tensor<8xf32>) {
   // expected-error @+1 {{has no gradient rule for a static number of rows, as in 'tensor<4x8xf32>'}}
   %y, %mean, %rstd = heddle.layer_norm %w, %g, %g {epsilon = 1.0e-6 : f32} : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<4xf32>
   %r = heddle.sum rows %y : tensor<4x8xf32> -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+!cache = tensor<64x8xf32>
+!tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.variable @w weight : tensor<8x8xf32>
+
+func.func @gathered_keys(%x: !tokens, %cache: !cache, %rows: tensor<?x16xi32, #heddle.dims<"sequences">>, %s: !segments) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %q = heddle.matmul %x, %w : !tokens, tensor<8x8xf32> -> !tokens
+  // expected-error @+1 {{has no gradient rule where keys are no neighbours}}
+  %p = heddle.scores %q, %cache rows(%rows) queries(%s, %s) keys(%s, %s) {query_size = "", key_size = "length"}
+    : (!tokens, !cache, tensor<?x16xi32, #heddle.dims<"sequences">>, !segments, !segments, !segments, !segments) -> !scores
+  %o = heddle.context %p, %cache queries(%s, %s) keys(%s, %s) {query_size = "", key_size = "length"}
+    : (!scores, !cache, !segments, !segments, !segments, !segments) -> !tokens
+  %r = heddle.sum rows %o : !tokens -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"tokens">>
+heddle.variable @w weight : tensor<1xf32>
+
+func.func @broadcast_over_scores(%x: !scores, %v: tensor<?x8xf32, #heddle.dims<"tokens">>, %s: tensor<2xi32>) {
+  %w = heddle.read @w : tensor<1xf32>
+  // expected-error @+1 {{has no gradient rule for a sum from 'tensor<?x2x16xf32, #heddle.dims<"tokens">>' to 'tensor<1xf32>'}}
+  %b = heddle.broadcast %w : tensor<1xf32> to !scores
+  %y = arith.mulf %x, %b : !scores
+  %o = heddle.context %y, %v queries(%s, %s) keys(%s, %s) {query_size = "", key_size = "length"}
+    : (!scores, tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  %r = heddle.sum rows %o : tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
+!tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
+heddle.variable @w weight : tensor<8x8xf32>
+
+func.func @score_without_rule(%x: !tokens, %s: tensor<2xi32>) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %q = heddle.matmul %x, %w : !tokens, tensor<8x8xf32> -> !tokens
+  %y, %lse = heddle.attention %q, %q, %q queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    // expected-error @+1 {{has no gradient rule, but the loss depends on a weight through it}}
+    %sine = math.sin %score : f32
+    heddle.yield %sine : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (!tokens, tensor<?x2xf32, #heddle.dims<"tokens">>)
+  %r = heddle.sum rows %y : !tokens -> tensor<8xf32>
   %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
   heddle.accumulate %loss
   return

@@ -46,3 +46,43 @@ func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segmen
   heddle.accumulate %loss
   return
 }
+
+// The score region's gradient is made of its ops' rules, and both regions are copied into both halves.
+// CHECK-LABEL: func.func @score
+func.func @score(%x: !target, %qs: !segments, %ql: !segments) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %q = heddle.matmul %x, %w : !target, tensor<8x8xf32> -> !target
+  %o, %lse = heddle.attention %q, %q, %q queries(%qs, %ql) keys(%qs, %ql) score {
+  ^bb0(%score: f32, %i: i32, %j: i32, %head: i32):
+    %soft = math.tanh %score : f32
+    %far = arith.sitofp %j : i32 to f32
+    %biased = arith.subf %soft, %far : f32
+    %product = arith.mulf %biased, %score : f32
+    heddle.yield %product : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "target_length", key_size = "target_length"}
+    : (!target, !target, !target, !segments, !segments, !segments, !segments) -> (!target, !per_head)
+  %r = heddle.sum rows %o : !target -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: heddle.attention_grad_query {{.*}} score {
+  // CHECK: math.tanh
+  // CHECK: } score_gradient {
+  // CHECK-NEXT: ^bb0(%[[SCORE:.*]]: f32, %{{.*}}: i32, %[[J:.*]]: i32, %{{.*}}: i32, %[[G:.*]]: f32):
+  // CHECK-NEXT: %[[SOFT:.*]] = math.tanh %[[SCORE]] : f32
+  // CHECK-NEXT: %[[FAR:.*]] = arith.sitofp %[[J]] : i32 to f32
+  // CHECK-NEXT: %[[BIASED:.*]] = arith.subf %[[SOFT]], %[[FAR]] : f32
+  // CHECK-NEXT: arith.mulf %[[BIASED]], %[[SCORE]] : f32
+  // CHECK-NEXT: %[[DBIASED:.*]] = arith.mulf %[[G]], %[[SCORE]] : f32
+  // CHECK-NEXT: %[[DIRECT:.*]] = arith.mulf %[[G]], %[[BIASED]] : f32
+  // CHECK-NEXT: arith.negf
+  // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1.0
+  // CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %[[SOFT]], %[[SOFT]] : f32
+  // CHECK-NEXT: %[[SLOPE:.*]] = arith.subf %[[ONE]], %[[SQUARE]] : f32
+  // CHECK-NEXT: %[[THROUGH:.*]] = arith.mulf %[[DBIASED]], %[[SLOPE]] : f32
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[DIRECT]], %[[THROUGH]] : f32
+  // CHECK-NEXT: heddle.yield %[[SUM]] : f32
+  // CHECK: heddle.attention_grad_key_value {{.*}} score {
+  // CHECK: } score_gradient {
+  // CHECK: arith.addf
+  heddle.accumulate %loss
+  return
+}

@@ -167,4 +167,75 @@ func.func @attention(%x: !target {heddle.name = "x"}, %memory: !source {heddle.n
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }
+
+// The same with its scores in memory.
+!scores = tensor<?x2x8xf32, #heddle.dims<"target_tokens">>
+// CHECK: unfused: gradient of q agrees
+// CHECK: unfused: gradient of k agrees
+func.func @unfused(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
+                   %qs: !segments {heddle.name = "target_starts"},
+                   %ql: !segments {heddle.name = "target_lengths"}, %ks: !segments {heddle.name = "source_starts"},
+                   %kl: !segments {heddle.name = "source_lengths"}, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> tensor<1xf32> {
+  %wq = heddle.read @q : tensor<4x4xf32>
+  %wk = heddle.read @k : tensor<4x4xf32>
+  %q = heddle.matmul %x, %wq : !target, tensor<4x4xf32> -> !target
+  %k = heddle.matmul %memory, %wk : !source, tensor<4x4xf32> -> !source
+  %v = math.tanh %k : !source
+  %product = heddle.scores %q, %k queries(%qs, %ql) keys(%ks, %kl) {query_size = "target_length", key_size = "source_length"}
+    : (!target, !source, !segments, !segments, !segments, !segments) -> !scores
+  %soft = math.tanh %product : !scores
+  %position, %sequence = heddle.locate rows(%qs, %ql) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %soft at(%position, %sequence) keys(%kl) mask {
+  ^bb0(%i: i32, %j: i32):
+    %counts = arith.cmpi sge, %i, %j : i32
+    heddle.yield %counts : i1
+  } {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %kept = heddle.dropout %weights seed %seed step %step {rate = 0.3 : f32, stream = 3 : i32} : !scores
+  %o = heddle.context %kept, %v queries(%qs, %ql) keys(%ks, %kl) {query_size = "target_length", key_size = "source_length"}
+    : (!scores, !source, !segments, !segments, !segments, !segments) -> !target
+  %p = arith.mulf %o, %x : !target
+  %r = heddle.sum rows %p : !target -> tensor<4xf32>
+  %loss = heddle.sum columns %r : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
+// The same with a soft cap of the scores and a bias by place and head.
+// CHECK: score: gradient of q agrees
+// CHECK: score: gradient of k agrees
+func.func @score(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
+                     %qs: !segments {heddle.name = "target_starts"},
+                     %ql: !segments {heddle.name = "target_lengths"}, %ks: !segments {heddle.name = "source_starts"},
+                     %kl: !segments {heddle.name = "source_lengths"}, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> tensor<1xf32> {
+  %wq = heddle.read @q : tensor<4x4xf32>
+  %wk = heddle.read @k : tensor<4x4xf32>
+  %q = heddle.matmul %x, %wq : !target, tensor<4x4xf32> -> !target
+  %k = heddle.matmul %memory, %wk : !source, tensor<4x4xf32> -> !source
+  %v = math.tanh %k : !source
+  %o, %lse = heddle.attention %q, %k, %v queries(%qs, %ql) keys(%ks, %kl) dropout(%seed, %step) score {
+  ^bb0(%score: f32, %i: i32, %j: i32, %head: i32):
+    %cap = arith.constant 0.7 : f32
+    %part = arith.divf %score, %cap : f32
+    %soft = math.tanh %part : f32
+    %capped = arith.mulf %soft, %cap : f32
+    %distance = arith.subi %i, %j : i32
+    %steps = arith.muli %distance, %head : i32
+    %far = arith.sitofp %steps : i32 to f32
+    %biased = arith.subf %capped, %far : f32
+    %bent = arith.mulf %biased, %score : f32
+    heddle.yield %bent : f32
+  } mask {
+  ^bb0(%i: i32, %j: i32):
+    %counts = arith.cmpi sge, %i, %j : i32
+    heddle.yield %counts : i1
+  } {heads = 2 : i64, scale = 0.7 : f32, dropout = 0.3 : f32, stream = 3 : i32, query_size = "target_length",
+     key_size = "source_length"}
+    : (!target, !source, !source, !segments, !segments, !segments, !segments, tensor<2xi32>, tensor<1xi32>)
+    -> (!target, tensor<?x2xf32, #heddle.dims<"target_tokens">>)
+  %p = arith.mulf %o, %x : !target
+  %r = heddle.sum rows %p : !target -> tensor<4xf32>
+  %loss = heddle.sum columns %r : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
 // CHECK-NOT: is off

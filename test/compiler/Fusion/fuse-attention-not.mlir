@@ -1,106 +1,196 @@
 // What looks like attention and is none, or may not be fused. Every function must come out as it went in.
 // RUN: heddle-opt %s --heddle-fuse-attention | FileCheck %s --implicit-check-not=heddle.attention
 
-!tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
-!heads = tensor<2x?x4xf32, #heddle.dims<"tokens">>
-!scores = tensor<2x?x?xf32, #heddle.dims<"tokens", "tokens">>
+!tokens = tensor<?x8xf32, #heddle.dims<"target_tokens">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"target_tokens">>
+!indices = tensor<?xi32, #heddle.dims<"target_tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
-// Without a mask queries would see the keys of other sequences; `heddle.attention` cannot say that.
+// Without a mask elements of no pair would count.
 // CHECK-LABEL: func.func @no_mask
-// CHECK: heddle.softmax
-func.func @no_mask(%x: !tokens) -> !tokens {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
+// CHECK: heddle.context
+func.func @no_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
   %weights = heddle.softmax %product : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
 
-// CHECK-LABEL: func.func @scores_used_twice
-// CHECK: heddle.mask
-func.func @scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
-  %masked = heddle.mask %product queries(%s, %l) keys(%s, %l) {query_size = "length", key_size = "length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
+// What does not count must have no weight.
+// CHECK-LABEL: func.func @masked_with_zero
+// CHECK: heddle.context
+func.func @masked_with_zero(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0.0 : f32} : !scores, !indices, !segments
   %weights = heddle.softmax %masked : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// The scores are an output.
+// CHECK-LABEL: func.func @scores_used_twice
+// CHECK: heddle.context
+func.func @scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result, %product : !tokens, !scores
 }
 
+// And here the scaled ones.
 // CHECK-LABEL: func.func @scaled_scores_used_twice
-// CHECK: heddle.mask
+// CHECK: heddle.context
 func.func @scaled_scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
-  %half = heddle.fill 0.5 : f32 : !scores
-  %scaled = arith.mulf %product, %half : !scores
-  %masked = heddle.mask %scaled queries(%s, %l) keys(%s, %l) {query_size = "length", key_size = "length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %cscaled = heddle.fill 0.5 : f32 : !scores
+  %scaled = arith.mulf %product, %cscaled : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %scaled at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
   %weights = heddle.softmax %masked : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result, %scaled : !tokens, !scores
 }
 
 // The weights are an output, as for a picture of what attends to what.
 // CHECK-LABEL: func.func @weights_used_twice
-// CHECK: heddle.mask
+// CHECK: heddle.context
 func.func @weights_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
-  %masked = heddle.mask %product queries(%s, %l) keys(%s, %l) {query_size = "length", key_size = "length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
   %weights = heddle.softmax %masked : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result, %weights : !tokens, !scores
 }
 
 // A negative factor behind the mask turns its minus infinities around.
 // CHECK-LABEL: func.func @negative_scale_behind_mask
-// CHECK: heddle.mask
+// CHECK: heddle.context
 func.func @negative_scale_behind_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
-  %masked = heddle.mask %product queries(%s, %l) keys(%s, %l) {query_size = "length", key_size = "length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
-  %minus = heddle.fill -1.0 : f32 : !scores
-  %scaled = arith.mulf %masked, %minus : !scores
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %cscaled = heddle.fill -1.0 : f32 : !scores
+  %scaled = arith.mulf %masked, %cscaled : !scores
   %weights = heddle.softmax %scaled : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
 
-// A bias on the scores: the op has no place for it yet.
-// CHECK-LABEL: func.func @scores_are_no_product
-// CHECK: heddle.mask
-func.func @scores_are_no_product(%x: !tokens, %bias: !scores, %s: !segments, %l: !segments) -> !tokens {
-  %h = heddle.split_heads %x : !tokens -> !heads
-  %product = heddle.batch_matmul %h, %h {transpose_rhs} : !heads, !heads -> !scores
+// A bias from memory: no arithmetic on a score and its indices makes it.
+// CHECK-LABEL: func.func @bias_from_memory
+// CHECK: heddle.context
+func.func @bias_from_memory(%x: !tokens, %bias: !scores, %s: !segments, %l: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
   %biased = arith.addf %product, %bias : !scores
-  %masked = heddle.mask %biased queries(%s, %l) keys(%s, %l) {query_size = "length", key_size = "length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %biased at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
   %weights = heddle.softmax %masked : !scores
-  %context = heddle.batch_matmul %weights, %h : !scores, !heads -> !heads
-  %result = heddle.merge_heads %context : !heads -> !tokens
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
 
-// Q K where Q K^T is needed: only possible when a sequence has as many tokens as a head is wide, and still not attention.
-// CHECK-LABEL: func.func @untransposed
-// CHECK: heddle.mask
-func.func @untransposed(%x: tensor<4x8xf32>, %s: tensor<1xi32>) -> tensor<4x8xf32> {
-  %h = heddle.split_heads %x : tensor<4x8xf32> -> tensor<2x4x4xf32>
-  %product = heddle.batch_matmul %h, %h : tensor<2x4x4xf32>, tensor<2x4x4xf32> -> tensor<2x4x4xf32>
-  %masked = heddle.mask %product queries(%s, %s) keys(%s, %s) {query_size = "", key_size = ""}
-    : (tensor<2x4x4xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<2x4x4xf32>
-  %weights = heddle.softmax %masked : tensor<2x4x4xf32>
-  %context = heddle.batch_matmul %weights, %h : tensor<2x4x4xf32>, tensor<2x4x4xf32> -> tensor<2x4x4xf32>
-  %result = heddle.merge_heads %context : tensor<2x4x4xf32> -> tensor<4x8xf32>
-  return %result : tensor<4x8xf32>
+// The values are summed over other sequences than the scores are of.
+// CHECK-LABEL: func.func @other_sequences
+// CHECK: heddle.context
+func.func @other_sequences(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %m)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// The mask is one of other sequences.
+// CHECK-LABEL: func.func @other_mask
+// CHECK: heddle.context
+func.func @other_mask(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %m) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// What stands between scores and mask is an output.
+// CHECK-LABEL: func.func @inside_used_twice
+// CHECK: heddle.context
+func.func @inside_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %cscaled = heddle.fill 0.5 : f32 : !scores
+  %scaled = arith.mulf %product, %cscaled : !scores
+  %cap = heddle.fill 30.0 : f32 : !scores
+  %part = arith.divf %scaled, %cap : !scores
+  %soft = math.tanh %part : !scores
+  %capped = arith.mulf %soft, %cap : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %capped at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result, %soft : !tokens, !scores
+}
+
+!places = tensor<?x2x16xi32, #heddle.dims<"target_tokens">>
+
+// A bias by a place that is not the query's.
+// CHECK-LABEL: func.func @places_of_others
+// CHECK: heddle.context
+func.func @places_of_others(%x: !tokens, %other: !indices, %s: !segments, %l: !segments) -> !tokens {
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %query = heddle.broadcast %other : !indices to !places
+  %key = heddle.iota {dim = 2 : i64} : !places
+  %head = heddle.iota {dim = 1 : i64} : !places
+  %distance = arith.subi %query, %key : !places
+  %steps = arith.muli %distance, %head : !places
+  %far = arith.sitofp %steps : !places to !scores
+  %biased = arith.subf %product, %far : !scores
+  %masked = heddle.mask %biased at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
+// The sum of two products.
+// CHECK-LABEL: func.func @two_scores
+// CHECK: heddle.context
+func.func @two_scores(%x: !tokens, %y: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %second = heddle.scores %y, %y queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %sum = arith.addf %product, %second : !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %sum at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
 }

@@ -1,10 +1,10 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' --verify-diagnostics --split-input-file
 
-// What heddle-fuse-attention did not recognise has no kernel.
-func.func @unfused_attention(%x: tensor<?x8xf32, #heddle.dims<"tokens">>) -> tensor<2x?x4xf32, #heddle.dims<"tokens">> {
-  // expected-error @+1 {{'heddle.split_heads' is not part of any kernel: unfused attention cannot be compiled}}
-  %h = heddle.split_heads %x : tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<2x?x4xf32, #heddle.dims<"tokens">>
-  return %h : tensor<2x?x4xf32, #heddle.dims<"tokens">>
+// An op that no kernel knows.
+func.func @no_kernel(%loss: tensor<1xf32>) -> tensor<1xf32> {
+  // expected-error @+1 {{'heddle.minimize' is not part of any kernel: it is neither elementwise nor does it anchor one}}
+  %rate = heddle.minimize %loss {peak = 1.0 : f32, warmup = 1 : i64, beta1 = 0.9 : f32, beta2 = 0.9 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  return %rate : tensor<1xf32>
 }
 
 // -----

@@ -262,3 +262,45 @@ func.func @shared(%x: !x, %other: !x, %s: !segments, %l: !segments) -> (!x, !x, 
     : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x2xf32, #heddle.dims<"n">>)
   return %y, %y1, %y2 : !x, !x, !x
 }
+
+// -----
+
+// Attention with its scores in memory.
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"n">>
+!segments = tensor<2xi32>
+heddle.variable @q weight : tensor<8x8xf32>
+heddle.variable @qb weight : tensor<8xf32>
+heddle.variable @k weight : tensor<8x8xf32>
+heddle.variable @kb weight : tensor<8xf32>
+heddle.variable @v weight : tensor<8x8xf32>
+heddle.variable @vb weight : tensor<8xf32>
+
+// CHECK-LABEL: func.func @unfused(
+// CHECK:    %[[P:.*]]:3 = heddle.project %arg0,
+// CHECK-NEXT:    %[[S:.*]] = heddle.scores %[[P]]#0, %[[P]]#1
+// CHECK-NEXT:    %[[W:.*]] = heddle.softmax %[[S]]
+// CHECK-NEXT:    heddle.context %[[W]], %[[P]]#2
+func.func @unfused(%x: !x, %s: !segments) -> !x {
+  %wq = heddle.read @q : tensor<8x8xf32>
+  %bq = heddle.read @qb : tensor<8xf32>
+  %pq = heddle.matmul %x, %wq : !x, tensor<8x8xf32> -> !x
+  %rq = heddle.broadcast %bq : tensor<8xf32> to !x
+  %q = arith.addf %pq, %rq : !x
+  %wk = heddle.read @k : tensor<8x8xf32>
+  %bk = heddle.read @kb : tensor<8xf32>
+  %pk = heddle.matmul %x, %wk : !x, tensor<8x8xf32> -> !x
+  %rk = heddle.broadcast %bk : tensor<8xf32> to !x
+  %k = arith.addf %pk, %rk : !x
+  %wv = heddle.read @v : tensor<8x8xf32>
+  %bv = heddle.read @vb : tensor<8xf32>
+  %pv = heddle.matmul %x, %wv : !x, tensor<8x8xf32> -> !x
+  %rv = heddle.broadcast %bv : tensor<8xf32> to !x
+  %v = arith.addf %pv, %rv : !x
+  %scores = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "", key_size = ""}
+    : (!x, !x, !segments, !segments, !segments, !segments) -> !scores
+  %weights = heddle.softmax %scores : !scores
+  %y = heddle.context %weights, %v queries(%s, %s) keys(%s, %s) {query_size = "", key_size = ""}
+    : (!scores, !x, !segments, !segments, !segments, !segments) -> !x
+  return %y : !x
+}

@@ -1,73 +1,103 @@
 // RUN: heddle-opt %s --split-input-file --verify-diagnostics
 
-func.func @split_heads(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{expects tensor<HxTxD> and tensor<Tx(H*D)>, got 'tensor<2x4x8xf32>' and 'tensor<4x8xf32>'}}
-  %0 = heddle.split_heads %x : tensor<4x8xf32> -> tensor<2x4x8xf32>
+func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x4xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same width in 'tensor<4x8xf32>' (dimension 1) and 'tensor<6x4xf32>' (dimension 1)}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x4xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
   return
 }
 
 // -----
 
-func.func @merge_heads(%x: tensor<2x4x4xf32>) {
-  // expected-error @+1 {{expects tensor<HxTxD> and tensor<Tx(H*D)>, got 'tensor<2x4x4xf32>' and 'tensor<2x8xf32>'}}
-  %0 = heddle.merge_heads %x : tensor<2x4x4xf32> -> tensor<2x8xf32>
+func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same number of queries in 'tensor<4x8xf32>' (dimension 0) and 'tensor<5x2x16xf32>' (dimension 0)}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<5x2x16xf32>
   return
 }
 
 // -----
 
-func.func @batch_matmul(%a: tensor<2x4x8xf32>, %b: tensor<3x8x4xf32>) {
-  // expected-error @+1 {{expects the same number of heads}}
-  %0 = heddle.batch_matmul %a, %b : tensor<2x4x8xf32>, tensor<3x8x4xf32> -> tensor<2x4x4xf32>
+func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects heads that divide the width of 'tensor<4x8xf32>', got 'tensor<4x3x16xf32>'}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x3x16xf32>
   return
 }
 
 // -----
 
-func.func @batch_matmul(%a: tensor<2x4x8xf32>, %b: tensor<2x8x6xf32>) {
-  // expected-error @+1 {{expects the same contracted extent}}
-  %0 = heddle.batch_matmul %a, %b {transpose_rhs} : tensor<2x4x8xf32>, tensor<2x8x6xf32> -> tensor<2x4x8xf32>
+func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a static number of heads and of keys}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x?xf32, #heddle.dims<"n">>
   return
 }
 
 // -----
 
-func.func @batch_matmul(%a: tensor<2x4x8xf32>, %b: tensor<2x8x6xf32>) {
-  // expected-error @+1 {{expects the same number of rows}}
-  %0 = heddle.batch_matmul %a, %b : tensor<2x4x8xf32>, tensor<2x8x6xf32> -> tensor<2x5x6xf32>
+func.func @context(%w: tensor<4x2x16xf32>, %v: tensor<6x8xf32>, %s: tensor<2xi32>, %t: tensor<3xi32>) {
+  // expected-error @+1 {{expects the same number of sequences in 'tensor<2xi32>' (dimension 0) and 'tensor<3xi32>' (dimension 0)}}
+  %0 = heddle.context %w, %v queries(%s, %s) keys(%s, %t) {query_size = "q", key_size = "k"} : (tensor<4x2x16xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<3xi32>) -> tensor<4x8xf32>
   return
 }
 
 // -----
 
-func.func @batch_matmul(%a: tensor<2x4x8xf32>, %b: tensor<2x8x6xf32>) {
-  // expected-error @+1 {{expects the same number of columns}}
-  %0 = heddle.batch_matmul %a, %b : tensor<2x4x8xf32>, tensor<2x8x6xf32> -> tensor<2x4x8xf32>
+func.func @context(%w: tensor<4x2x16xf32>, %v: tensor<6x8xf32>, %s: tensor<2xi32>, %rows: tensor<3x16xi32>) {
+  // expected-error @+1 {{expects the same number of sequences in 'tensor<2xi32>' (dimension 0) and 'tensor<3x16xi32>' (dimension 0)}}
+  %0 = heddle.context %w, %v rows(%rows) queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x2x16xf32>, tensor<6x8xf32>, tensor<3x16xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
   return
 }
 
 // -----
 
-!segments = tensor<2xi32>
-func.func @mask(%x: tensor<2x4x4xf32>, %s: !segments) {
+func.func @transposed_context(%w: tensor<4x2x16xf32>, %x: tensor<5x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same number of queries in 'tensor<5x8xf32>' (dimension 0) and 'tensor<4x2x16xf32>' (dimension 0)}}
+  %0 = heddle.transposed_context %w, %x queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x2x16xf32>, tensor<5x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @mask(%x: tensor<4x2x16xf32>, %p: tensor<5xi32>, %l: tensor<2xi32>) {
+  // expected-error @+1 {{expects the same number of queries in 'tensor<4x2x16xf32>' (dimension 0) and 'tensor<5xi32>' (dimension 0)}}
+  %0 = heddle.mask %x at(%p, %p) keys(%l) {value = 0.0 : f32} : tensor<4x2x16xf32>, tensor<5xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @mask(%x: tensor<4x2x16xf32>, %p: tensor<4xi32>, %l: tensor<2xi32>) {
   // expected-error @+1 {{expects its mask region to take two i32: query index and key index}}
-  %0 = heddle.mask %x queries(%s, %s) keys(%s, %s) mask {
+  %0 = heddle.mask %x at(%p, %p) keys(%l) mask {
   ^bb0(%query: i32):
     %yes = arith.constant true
     heddle.yield %yes : i1
-  } {query_size = "q", key_size = "k"} : (tensor<2x4x4xf32>, !segments, !segments, !segments, !segments) -> tensor<2x4x4xf32>
+  } {value = 0.0 : f32} : tensor<4x2x16xf32>, tensor<4xi32>, tensor<2xi32>
   return
 }
 
 // -----
 
-!segments = tensor<2xi32>
-func.func @mask(%x: tensor<2x4x4xf32>, %s: !segments) {
+func.func @mask(%x: tensor<4x2x16xf32>, %p: tensor<4xi32>, %l: tensor<2xi32>) {
   // expected-error @+1 {{expects its mask region to yield one i1}}
-  %0 = heddle.mask %x queries(%s, %s) keys(%s, %s) mask {
+  %0 = heddle.mask %x at(%p, %p) keys(%l) mask {
   ^bb0(%query: i32, %key: i32):
     heddle.yield %query : i32
-  } {query_size = "q", key_size = "k"} : (tensor<2x4x4xf32>, !segments, !segments, !segments, !segments) -> tensor<2x4x4xf32>
+  } {value = 0.0 : f32} : tensor<4x2x16xf32>, tensor<4xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @iota() {
+  // expected-error @+1 {{expects dimension 1 or 2 of 'tensor<4x2x16xi32>', got 0}}
+  %0 = heddle.iota : tensor<4x2x16xi32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%row: tensor<16xf32>) {
+  // expected-error @+1 {{cannot repeat 'tensor<16xf32>' over 'tensor<4x2x16xf32>'}}
+  %0 = heddle.broadcast %row : tensor<16xf32> to tensor<4x2x16xf32>
   return
 }
 
@@ -232,9 +262,89 @@ func.func @rows(%x: tensor<4x8xf32>, %s: tensor<2xi32>, %rows: tensor<3x16xi32>)
 
 // -----
 
-func.func @rows(%x: tensor<2x4x4xf32>, %s: tensor<2xi32>, %rows: tensor<2x?xi32, #heddle.dims<"n">>) {
+func.func @rows(%x: tensor<4x8xf32>, %s: tensor<2xi32>, %rows: tensor<2x?xi32, #heddle.dims<"n">>) {
   // expected-error @+1 {{expects a static number of columns}}
-  %0 = heddle.mask %x queries(%s, %s) keys(%s, %s) rows(%rows) {query_size = "", key_size = ""}
-    : (tensor<2x4x4xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2x?xi32, #heddle.dims<"n">>) -> tensor<2x4x4xf32>
+  %0 = heddle.scores %x, %x rows(%rows) queries(%s, %s) keys(%s, %s) {query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x?xi32, #heddle.dims<"n">>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
+  return
+}
+
+// -----
+
+func.func @score_arguments(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score region to take an f32 and three i32: scaled score, query index, key index, head}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32):
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score region to yield one f32}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %head : i32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_arithmetic(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects elementwise arithmetic in its score region, not 'heddle.fill'}}
+  %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %t = heddle.fill 1.0 : f32 : tensor<1xf32>
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+func.func @score_without_gradient(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score_gradient region to take an f32 and three i32: scaled score, query index, key index, head, and an f32: the gradient}}
+  %0 = heddle.attention_grad_query %x, %x, %x gradient %x, %p, %p queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @score_gradient_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects its score_gradient region to yield one f32}}
+  %0 = heddle.attention_grad_query %x, %x, %x gradient %x, %p, %p queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32, %gradient: f32):
+    heddle.yield %key : i32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = ""}
+    : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @score_alone(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a score_gradient region if and only if there is a score region}}
+  %0 = "heddle.attention_grad_query"(%x, %x, %x, %x, %p, %p, %s, %s, %s, %s) <{heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = "", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0>}> ({
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  }, {
+  }, {
+  }) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
   return
 }

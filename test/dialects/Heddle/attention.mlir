@@ -2,40 +2,47 @@
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 
 !tokens = tensor<?x8xf32, #heddle.dims<"source">>
-!heads = tensor<2x?x4xf32, #heddle.dims<"source">>
-!scores = tensor<2x?x?xf32, #heddle.dims<"source", "source">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"source">>
+!indices = tensor<?xi32, #heddle.dims<"source">>
 !per_head = tensor<?x2xf32, #heddle.dims<"source">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
 // As imported: the ops of the paper's 3.2.1 one by one.
 // CHECK-LABEL: func.func @unfused
 func.func @unfused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %lengths: !segments) -> !tokens {
-  // CHECK: heddle.split_heads %{{.*}} : tensor<?x8xf32, #heddle.dims<"source">> -> tensor<2x?x4xf32, #heddle.dims<"source">>
-  %qs = heddle.split_heads %q : !tokens -> !heads
-  %ks = heddle.split_heads %k : !tokens -> !heads
-  %vs = heddle.split_heads %v : !tokens -> !heads
-  // CHECK: heddle.batch_matmul %{{.*}}, %{{.*}} {transpose_rhs} : {{.*}} -> tensor<2x?x?xf32, #heddle.dims<"source", "source">>
-  %s = heddle.batch_matmul %qs, %ks {transpose_rhs} : !heads, !heads -> !scores
-  // CHECK: heddle.mask %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) mask {
+  // CHECK: %[[SCORES:.*]] = heddle.scores %{{.*}}, %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {key_size = "source_length", query_size = "source_length"}
+  // CHECK-SAME: -> tensor<?x2x16xf32, #heddle.dims<"source">>
+  %s = heddle.scores %q, %k queries(%starts, %lengths) keys(%starts, %lengths)
+    {query_size = "source_length", key_size = "source_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  // CHECK: %[[POSITION:.*]], %[[SEQUENCE:.*]] = heddle.locate rows(%[[STARTS]], %[[LENGTHS]]) {row_size = "source_length"} : tensor<?xi32, #heddle.dims<"sequences">> -> tensor<?xi32, #heddle.dims<"source">>
+  %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "source_length"} : !segments -> !indices
+  // CHECK: %[[MASKED:.*]] = heddle.mask %[[SCORES]] at(%[[POSITION]], %[[SEQUENCE]]) keys(%[[LENGTHS]]) mask {
   // CHECK-NEXT: ^bb0(%[[QUERY:.*]]: i32, %[[KEY:.*]]: i32):
   // CHECK-NEXT: %[[COUNTS:.*]] = arith.cmpi sge, %[[QUERY]], %[[KEY]] : i32
   // CHECK-NEXT: heddle.yield %[[COUNTS]] : i1
-  %m = heddle.mask %s queries(%starts, %lengths) keys(%starts, %lengths) mask {
+  // CHECK-NEXT: } {value = 0xFF800000 : f32}
+  %m = heddle.mask %s at(%position, %sequence) keys(%lengths) mask {
   ^bb0(%query: i32, %key: i32):
     %counts = arith.cmpi sge, %query, %key : i32
     heddle.yield %counts : i1
-  } {query_size = "source_length", key_size = "source_length"} : (!scores, !segments, !segments, !segments, !segments) -> !scores
-  // CHECK: heddle.mask %{{.*}} queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {
-  // CHECK-SAME: key_size = "source_length", query_size = "source_length"
-  %n = heddle.mask %m queries(%starts, %lengths) keys(%starts, %lengths)
-    {query_size = "source_length", key_size = "source_length"}
-    : (!scores, !segments, !segments, !segments, !segments) -> !scores
-  // CHECK: heddle.softmax %{{.*}} : tensor<2x?x?xf32, #heddle.dims<"source", "source">>
+  } {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  // CHECK: heddle.mask %[[MASKED]] at(%[[POSITION]], %[[SEQUENCE]]) keys(%[[LENGTHS]]) {value = 0.000000e+00 : f32} : tensor<?x2x16xf32, #heddle.dims<"source">>, tensor<?xi32, #heddle.dims<"source">>, tensor<?xi32, #heddle.dims<"sequences">>
+  %n = heddle.mask %m at(%position, %sequence) keys(%lengths) {value = 0.0 : f32} : !scores, !indices, !segments
+  // CHECK: %[[WEIGHTS:.*]] = heddle.softmax %{{.*}} : tensor<?x2x16xf32, #heddle.dims<"source">>
   %p = heddle.softmax %n : !scores
-  %o = heddle.batch_matmul %p, %vs : !scores, !heads -> !heads
-  // CHECK: heddle.merge_heads %{{.*}} : tensor<2x?x4xf32, #heddle.dims<"source">> -> tensor<?x8xf32, #heddle.dims<"source">>
-  %r = heddle.merge_heads %o : !heads -> !tokens
-  return %r : !tokens
+  // CHECK: heddle.softmax_grad %[[WEIGHTS]], %[[SCORES]] : tensor<?x2x16xf32, #heddle.dims<"source">>
+  %g = heddle.softmax_grad %p, %s : !scores
+  // CHECK: heddle.context %[[WEIGHTS]], %{{.*}} queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {key_size = "source_length", query_size = "source_length"}
+  %o = heddle.context %p, %v queries(%starts, %lengths) keys(%starts, %lengths)
+    {query_size = "source_length", key_size = "source_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  // CHECK: heddle.transposed_context %[[WEIGHTS]], %{{.*}} queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]])
+  %t = heddle.transposed_context %p, %q queries(%starts, %lengths) keys(%starts, %lengths)
+    {query_size = "source_length", key_size = "source_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  // CHECK: heddle.iota {dim = 1 : i64} : tensor<?x2x16xi32, #heddle.dims<"source">>
+  // CHECK: heddle.iota {dim = 2 : i64} : tensor<?x2x16xi32, #heddle.dims<"source">>
+  %head = heddle.iota {dim = 1 : i64} : tensor<?x2x16xi32, #heddle.dims<"source">>
+  %key = heddle.iota {dim = 2 : i64} : tensor<?x2x16xi32, #heddle.dims<"source">>
+  return %o : !tokens
 }
 
 // CHECK-LABEL: func.func @fused
@@ -78,15 +85,53 @@ func.func @fused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %len
 
 // Keys that are no neighbours: each sequence has a list of their rows.
 // CHECK-LABEL: func.func @rows
-func.func @rows(%q: !tokens, %cache: !cache, %s: tensor<2x?x64xf32, #heddle.dims<"source">>, %rows: !rows,
-                %starts: !segments, %lengths: !segments) {
-  // CHECK: heddle.mask %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) rows(%[[ROWS:.*]]) {
-  %m = heddle.mask %s queries(%starts, %lengths) keys(%starts, %lengths) rows(%rows)
-    {query_size = "", key_size = "source_length"}
-    : (tensor<2x?x64xf32, #heddle.dims<"source">>, !segments, !segments, !segments, !segments, !rows) -> tensor<2x?x64xf32, #heddle.dims<"source">>
-  // CHECK: heddle.attention %{{.*}}, %[[CACHE:.*]], %[[CACHE]] rows(%[[ROWS]]) queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {
+func.func @rows(%q: !tokens, %cache: !cache, %rows: !rows, %starts: !segments, %lengths: !segments) {
+  // CHECK: %[[SCORES:.*]] = heddle.scores %{{.*}}, %[[CACHE:.*]] rows(%[[ROWS:.*]]) queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {
+  %s = heddle.scores %q, %cache rows(%rows) queries(%starts, %lengths) keys(%starts, %lengths)
+    {query_size = "", key_size = "source_length"} : (!tokens, !cache, !rows, !segments, !segments, !segments, !segments) -> !scores
+  // CHECK: heddle.context %[[SCORES]], %[[CACHE]] rows(%[[ROWS]]) queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {
+  %c = heddle.context %s, %cache rows(%rows) queries(%starts, %lengths) keys(%starts, %lengths)
+    {query_size = "", key_size = "source_length"} : (!scores, !cache, !rows, !segments, !segments, !segments, !segments) -> !tokens
+  // CHECK: heddle.attention %{{.*}}, %[[CACHE]], %[[CACHE]] rows(%[[ROWS]]) queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {
   %o, %lse = heddle.attention %q, %cache, %cache rows(%rows) queries(%starts, %lengths) keys(%starts, %lengths)
     {heads = 2 : i64, scale = 0.5 : f32, query_size = "", key_size = "source_length"}
     : (!tokens, !cache, !cache, !rows, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return
+}
+
+// CHECK-LABEL: func.func @score
+func.func @score(%q: !tokens, %k: !tokens, %lse: !per_head, %starts: !segments, %lengths: !segments) {
+  // CHECK: heddle.attention %{{.*}} keys(%{{.*}}) score {
+  // CHECK-NEXT: ^bb0(%[[SCORE:.*]]: f32, %[[QUERY:.*]]: i32, %[[KEY:.*]]: i32, %[[HEAD:.*]]: i32):
+  // CHECK-NEXT: %[[SOFT:.*]] = math.tanh %[[SCORE]] : f32
+  // CHECK-NEXT: heddle.yield %[[SOFT]] : f32
+  // CHECK-NEXT: } mask {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %{{.*}}: i32):
+  // CHECK: } {heads = 2 : i64
+  %o:2 = heddle.attention %q, %k, %k queries(%starts, %lengths) keys(%starts, %lengths) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %soft = math.tanh %score : f32
+    heddle.yield %soft : f32
+  } mask {
+  ^bb0(%query: i32, %key: i32):
+    %counts = arith.cmpi sge, %query, %key : i32
+    heddle.yield %counts : i1
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  // CHECK: heddle.attention_grad_query %{{.*}} keys(%{{.*}}) score {
+  // CHECK: math.tanh
+  // CHECK: } score_gradient {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: i32, %[[GRADIENT:.*]]: f32):
+  // CHECK-NEXT: heddle.yield %[[GRADIENT]] : f32
+  // CHECK-NEXT: } {heads = 2 : i64
+  %dq = heddle.attention_grad_query %q, %k, %k gradient %q, %lse, %lse queries(%starts, %lengths) keys(%starts, %lengths) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %soft = math.tanh %score : f32
+    heddle.yield %soft : f32
+  } score_gradient {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32, %gradient: f32):
+    heddle.yield %gradient : f32
+  } {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
+    : (!tokens, !tokens, !tokens, !tokens, !per_head, !per_head, !segments, !segments, !segments, !segments) -> !tokens
   return
 }

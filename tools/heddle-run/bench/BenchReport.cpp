@@ -92,6 +92,7 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
   row(all, 1);
   text += format("  launches were timed in %llu calls that took %.3f ms each, timing included\n",
                  static_cast<unsigned long long>(entry.profiledCalls), entry.profiledSeconds * 1e3);
+  text += format("  device memory: %s at most\n", describeBytes(entry.deviceBytes).c_str());
   if (entry.otherWork && *entry.otherWork > kWorthSaying)
     text += format("  other work had %.0f%% of the processors during the calls\n", *entry.otherWork * 100);
   if (entry.work.known) {
@@ -119,7 +120,8 @@ Json BenchReport::json(const EntryMeasurement &entry) const {
                  {"maximum_seconds", entry.seconds.back()},
                  {"profiled_seconds", entry.profiledSeconds},
                  {"profiled_calls", entry.profiledCalls},
-                 {"kernel_seconds", entry.kernelSeconds()}};
+                 {"kernel_seconds", entry.kernelSeconds()},
+                 {"device_bytes", entry.deviceBytes}};
   if (entry.otherWork)
     record["other_work"] = *entry.otherWork;
   if (entry.work.known) {

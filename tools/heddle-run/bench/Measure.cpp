@@ -62,6 +62,7 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   if (session.device().type == hal::DeviceType::Cpu)
     result.otherWork = otherWork.fraction();
   std::ranges::sort(result.seconds);
+  result.deviceBytes = session.memory().peak;
 
   std::vector<std::vector<double>> launchSeconds;
   std::vector<double> profiledSeconds;
@@ -80,13 +81,13 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   }
   result.profiledSeconds = medianOf(profiledSeconds);
 
-  HEDDLE_ASSIGN(std::vector<LaunchCost> costs, session.costs(entry, inputs));
+  HEDDLE_ASSIGN(result.costs, session.costs(entry, inputs));
   std::map<std::string_view, KernelMeasurement> kernels;
   for (size_t i = 0; i < launchSeconds.size(); ++i) {
     KernelMeasurement &kernel = kernels[result.lastProfile[i].kernel];
     kernel.name = result.lastProfile[i].kernel;
-    add(kernel.work, costs[i], kernel.launches++ == 0);
-    add(result.work, costs[i], i == 0);
+    add(kernel.work, result.costs[i], kernel.launches++ == 0);
+    add(result.work, result.costs[i], i == 0);
     kernel.seconds += medianOf(launchSeconds[i]);
   }
   for (auto &[name, kernel] : kernels)

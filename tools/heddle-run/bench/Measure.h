@@ -33,6 +33,8 @@ struct EntryMeasurement {
   uint64_t profiledCalls = 0;
   double profiledSeconds = 0; // median of their wall times: what the kernels' times must add up to
   std::vector<LaunchProfile> lastProfile;
+  uint64_t deviceBytes = 0;        // the most that the session has taken of the device's memory, by the entry's end
+  std::vector<LaunchCost> costs;   // of its launches
   std::optional<double> otherWork; // on a processor: the part of its time that went elsewhere, during the timed calls
 
   double median() const { return seconds[seconds.size() / 2]; }

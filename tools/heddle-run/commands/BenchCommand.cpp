@@ -6,7 +6,6 @@
 #include "tools/heddle-run/bench/FillVariables.h"
 #include "tools/heddle-run/bench/Measure.h"
 #include "tools/heddle-run/call/RandomInputs.h"
-#include "tools/heddle-run/report/Trace.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -40,17 +39,12 @@ Result<std::optional<CeilingMeasurement>> openCeilings(const BenchCommand &comma
   return ceilings;
 }
 
-} // namespace
-
-Status runBench(const BenchCommand &command) {
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+Status bench(const BenchCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   Session &session = engine->onDevice();
   std::vector<std::string> entries = chooseEntries(command, session);
   for (const std::string &entry : entries)
     HEDDLE_CHECK(requireEntries(*engine, {entry}, "--entry"));
-  if (!command.common.profile.empty() && entries.size() != 1)
-    return makeError(ErrorKind::InvalidArgument, "--profile writes the launches of one entry, and ", entries.size(),
-                     " are to be measured; name one with --entry.");
   HEDDLE_CHECK(fillVariables(session, entries, kSeed));
 
   HEDDLE_ASSIGN(std::optional<CeilingMeasurement> ceilings, openCeilings(command, session));
@@ -73,8 +67,8 @@ Status runBench(const BenchCommand &command) {
       inputs.push_back({named.name, named.tensor});
     HEDDLE_ASSIGN(EntryMeasurement measured,
                   measure(session, entry, inputs, {.repeat = command.repeat, .warmup = command.warmup}));
-    if (!command.common.profile.empty())
-      HEDDLE_CHECK(writeTrace(measured.lastProfile, command.common.profile));
+    if (profile)
+      profile->add(session, entry, measured.lastProfile, measured.costs);
     report.add(std::move(measured));
   }
   HEDDLE_CHECK(measureCeilings()); // again: other work on the machine comes and goes
@@ -88,6 +82,12 @@ Status runBench(const BenchCommand &command) {
   }
   std::fputs((command.json ? report.json().dump() + "\n" : report.text()).c_str(), stdout);
   return Success();
+}
+
+} // namespace
+
+Status runBench(const BenchCommand &command) {
+  return profiled(command.common, "bench", [&](Profile *profile) { return bench(command, profile); });
 }
 
 } // namespace heddle::run

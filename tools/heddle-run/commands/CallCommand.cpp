@@ -1,10 +1,10 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "runtime/core/Log.h"
 #include "runtime/core/Npy.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
 #include "tools/heddle-run/call/VariableFile.h"
-#include "tools/heddle-run/report/Trace.h"
 
 #include <cstdio>
 #include <deque>
@@ -68,9 +68,7 @@ Status checkExpectations(const Outputs &outputs, const CallCommand &command,
   return Success();
 }
 
-} // namespace
-
-Status runCall(const CallCommand &command) {
+Status call(const CallCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::vector<NamedFile> inputFiles, parseAll("--input", command.inputs));
   HEDDLE_ASSIGN(std::vector<NamedFile> outputFiles, parseAll("--output", command.outputs));
   HEDDLE_ASSIGN(std::vector<NamedFile> expectations, parseAll("--expect", command.expectations));
@@ -82,7 +80,7 @@ Status runCall(const CallCommand &command) {
     inputs.push_back({file.name, tensors.back()});
   }
 
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   Session &session = engine->onDevice();
   std::vector<std::string_view> entries = {command.entry};
   if (command.seed)
@@ -94,15 +92,15 @@ Status runCall(const CallCommand &command) {
     HEDDLE_CHECK(loadVariables(session, command.variables));
 
   Outputs outputs;
-  bool profiled = !command.common.profile.empty();
-  for (uint64_t i = profiled; i < command.repeat; ++i) {
+  for (uint64_t i = profile ? 1 : 0; i < command.repeat; ++i) {
     HEDDLE_ASSIGN(outputs, session.call(command.entry, inputs));
   }
-  if (profiled) {
-    HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, session.profile(command.entry, inputs));
-    HEDDLE_CHECK(writeTrace(launches, command.common.profile));
+  if (profile) {
+    HEDDLE_CHECK(profile->run(session, command.entry, inputs));
     HEDDLE_ASSIGN(outputs, session.outputs());
   }
+  uint64_t memory = session.memory().peak;
+  log(LogLevel::Info, str("device memory: ", describeBytes(memory), " (", memory, " bytes) at most"));
   for (const auto &[name, tensor] : outputs)
     show(name, tensor);
   for (const NamedFile &file : outputFiles) {
@@ -114,6 +112,12 @@ Status runCall(const CallCommand &command) {
   HEDDLE_CHECK(checkExpectations(outputs, command, expectations));
   return command.expectedVariables.empty() ? Success()
                                            : expectVariables(session, command.expectedVariables, command.tolerance);
+}
+
+} // namespace
+
+Status runCall(const CallCommand &command) {
+  return profiled(command.common, "call", [&](Profile *profile) { return call(command, profile); });
 }
 
 } // namespace heddle::run

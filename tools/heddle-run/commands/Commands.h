@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,7 @@ namespace heddle::run {
 struct ArtifactOptions {
   std::string artifact;
   std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
-  std::string profile;        // where to write the launches of the last call, for `call` and `bench`
+  std::string profile;        // where to write what host and device do when; empty: nowhere
   bool debugNumerics = false; // for `call` and `train`
 };
 
@@ -24,13 +25,14 @@ struct TrainCommand {
   std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
-  bool resume = false, verifyResume = false;
+  bool resume = false, verifyResume = false, validateBleu = false;
   int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
   uint64_t microBatches = 1;
   uint64_t validateEvery = 1'000, saveEvery = 1'000;
   uint64_t patience = 0; // 0: none
   uint64_t keepLast = 2;
   uint64_t shuffleWindow = 1 << 16; // lines
+  std::optional<StepWindow> profiledSteps;
 };
 
 struct AverageCommand {
@@ -67,6 +69,11 @@ struct ExplainCommand {
   DecodingOptions decoding;
 };
 
+struct ReportCommand {
+  std::vector<std::string> logs;
+  std::string page;
+};
+
 struct ScoreCommand {
   ArtifactOptions common;
   std::string checkpoint, source, target, log;
@@ -100,6 +107,7 @@ Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runExplain(const ExplainCommand &command);
+Status runReport(const ReportCommand &command);
 Status runScore(const ScoreCommand &command);
 Status runCall(const CallCommand &command);
 Status runBench(const BenchCommand &command);

@@ -36,13 +36,11 @@ Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOption
   return tokens;
 }
 
-} // namespace
-
-Status runExplain(const ExplainCommand &command) {
+Status explain(const ExplainCommand &command, Profile *profile) {
   HEDDLE_CHECK(checkSentence("--src", command.source));
   if (command.target)
     HEDDLE_CHECK(checkSentence("--tgt", *command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
   HEDDLE_CHECK(checkExplains(*model.engine, model.description));
 
   std::vector<int32_t> source = model.tokenizer.encode(command.source), target;
@@ -59,7 +57,7 @@ Status runExplain(const ExplainCommand &command) {
   ExplainPage page;
   page.source = command.source;
   page.target = command.target.value_or(model.tokenizer.decode(target));
-  HEDDLE_ASSIGN(page.maps, explain(*model.engine, model.description, batch));
+  HEDDLE_ASSIGN(page.maps, run::explain(*model.engine, model.description, batch));
   auto pieces = [&](std::span<const int32_t> tokens) {
     std::vector<std::string> result;
     for (int32_t token : tokens)
@@ -69,9 +67,16 @@ Status runExplain(const ExplainCommand &command) {
   page.sourceTokens = pieces(batch.source.tokens);
   page.targetTokens = pieces(batch.targetIn);
   page.nextTokens = pieces(batch.targetOut);
-  HEDDLE_CHECK(page.write(command.page));
+  Span span("write page");
+  HEDDLE_CHECK(page.page().write(command.page));
   log(LogLevel::Info, str("wrote ", command.page, ": ", page.maps.size(), " attentions of \"", page.target, "\""));
   return Success();
+}
+
+} // namespace
+
+Status runExplain(const ExplainCommand &command) {
+  return profiled(command.common, "explain", [&](Profile *profile) { return explain(command, profile); });
 }
 
 } // namespace heddle::run

@@ -6,26 +6,34 @@
 
 namespace heddle::run {
 
-Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options) {
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile) {
   SessionOptions session;
   session.device = options.device;
   session.checkNumbers = options.debugNumerics;
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
-  return std::make_unique<SessionEngine>(std::move(opened));
+  return std::make_unique<SessionEngine>(std::move(opened), profile);
 }
 
-Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
-  if (tokenizer.pieces() > description.vocabularySize)
-    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", tokenizer.pieces(),
-                     " pieces and the model room for ", description.vocabularySize,
-                     "; compile it with --set vocab_size=", tokenizer.pieces(), " or use a smaller vocabulary.");
-  if (tokenizer.endId() != description.marks.end)
-    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", tokenizer.endId(),
-                     " of the vocabulary and ", description.marks.end,
-                     " of the model; use the vocabulary that the model was made with.");
-  return Success();
+Result<std::optional<Tokenizer>> embeddedTokenizer(SessionEngine &engine) {
+  const Artifact &artifact = engine.onDevice().artifact();
+  const auto *vocabulary = artifact.module().vocabulary();
+  if (!vocabulary)
+    return std::optional<Tokenizer>();
+  std::vector<TokenizerFile> files;
+  for (const schema::VocabularyFile *file : *vocabulary)
+    files.push_back({file->name()->str(), std::string(file->bytes()->begin(), file->bytes()->end())});
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::fromFiles(files, artifact.origin()));
+  return std::optional(std::move(tokenizer));
+}
+
+Result<Tokenizer> loadTokenizer(const std::filesystem::path &checkpoint, SessionEngine &engine) {
+  Result<Tokenizer> own = loadTokenizer(checkpoint);
+  if (own.ok() || own.error().kind != ErrorKind::NotFound)
+    return own;
+  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
+  return embedded ? std::move(*embedded) : std::move(own);
 }
 
 TranslationOptions translationOptions(const DecodingOptions &options) {
@@ -45,14 +53,14 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
   return Success();
 }
 
-Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint) {
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options));
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile) {
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint, *engine));
   HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(std::string which, loadWeights(checkpoint, *engine, description));
-  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", which));
-  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer)};
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, *engine, description));
+  log(LogLevel::Info, str("checkpoint ", checkpoint, " ", describeWeights(step)));
+  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer), step};
 }
 
 } // namespace heddle::run

@@ -131,13 +131,9 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
   return Success();
 }
 
-} // namespace
-
-Status runScore(const ScoreCommand &command) {
-  if (!command.hypothesis.empty())
-    return scoreHypotheses(command);
+Status scoreModel(const ScoreCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(ParallelText text, readParallelText(command.source, command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.perLine)
     return printLines(text, model);
@@ -153,8 +149,9 @@ Status runScore(const ScoreCommand &command) {
 
   HEDDLE_ASSIGN(EvaluationResult evaluation, evaluate(*model.engine, packInOrder(corpus.pairs, limits)));
   LineTranslator translator(*model.engine, model.description, model.tokenizer, decoding);
-  TextScores scores;
   HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
+  Span span("compare with references");
+  TextScores scores;
   for (size_t i = 0; i < translations.size(); ++i)
     scores.add(translations[i], text.target[i]);
 
@@ -163,8 +160,18 @@ Status runScore(const ScoreCommand &command) {
   scores.print();
   nlohmann::ordered_json record = {
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  if (model.step)
+    record["step"] = *model.step;
   record.update(toJson(scores));
   return appendLog(command.log, record);
+}
+
+} // namespace
+
+Status runScore(const ScoreCommand &command) {
+  return profiled(command.common, "score", [&](Profile *profile) {
+    return command.hypothesis.empty() ? scoreModel(command, profile) : scoreHypotheses(command);
+  });
 }
 
 } // namespace heddle::run

@@ -1,10 +1,12 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "tools/heddle-run/model/FolderLock.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
+#include "tools/heddle-run/text/Lines.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -21,9 +23,14 @@ Status checkOptions(const TrainCommand &command) {
   if (command.patience != 0 && command.validSource.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--patience counts validations: give --valid-src and --valid-tgt, or leave it out.");
+  if (command.validateBleu && command.validSource.empty())
+    return makeError(ErrorKind::InvalidArgument,
+                     "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
   if (command.verifyResume && command.resume)
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
                                                  "leave --resume out.");
+  if (command.verifyResume && !command.common.profile.empty())
+    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
   if (!command.resume)
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
@@ -59,13 +66,16 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model) {
+Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine) {
   if (command.resume)
-    return loadTokenizer(command.checkpoint);
+    return loadTokenizer(command.checkpoint, engine);
   if (!command.weights.empty())
-    return loadTokenizer(command.weights);
+    return loadTokenizer(command.weights, engine);
   if (!command.vocabulary.empty())
     return Tokenizer::load(command.vocabulary);
+  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
+  if (embedded)
+    return std::move(*embedded);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   HEDDLE_ASSIGN(Tokenizer tokenizer,
                 Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize),
@@ -96,7 +106,7 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits) {
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile) {
   TrainerOptions options;
   options.checkpoint = command.checkpoint;
   options.steps = command.steps;
@@ -108,20 +118,20 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
   options.keepLast = command.keepLast;
   options.windowLines = command.shuffleWindow;
   options.limits = limits;
+  options.profile = profile;
   return options;
 }
 
 Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> opened, TrainingInputs inputs,
                     const TrainerOptions &options) {
   std::filesystem::path folder = plainPath(command.checkpoint);
-  folder += ".verify";
+  folder += str(".verify.", ::getpid());
   std::error_code error;
-  std::filesystem::remove_all(folder, error);
   Progress progress(stderr, isatty(STDERR_FILENO), options.steps);
   auto open = [&]() -> Result<std::unique_ptr<Engine>> {
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
-    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common));
+    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common, nullptr));
     return std::unique_ptr<Engine>(std::move(again));
   };
   Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
@@ -159,26 +169,32 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
   return {};
 }
 
-} // namespace
-
-Status runTrain(const TrainCommand &command) {
-  HEDDLE_CHECK(checkOptions(command));
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common));
+Status train(const TrainCommand &command, Profile *profile) {
+  std::optional<FolderLock> lock;
+  if (!command.verifyResume) {
+    HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
+  }
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
                      "' are empty: there is no pair to use.");
-  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
   TextPairs corpus(text, tokenizer, limits.maximumLength);
   std::vector<Batch> validation;
   if (!command.validSource.empty()) {
     HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
   }
-  TrainingInputs inputs{model, tokenizer, corpus, validation};
-  TrainerOptions options = trainerOptions(command, limits);
+  ParallelText validationText;
+  if (command.validateBleu) {
+    HEDDLE_CHECK(Translator::check(*engine, model, {}));
+    HEDDLE_ASSIGN(validationText, readParallelText(command.validSource, command.validTarget));
+  }
+  TrainingInputs inputs{model, tokenizer, corpus, validation, validationText};
+  TrainerOptions options = trainerOptions(command, limits, profile);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
 
@@ -194,11 +210,13 @@ Status runTrain(const TrainCommand &command) {
   } else {
     HEDDLE_CHECK(trainer.begin());
     if (!command.weights.empty()) {
-      HEDDLE_ASSIGN(std::string which, loadWeights(command.weights, *engine, model));
-      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", which));
+      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
+      log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
     if (findCheckpoint(command.checkpoint).ok()) {
+      lock->release(); // its file is not to move along
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
+      HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
       log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '",
                                  moved.string(), "'; --resume would have continued it"));
     }
@@ -216,6 +234,17 @@ Status runTrain(const TrainCommand &command) {
     log(LogLevel::Info, str("of all ", trainer.step(), " steps, ", trainer.skippedSteps(),
                             " were skipped: their gradients overflowed"));
   return Success();
+}
+
+} // namespace
+
+Status runTrain(const TrainCommand &command) {
+  HEDDLE_CHECK(checkOptions(command));
+  return profiled(command.common, "train", [&](Profile *profile) {
+    if (profile)
+      profile->limitTo(command.profiledSteps.value_or(StepWindow()));
+    return train(command, profile);
+  });
 }
 
 } // namespace heddle::run

@@ -65,14 +65,12 @@ void print(const TranslatedLine &line, int64_t nBest) {
   }
 }
 
-} // namespace
-
-Status runTranslate(const TranslateCommand &command) {
+Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
   if (command.sample)
     options.sampling = {command.temperature, command.topK, command.topP, command.seed};
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
   std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is seen when writing
 
@@ -83,6 +81,8 @@ Status runTranslate(const TranslateCommand &command) {
     if (translator.held() < window && !input.ended()) {
       auto wait = translator.busy() ? InputLines::Wait::No : InputLines::Wait::ForOne;
       HEDDLE_ASSIGN(std::vector<std::string> lines, input.next(size_t(window - translator.held()), wait));
+      Span span("tokenise lines");
+      span.with("lines", int64_t(lines.size()));
       for (std::string &line : lines) {
         HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
         translator.add(line, prefix);
@@ -90,6 +90,8 @@ Status runTranslate(const TranslateCommand &command) {
     }
     HEDDLE_CHECK(translator.step());
     std::vector<TranslatedLine> lines = translator.take();
+    Span span("write translations");
+    span.with("lines", int64_t(lines.size()));
     for (const TranslatedLine &line : lines)
       print(line, command.nBest);
     if (!lines.empty() && std::fflush(stdout) != 0)
@@ -98,6 +100,12 @@ Status runTranslate(const TranslateCommand &command) {
     if (translator.held() == 0 && input.ended())
       return Success();
   }
+}
+
+} // namespace
+
+Status runTranslate(const TranslateCommand &command) {
+  return profiled(command.common, "translate", [&](Profile *profile) { return translate(command, profile); });
 }
 
 } // namespace heddle::run

@@ -2,6 +2,7 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
@@ -170,6 +171,7 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
   auto write = [&]() -> Status {
     HEDDLE_CHECK(writeTensors(temporary));
     manifest.files.clear();
+    Span span("check and hash files");
     for (const char *name : tensorFiles)
       HEDDLE_CHECK(checkFinite(temporary / name, manifest.step));
     std::vector<std::string> names(tensorFiles.begin(), tensorFiles.end());
@@ -221,16 +223,19 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
   return manifest;
 }
 
-Result<std::string> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  Span span("load weights");
   if (isHuggingFaceFolder(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));
-    return std::string("as published");
+    return std::optional<uint64_t>();
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights));
-  return str("of step ", manifest.step);
+  return std::optional(manifest.step);
 }
+
+std::string describeWeights(std::optional<uint64_t> step) { return step ? str("of step ", *step) : "as published"; }
 
 Status checkFile(const fs::path &folder, const char *name, const Manifest &manifest) {
   HEDDLE_ASSIGN(std::string hash, hashFile(folder / name));

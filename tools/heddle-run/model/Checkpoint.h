@@ -62,6 +62,9 @@ Status writeCheckpoint(const std::filesystem::path &folder, std::span<const char
                        const std::function<Status(const std::filesystem::path &)> &writeTensors,
                        const Tokenizer &tokenizer, Manifest manifest);
 
+// "of step 500"; "as published" where there is no step.
+std::string describeWeights(std::optional<uint64_t> step);
+
 enum class CheckpointUse { Weights, Training };
 
 // Loads the weights, and for a training the optimizer's state too. Fails where a file is not what was written, or where
@@ -70,8 +73,9 @@ Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &eng
                                 CheckpointUse use);
 
 // Loads the weights of a checkpoint, of the newest one in a training's folder, or of a Hugging Face folder where the
-// artifact was compiled from one. Says in a word or two what the weights are: "of step 500".
-Result<std::string> loadWeights(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model);
+// artifact was compiled from one. Returns the step that they are of; a Hugging Face folder's have none.
+Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
+                                            const ModelDescription &model);
 
 // Fails where the file is not what was written.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/model/CheckpointFolder.h"
 
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/FolderSync.h"
 
 #include <algorithm>
@@ -100,6 +101,8 @@ Result<fs::path> setAside(const fs::path &folder) {
 }
 
 Status CheckpointFolder::save(Engine &engine, const Tokenizer &tokenizer, const Manifest &manifest) {
+  Span span("save checkpoint");
+  span.with("step", int64_t(manifest.step));
   fs::path place = plainPath(folder);
   removeUnfinished(place);
   std::string name = nameOf(manifest.step);

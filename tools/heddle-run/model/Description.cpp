@@ -72,4 +72,16 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   return result;
 }
 
+Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
+  if (tokenizer.pieces() > description.vocabularySize)
+    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", tokenizer.pieces(),
+                     " pieces and the model room for ", description.vocabularySize,
+                     "; compile it with --set vocab_size=", tokenizer.pieces(), " or use a smaller vocabulary.");
+  if (tokenizer.endId() != description.marks.end)
+    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", tokenizer.endId(),
+                     " of the vocabulary and ", description.marks.end,
+                     " of the model; use the vocabulary that the model was made with.");
+  return Success();
+}
+
 } // namespace heddle::run

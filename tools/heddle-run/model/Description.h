@@ -3,6 +3,7 @@
 
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/text/Batches.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,9 @@ struct ModelDescription {
 
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };
+
+// Fails where the model has no room for the vocabulary, or other marks.
+Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description);
 
 // The keys in which two descriptions differ, as "d_model (512, now 64)". With `functionOnly`, keys that change how a
 // model is trained or how much one call holds, but not what its weights compute, do not count.

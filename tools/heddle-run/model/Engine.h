@@ -4,6 +4,7 @@
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/session/Session.h"
+#include "tools/heddle-run/report/Profile.h"
 
 #include <filesystem>
 #include <memory>
@@ -35,7 +36,9 @@ public:
 
 class SessionEngine final : public Engine {
 public:
-  explicit SessionEngine(std::unique_ptr<Session> session) : session(std::move(session)) {}
+  // The profile, where there is one, gets every run while it records; it outlives the engine.
+  explicit SessionEngine(std::unique_ptr<Session> session, Profile *profile = nullptr)
+      : session(std::move(session)), profile(profile) {}
 
   Session &onDevice() { return *session; }
 
@@ -43,7 +46,9 @@ public:
   uint64_t artifactSeal() const override { return session->artifact().module().seal(); }
   bool hasEntry(std::string_view entry) const override { return session->findEntry(entry) != nullptr; }
   Status prepare(std::span<const std::string_view> entries) override { return session->prepare(entries); }
-  Status run(std::string_view entry, std::span<const Input> inputs) override { return session->run(entry, inputs); }
+  Status run(std::string_view entry, std::span<const Input> inputs) override {
+    return profile && profile->isRecording() ? profile->run(*session, entry, inputs) : session->run(entry, inputs);
+  }
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }
   Status init(uint64_t seed) override { return session->init(seed); }
   Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }
@@ -59,6 +64,7 @@ public:
 
 private:
   std::unique_ptr<Session> session;
+  Profile *profile;
 };
 
 } // namespace heddle::run

@@ -1,6 +1,9 @@
 #include "tools/heddle-run/model/Evaluator.h"
 
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CallInputs.h"
+#include "tools/heddle-run/model/LineTranslator.h"
+#include "tools/heddle-run/text/Bleu.h"
 
 #include <cmath>
 
@@ -25,6 +28,8 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
 }
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
+  Span span("evaluate");
+  span.with("batches", int64_t(batches.size()));
   EvaluationResult result;
   double sum = 0;
   for (const Batch &batch : batches) {
@@ -36,6 +41,18 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   if (result.tokens != 0)
     result.loss = sum / double(result.tokens);
   return result;
+}
+
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+                               const ParallelText &text) {
+  Span span("translate for BLEU");
+  span.with("lines", int64_t(text.source.size()));
+  LineTranslator translator(engine, model, tokenizer, {});
+  HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
+  Bleu bleu;
+  for (size_t i = 0; i < translations.size(); ++i)
+    bleu.add(translations[i], text.target[i]);
+  return bleu.score();
 }
 
 } // namespace heddle::run

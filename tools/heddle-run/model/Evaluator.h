@@ -1,9 +1,13 @@
 // The loss of a model on text that it is not trained on.
 #pragma once
 
+#include "tools/heddle-run/model/Description.h"
 #include "tools/heddle-run/model/Engine.h"
 #include "tools/heddle-run/text/Batches.h"
+#include "tools/heddle-run/text/Lines.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
+#include <optional>
 #include <vector>
 
 namespace heddle::run {
@@ -11,9 +15,14 @@ namespace heddle::run {
 struct EvaluationResult {
   double loss = 0; // negative log-likelihood of a target token in nats, the end marks counted
   int64_t tokens = 0;
+  std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made
 
   double perplexity() const;
 };
+
+// The BLEU of the model's greedy translations.
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+                               const ParallelText &text);
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches);
 

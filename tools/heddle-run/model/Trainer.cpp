@@ -1,6 +1,7 @@
 #include "tools/heddle-run/model/Trainer.h"
 
 #include "runtime/core/Log.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CallInputs.h"
 
 #include <chrono>
@@ -39,6 +40,8 @@ Status Trainer::prepare() {
                            : "; it was not compiled for training.");
   if (!inputs.validation.empty())
     entries.push_back("eval");
+  if (!inputs.validationText.source.empty())
+    entries.insert(entries.end(), {"encode", "beam_step"});
   return engine.prepare(entries);
 }
 
@@ -129,13 +132,18 @@ Result<StepReport> Trainer::takeStep() {
   auto start = now();
   StepReport report;
   report.step = taken + 1;
+  Span span("step");
+  span.with("step", int64_t(report.step));
   std::vector<Batch> parts;
+  std::optional<Span> gathering(std::in_place, "get batches");
   for (uint64_t i = 0; i < options.microBatches; ++i) {
     HEDDLE_ASSIGN(Batch batch, batches->next());
     report.sourceTokens += batch.source.layout.tokens();
     report.targetTokens += batch.target.tokens();
     parts.push_back(std::move(batch));
   }
+  gathering.reset();
+  span.with("source_tokens", report.sourceTokens).with("target_tokens", report.targetTokens);
   report.dataSeconds = since(start);
   report.epoch = batches->cursor().epoch;
 
@@ -161,19 +169,31 @@ Result<StepReport> Trainer::takeStep() {
 }
 
 Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
+  if (options.profile)
+    options.profile->enterValidation();
+  Span span("validate");
+  span.with("step", int64_t(taken));
   HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, inputs.validation));
   HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
+  if (!inputs.validationText.source.empty()) {
+    HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.tokenizer, inputs.validationText));
+  }
   bool best = validated.note(taken, result.loss);
   progress.clear();
-  char text[120];
-  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s",
-                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), best ? ", the best" : "");
+  char text[120], bleu[24] = "";
+  if (result.bleu)
+    std::snprintf(bleu, sizeof bleu, ", BLEU %.2f", *result.bleu);
+  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s%s",
+                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), bleu,
+                best ? ", the best" : "");
   heddle::log(LogLevel::Info, text);
   HEDDLE_CHECK(log.validation(taken, result));
   return best;
 }
 
 Status Trainer::save() {
+  if (options.profile)
+    options.profile->enterCheckpoint();
   Manifest manifest;
   manifest.step = taken;
   manifest.seed = options.seed;
@@ -201,6 +221,8 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
       end = TrainingEnd::Patience;
       break;
     }
+    if (options.profile)
+      HEDDLE_CHECK(options.profile->enterStep());
     HEDDLE_ASSIGN(StepReport report, takeStep());
     if (std::string remark = batches->takeRemark(); !remark.empty()) {
       progress.clear();

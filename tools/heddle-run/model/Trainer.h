@@ -6,6 +6,7 @@
 #include "tools/heddle-run/report/Progress.h"
 #include "tools/heddle-run/report/TrainingLog.h"
 #include "tools/heddle-run/text/BatchSource.h"
+#include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct TrainerOptions {
   uint64_t keepLast = 1;      // checkpoints, beside the best
   uint64_t windowLines = BatchOptions().windowLines;
   BatchLimits limits;
+  Profile *profile = nullptr; // is told what comes next
 };
 
 // What a training is of. All of it outlives the trainer.
@@ -35,6 +37,8 @@ struct TrainingInputs {
   const Tokenizer &tokenizer;
   const PairBlocks &corpus;
   const std::vector<Batch> &validation; // may be empty
+  // What to translate at each validation, for a BLEU; may be empty.
+  const ParallelText &validationText;
 };
 
 enum class TrainingEnd {

@@ -1,5 +1,7 @@
 #include "tools/heddle-run/model/Translator.h"
 
+#include "runtime/core/Span.h"
+
 #include <numeric>
 #include <utility>
 
@@ -97,6 +99,8 @@ Status Translator::admit() {
   std::vector<DecodingSource> sources;
   for (const Job &job : fresh)
     sources.push_back({job.request.source, job.sourceRow});
+  Span span("encode");
+  span.with("sentences", int64_t(sources.size()));
   HEDDLE_CHECK(steps->encode(sources));
   jobs.splice(jobs.end(), fresh);
   return Success();
@@ -159,6 +163,8 @@ Result<std::vector<Translation>> Translator::step() {
   if (jobs.empty())
     return finished;
   DecodingStep step = describeStep();
+  Span span("decoding step");
+  span.with("sentences", int64_t(jobs.size())).with("hypotheses", int64_t(step.hypotheses.size()));
   HEDDLE_ASSIGN(DecodingStep::Outcome outcome, steps->run(step));
   auto group = outcome.best.begin();
   for (auto job = jobs.begin(); job != jobs.end();) {

@@ -1,75 +1,33 @@
 #include "tools/heddle-run/report/ExplainPage.h"
 
-#include "runtime/core/File.h"
-#include "tools/heddle-run/text/Utf8.h"
-
 #include <cmath>
 
 namespace heddle::run {
 namespace {
 
-// %TITLE% and %DATA% stand for what a page is about. The part of the address behind # says what is shown, so that a
-// view can be linked to: #encoder.self/2/lines.
-constexpr std::string_view kPage = R"html(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%TITLE%</title>
-<style>
-:root { color-scheme: light dark; --ground: #fff; --text: #1b1b1b; --faint: #767676; --line: #d4d4d4; --weight: #1f5fbf; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #161618; --text: #ececec; --faint: #a0a0a0; --line: #3a3a3e; --weight: #7db4ff; }
-}
-body { margin: 1.5rem; background: var(--ground); color: var(--text); font: 15px/1.45 system-ui, sans-serif; }
+constexpr std::string_view kStyle = R"css(
 h1 { font-size: 1.15rem; font-weight: 600; margin: 0; }
-p { margin: .3rem 0; }
-.faint { color: var(--faint); }
-nav { display: flex; flex-wrap: wrap; gap: .4rem 1.4rem; margin: 1rem 0; }
-nav span { display: inline-flex; gap: .2rem; align-items: center; }
-button { font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: 4px;
-  padding: .1rem .55rem; cursor: pointer; }
-button[aria-pressed=true] { border-color: var(--weight); box-shadow: inset 0 0 0 1px var(--weight); }
 #view { display: flex; flex-wrap: wrap; gap: 1.2rem 1.6rem; }
 figure { margin: 0; }
-figcaption { color: var(--faint); }
-svg text { font: 12px ui-monospace, monospace; fill: var(--text); }
 svg .key { text-anchor: end; }
 svg [data-token] { cursor: default; }
-svg .chosen { font-weight: 700; fill: var(--weight); }
-#tip { position: fixed; display: none; pointer-events: none; background: var(--ground); border: 1px solid var(--line);
-  border-radius: 4px; padding: .25rem .5rem; box-shadow: 0 2px 8px #0004; white-space: pre; }
-</style>
-</head>
-<body>
-<h1 id="source"></h1>
+svg .chosen { font-weight: 700; fill: var(--accent); }
+)css";
+
+constexpr std::string_view kBody = R"html(<h1 id="source"></h1>
 <h1 id="target"></h1>
 <p class="faint">A row is a token that attends, a column one that is attended to, and the stronger the colour, the more; the
 weights of a row sum to 1. Point at a square or a line for its numbers, click on a token to see its lines alone. A decoder's
 token is the one that it reads; hints name the one that it says next.</p>
 <nav><span id="kinds"></span><span id="layers"></span><span id="ways"></span></nav>
 <div id="view"></div>
-<div id="tip" role="tooltip"></div>
-<noscript>This page draws its maps by script; allow it to run.</noscript>
-<script type="application/json" id="data">%DATA%</script>
-<script>
-"use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
-const place = id => document.getElementById(id);
+)html";
+
+// The part of the address behind # says what is shown, so that a view can be linked to: #encoder.self/2/lines.
+constexpr std::string_view kScript = R"js(
 const kindNames = {"encoder.self": "encoder self", "decoder.self": "decoder self", "decoder.cross": "decoder to source"};
 const kinds = Object.keys(kindNames).filter(kind => data.maps.some(map => map.kind === kind));
 const shown = {kind: kinds[0], layer: 0, way: "maps", token: null};
-const svgSpace = "http://www.w3.org/2000/svg";
-
-function element(parent, name, attributes, text) {
-  const made = name === "svg" || parent.namespaceURI === svgSpace ? document.createElementNS(svgSpace, name)
-                                                                  : document.createElement(name);
-  for (const key in attributes)
-    made.setAttribute(key, attributes[key]);
-  if (text !== undefined)
-    made.textContent = text;
-  return parent.appendChild(made);
-}
 
 function readAddress() {
   const [kind, layer, way] = decodeURIComponent(location.hash.slice(1)).split("/");
@@ -85,25 +43,7 @@ function choose(change) {
   draw();
 }
 
-function buttons(id, label, choices, key) {
-  const parent = place(id);
-  parent.replaceChildren();
-  element(parent, "span", {class: "faint"}, label);
-  for (const [value, name] of choices)
-    element(parent, "button", {"aria-pressed": shown[key] === value}, name)
-      .addEventListener("click", () => choose({[key]: value}));
-}
-
 const percent = weight => (100 * weight).toFixed(weight < 0.0995 ? 2 : 1) + "%";
-
-function showTip(event, text) {
-  const tip = place("tip");
-  tip.textContent = text;
-  tip.style.display = "block";
-  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
-  tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8) + "px";
-}
-const hideTip = () => { place("tip").style.display = "none"; };
 
 function tokensOf(map) {
   const queries = map.kind === "encoder.self" ? data.source : data.target;
@@ -145,7 +85,7 @@ function drawMaps(map) {
       pen.fillText(token, 0, 0);
       pen.restore();
     });
-    pen.fillStyle = style.getPropertyValue("--weight");
+    pen.fillStyle = style.getPropertyValue("--accent");
     rows.forEach((row, i) => row.forEach((weight, j) => {
       pen.globalAlpha = weight;
       pen.fillRect(left + side * j, top + side * i, side, side);
@@ -177,7 +117,7 @@ function drawLines(map) {
     rows.forEach((row, i) => row.forEach((weight, j) => {
       if (weight < 0.01 || (shown.token !== null && shown.token !== i))
         return;
-      const line = element(svg, "line", {x1: left, y1: middle(i), x2: left + gap, y2: middle(j), stroke: "var(--weight)",
+      const line = element(svg, "line", {x1: left, y1: middle(i), x2: left + gap, y2: middle(j), stroke: "var(--accent)",
         "stroke-width": 1 + 4 * weight, "stroke-opacity": weight});
       line.addEventListener("mousemove", event => showTip(event, hint(map, head, i, j)));
       line.addEventListener("mouseleave", hideTip);
@@ -209,40 +149,7 @@ draw();
 addEventListener("hashchange", () => { readAddress(); draw(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 document.body.dataset.drawn = place("view").children.length;
-</script>
-</body>
-</html>
-)html";
-
-std::string escapeHtml(std::string_view text) {
-  std::string escaped;
-  for (char c : replaceInvalidUtf8(text))
-    switch (c) {
-    case '&':
-      escaped += "&amp;";
-      break;
-    case '<':
-      escaped += "&lt;";
-      break;
-    case '>':
-      escaped += "&gt;";
-      break;
-    default:
-      escaped += c;
-    }
-  return escaped;
-}
-
-// JSON that may stand inside a script element, which ends at the first "</script" whatever it is in.
-std::string toScript(const nlohmann::ordered_json &json) {
-  std::string escaped;
-  for (char c : json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace))
-    if (c == '<')
-      escaped += "\\u003c";
-    else
-      escaped += c;
-  return escaped;
-}
+)js";
 
 nlohmann::ordered_json toJson(const AttentionMap &map) {
   auto heads = nlohmann::ordered_json::array();
@@ -261,7 +168,7 @@ nlohmann::ordered_json toJson(const AttentionMap &map) {
 
 } // namespace
 
-std::string ExplainPage::html() const {
+HtmlPage ExplainPage::page() const {
   nlohmann::ordered_json data = {{"sentences", {source, target}},
                                  {"source", sourceTokens},
                                  {"target", targetTokens},
@@ -269,25 +176,7 @@ std::string ExplainPage::html() const {
                                  {"maps", nlohmann::ordered_json::array()}};
   for (const AttentionMap &map : maps)
     data["maps"].push_back(toJson(map));
-
-  // In the order of the template; what is put in is not searched again.
-  std::string page;
-  std::string_view rest = kPage;
-  for (const auto &[mark, text] :
-       {std::pair<std::string_view, std::string>("%TITLE%", escapeHtml("Attention: " + source)),
-        {"%DATA%", toScript(data)}}) {
-    size_t at = rest.find(mark);
-    page.append(rest.substr(0, at)).append(text);
-    rest.remove_prefix(at + mark.size());
-  }
-  return page.append(rest);
-}
-
-Status ExplainPage::write(const std::filesystem::path &path) const {
-  std::string text = html();
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
+  return {"Attention: " + source, kStyle, kBody, kScript, std::move(data)};
 }
 
 } // namespace heddle::run

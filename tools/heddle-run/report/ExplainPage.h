@@ -1,9 +1,9 @@
-// Attention's weights as one page of HTML that needs nothing but itself: no other file, no network.
+// Attention's weights as a page.
 #pragma once
 
 #include "tools/heddle-run/model/Explanation.h"
+#include "tools/heddle-run/report/HtmlPage.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,10 +15,8 @@ struct ExplainPage {
   std::vector<std::string> sourceTokens, targetTokens, nextTokens;
   std::vector<AttentionMap> maps;
 
-  // Any text may be in the sentences and tokens; bytes that are not UTF-8 become U+FFFD. Weights have six decimals.
-  std::string html() const;
-  // Replaces the file as a whole, or leaves it as it was.
-  Status write(const std::filesystem::path &path) const;
+  // Weights have six decimals.
+  HtmlPage page() const;
 };
 
 } // namespace heddle::run

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/report/TrainingLog.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
 
 #include <nlohmann/json.hpp>
@@ -72,9 +73,13 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
                                    {"validation_loss", result.loss},
                                    {"validation_perplexity", result.perplexity()},
                                    {"validation_tokens", result.tokens}};
+  if (result.bleu)
+    record["validation_bleu"] = *result.bleu;
   if (events) {
-    const std::pair<std::string_view, double> values[] = {{"validation/loss", result.loss},
-                                                          {"validation/perplexity", result.perplexity()}};
+    std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss},
+                                                               {"validation/perplexity", result.perplexity()}};
+    if (result.bleu)
+      values.emplace_back("validation/bleu", *result.bleu);
     HEDDLE_CHECK(events->scalars(step, values));
   }
   return write(record.dump());
@@ -83,6 +88,7 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
 Status TrainingLog::write(const std::string &line) {
   if (path.empty())
     return Success();
+  Span span("write log");
   file << line << '\n';
   file.flush(); // somebody may be watching, and a crash must not take the last steps along
   if (!file)

@@ -1,5 +1,7 @@
 #include "tools/heddle-run/text/BatchSource.h"
 
+#include "runtime/core/Span.h"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -92,6 +94,9 @@ uint64_t BatchSource::windowBlocks() const {
 uint64_t BatchSource::windowsOfEpoch() const { return (corpus.blocks() + windowBlocks() - 1) / windowBlocks(); }
 
 Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t index) const {
+  nameThread("text reader");
+  Span span("read window");
+  span.with("epoch", int64_t(epoch)).with("window", int64_t(index));
   std::vector<uint32_t> blocks(corpus.blocks());
   std::iota(blocks.begin(), blocks.end(), 0u);
   OrderRandom(options.seed, epoch, kBlockOrder).shuffle(blocks);
@@ -101,6 +106,8 @@ Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t ind
   Window result;
   for (size_t i = begin; i < end && !abandoned; ++i)
     HEDDLE_CHECK(corpus.read(blocks[i], result.pairs, result.report));
+  Span plan("make batches");
+  plan.with("pairs", int64_t(result.pairs.size()));
   planBatches(result.pairs, options, epoch, index, result.order, result.ends);
   return result;
 }
@@ -111,7 +118,10 @@ void BatchSource::readAhead(uint64_t epoch, uint64_t index) {
 
 // Takes the window that was read ahead, and lets the one after it be read.
 Status BatchSource::enter() {
-  HEDDLE_ASSIGN(window, ahead.get());
+  {
+    Span span("wait for text");
+    HEDDLE_ASSIGN(window, ahead.get());
+  }
   bool last = place.window + 1 == windowsOfEpoch();
   readAhead(last ? place.epoch + 1 : place.epoch, last ? 0 : place.window + 1);
   entered = true;

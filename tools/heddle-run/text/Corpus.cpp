@@ -1,5 +1,6 @@
 #include "tools/heddle-run/text/Corpus.h"
 
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Utf8.h"
 
 namespace heddle::run {
@@ -40,7 +41,9 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
 }
 
 Status TextPairs::read(size_t block, SentencePairs &pairs, CorpusReport &report) const {
+  Span reading("read and tokenise block");
   HEDDLE_ASSIGN(ParallelText lines, text.read(block));
+  reading.with("block", int64_t(block)).with("lines", int64_t(lines.source.size()));
   CorpusReport here;
   for (size_t i = 0; i < lines.source.size(); ++i) {
     ++here.read;

@@ -1,5 +1,7 @@
 #include "tools/heddle-run/text/InputLines.h"
 
+#include "runtime/core/Span.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -42,6 +44,7 @@ Status InputLines::fill() {
 }
 
 Result<std::vector<std::string>> InputLines::next(size_t limit, Wait wait) {
+  Span span(wait == Wait::ForOne ? "wait for lines" : "read lines that are there");
   std::vector<std::string> lines;
   auto take = [&](size_t end) {
     std::string line = buffer.substr(begin, end - begin);

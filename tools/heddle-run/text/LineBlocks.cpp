@@ -1,5 +1,6 @@
 #include "tools/heddle-run/text/LineBlocks.h"
 
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Hash.h"
 
 #include <algorithm>
@@ -119,6 +120,7 @@ private:
 
 Result<LineBlocks> LineBlocks::open(const std::filesystem::path &source, const std::filesystem::path &target,
                                     const std::filesystem::path &spool) {
+  Span span("count and hash text");
   LineBlocks result;
   result.sides[0].path = source;
   result.sides[1].path = target;

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 
@@ -8,6 +9,7 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace heddle::run {
@@ -171,32 +173,41 @@ Result<Tokenizer> Tokenizer::load(const std::filesystem::path &path) {
 }
 
 Result<Tokenizer> Tokenizer::loadFolder(const std::filesystem::path &folder) {
+  std::vector<TokenizerFile> files;
   std::error_code error;
-  if (std::filesystem::exists(folder / "source.spm", error))
-    return loadMarian(folder);
-  if (std::filesystem::exists(folder / kFileNames[0], error))
-    return load(folder / kFileNames[0]);
-  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no vocabulary that heddle-run reads: neither ",
-                   kFileNames[0],
-                   ", as its own trainings have it, nor source.spm, target.spm and vocab.json, as Marian's "
-                   "models have them. `heddle-run call` takes token ids.");
+  for (std::string_view name : kFileNames)
+    if (std::filesystem::exists(folder / name, error)) {
+      HEDDLE_ASSIGN(std::string bytes, readText(folder / name));
+      files.push_back({std::string(name), std::move(bytes)});
+    }
+  return fromFiles(files, folder.string());
 }
 
-Result<Tokenizer> Tokenizer::loadMarian(const std::filesystem::path &folder) {
-  std::vector<TokenizerFile> files;
-  for (const char *name : {"source.spm", "target.spm", "vocab.json"}) {
-    HEDDLE_ASSIGN(std::string bytes, readText(folder / name));
-    files.push_back({name, std::move(bytes)});
+Result<Tokenizer> Tokenizer::fromFiles(const std::vector<TokenizerFile> &files, const std::string &origin) {
+  auto find = [&](std::string_view name) {
+    auto found = std::ranges::find(files, name, &TokenizerFile::name);
+    return found == files.end() ? nullptr : &*found;
+  };
+  auto called = [&](const TokenizerFile &file) { return (std::filesystem::path(origin) / file.name).string(); };
+  const TokenizerFile *one = find("spm.model"), *ofSource = find("source.spm"), *ofTarget = find("target.spm"),
+                      *numbers = find("vocab.json");
+  if (ofSource && ofTarget && numbers) {
+    HEDDLE_ASSIGN(std::unique_ptr<Processor> source, parse(ofSource->bytes, called(*ofSource)));
+    HEDDLE_ASSIGN(std::unique_ptr<Processor> target, parse(ofTarget->bytes, called(*ofTarget)));
+    HEDDLE_ASSIGN(std::unique_ptr<Vocabulary> vocabulary, Vocabulary::parse(numbers->bytes, called(*numbers)));
+    return Tokenizer(std::move(source), std::move(target), std::move(vocabulary), {*ofSource, *ofTarget, *numbers});
   }
-  HEDDLE_ASSIGN(std::unique_ptr<Processor> source, parse(files[0].bytes, (folder / files[0].name).string()));
-  HEDDLE_ASSIGN(std::unique_ptr<Processor> target, parse(files[1].bytes, (folder / files[1].name).string()));
-  HEDDLE_ASSIGN(std::unique_ptr<Vocabulary> vocabulary,
-                Vocabulary::parse(files[2].bytes, (folder / files[2].name).string()));
-  return Tokenizer(std::move(source), std::move(target), std::move(vocabulary), std::move(files));
+  if (one)
+    return fromBytes(one->bytes, called(*one));
+  return makeError(ErrorKind::NotFound, "'", origin,
+                   "' has no vocabulary that heddle-run reads: neither spm.model, as ",
+                   "its own trainings have it, nor source.spm, target.spm and vocab.json, as Marian's models have "
+                   "them. `heddle-run call` takes token ids.");
 }
 
 Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
                                    VocabularyType type) {
+  Span span("learn vocabulary");
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
   SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);
   if (sample.done()) {

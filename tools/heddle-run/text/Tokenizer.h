@@ -35,7 +35,10 @@ public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
   static Result<Tokenizer> fromBytes(std::string_view model, const std::string &name);
 
-  // Reads the files that files() names from a folder: spm.model, or source.spm, target.spm and vocab.json.
+  // Of the files that files() has: spm.model, or source.spm, target.spm and vocab.json. `origin` is where they come
+  // from, for messages.
+  static Result<Tokenizer> fromFiles(const std::vector<TokenizerFile> &files, const std::string &origin);
+  // Reads them from a folder. An error of kind NotFound says that it has none.
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
   // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
@@ -70,7 +73,6 @@ private:
 
   Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
             std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
-  static Result<Tokenizer> loadMarian(const std::filesystem::path &folder);
   static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
   std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
 

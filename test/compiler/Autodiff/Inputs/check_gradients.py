@@ -43,7 +43,7 @@ def shape_of(text):
 
 
 def types_in(text):
-    return re.findall(r"(?:tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32|i1)", text)
+    return re.findall(r"(?:tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32|i1|f32)", text)
 
 
 def parse(lines):
@@ -51,8 +51,10 @@ def parse(lines):
     functions, variables, stack, region = [], {}, [], None
     for line in (line.strip() for line in lines):
         if line.startswith("^bb0("):
-            arguments = re.findall(r"(%\w+): (tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32)", line)
+            arguments = re.findall(r"(%\w+): (tensor<[^,>]*(?:, #heddle\.dims<[^>]*>)?>|i32|f32)", line)
             stack[-1].region.append(arguments)
+        elif line.startswith("}, {"):
+            stack[-1].region.append(None)
         elif line.startswith("})"):
             op = stack.pop()
             op.results = types_in(line.rsplit("->", 1)[-1])
@@ -77,6 +79,22 @@ def parse(lines):
     return functions, variables
 
 
+def regions_of(op):
+    """Each region's arguments, by name, and ops; nothing for one that is empty."""
+    regions = [[]]
+    for part in op.region or []:
+        if part is None:
+            regions.append([])
+        else:
+            regions[-1].append(part)
+    return [([name for name, _ in region[0]], region[1:]) if region else None for region in regions]
+
+
+def call(region, *values):
+    names, ops = region
+    return run(ops, dict(zip(names, values)), {})[0]
+
+
 def dropout_mask(op, shape, rate):
     """Any function of stream and place serves, as long as forward and backward agree."""
     generator = np.random.RandomState(int(op.number("stream")) + 17)
@@ -97,28 +115,30 @@ def targets_of(logits, targets, smoothing):
 def attention_probabilities(op, query, key, segments):
     """Per head: probabilities before dropout, the dropout's mask, and the log of the sums."""
     heads, scale = int(op.number("heads")), op.number("scale")
+    score, *_, mask = regions_of(op)
+    queries, keys = np.zeros((len(query), 1), int), np.zeros((1, len(key)), int)
     counts = np.zeros((len(query), len(key)), bool)
     for q0, ql, k0, kl in zip(*segments):
         for i in range(ql):
+            queries[q0 + i] = i
             for j in range(kl):
-                if op.region:
-                    (a, _), (b, _) = op.region[0]
-                    counts[q0 + i, k0 + j] = run(op.region[1:], {a: np.int32(i), b: np.int32(j)}, {})[0]
-                else:
-                    counts[q0 + i, k0 + j] = True
+                keys[0, k0 + j] = j
+                counts[q0 + i, k0 + j] = call(mask, np.int32(i), np.int32(j)) if mask else True
     width = query.shape[1] // heads
     for head in range(heads):
         columns = slice(head * width, (head + 1) * width)
-        scores = np.where(counts, scale * query[:, columns] @ key[:, columns].T, -np.inf)
+        scaled = scale * query[:, columns] @ key[:, columns].T
+        scores = np.where(counts, call(score, scaled, queries, keys, head) if score else scaled, -np.inf)
         lse = np.logaddexp.reduce(scores, 1)
         rate = op.number("dropout")
-        mask = dropout_mask(op, (heads,) + scores.shape, rate)[head] if rate else np.ones(scores.shape)
-        yield columns, np.exp(scores - lse[:, None]), mask, lse
+        kept = dropout_mask(op, (heads,) + scores.shape, rate)[head] if rate else np.ones(scores.shape)
+        slope = lambda gradient: call(regions_of(op)[1], scaled, queries, keys, head, gradient) if score else gradient
+        yield columns, np.exp(scores - lse[:, None]), kept, lse, slope
 
 
 def attention(op, query, key, value, *segments):
     result, lses = np.zeros(query.shape), []
-    for columns, p, mask, lse in attention_probabilities(op, query, key, segments[:4]):
+    for columns, p, mask, lse, _ in attention_probabilities(op, query, key, segments[:4]):
         result[:, columns] = (p * mask) @ value[:, columns]
         lses.append(lse)
     return result, np.stack(lses, 1)
@@ -132,12 +152,57 @@ def attention_delta(op, forward, gradient):
 def attention_gradients(op, query, key, value, gradient, lse, delta, *segments):
     dq, dk, dv = np.zeros(query.shape), np.zeros(key.shape), np.zeros(value.shape)
     scale = op.number("scale")
-    for head, (columns, p, mask, _) in enumerate(attention_probabilities(op, query, key, segments[:4])):
+    for head, (columns, p, mask, _, slope) in enumerate(attention_probabilities(op, query, key, segments[:4])):
         dp = (gradient[:, columns] @ value[:, columns].T) * mask
-        ds = p * (dp - delta[:, head : head + 1]) * scale
+        ds = slope(p * (dp - delta[:, head : head + 1])) * scale
         dq[:, columns], dk[:, columns] = ds @ key[:, columns], ds.T @ query[:, columns]
         dv[:, columns] = (p * mask).T @ gradient[:, columns]
     return (dq,) if op.name.endswith("query") else (dk, dv)
+
+
+def locate(op, starts, lengths):
+    position, sequence = np.zeros(shape_of(op.results[0])[0], int), np.zeros(shape_of(op.results[0])[0], int)
+    for number, (start, length) in enumerate(zip(starts, lengths)):
+        position[start : start + length], sequence[start : start + length] = np.arange(length), number
+    return position, sequence
+
+
+def head_parts(segments, scores, queries, keys):
+    """For each sequence and head: its part of the scores, of its queries' rows and of its keys'."""
+    heads = scores.shape[1]
+    width = queries.shape[1] // heads
+    for q0, ql, k0, kl in zip(*segments):
+        for head in range(heads):
+            columns = slice(head * width, (head + 1) * width)
+            yield scores[q0 : q0 + ql, head, :kl], queries[q0 : q0 + ql, columns], keys[k0 : k0 + kl, columns]
+
+
+def product_of_pairs(op, x, y, *segments):
+    result = np.zeros(shape_of(op.results[0])[0])
+    parts = {"scores": (result, x, y), "context": (x, result, y), "transposed_context": (x, y, result)}[op.name[7:]]
+    for scores, query, key in head_parts(segments, *parts):
+        if op.name == "heddle.scores":
+            scores[:] = query @ key.T
+        elif op.name == "heddle.context":
+            query[:] = scores @ key
+        else:
+            key[:] = scores.T @ query
+    return (result,)
+
+
+def mask_scores(op, scores, position, sequence, key_lengths):
+    result = np.full(scores.shape, -np.inf if "0xFF800000" in op.text else op.number("value"))
+    for row, head, key in np.ndindex(scores.shape):
+        counts = call(regions_of(op)[0], np.int32(position[row]), np.int32(key))
+        if counts and key < key_lengths[sequence[row]]:
+            result[row, head, key] = scores[row, head, key]
+    return (result,)
+
+
+def softmax(op, x):
+    powers = np.where(np.isneginf(x), 0, np.exp(x))
+    sums = powers.sum(2, keepdims=True)
+    return (powers / np.where(sums > 0, sums, 1),)
 
 
 def broadcast(op, x):
@@ -208,7 +273,18 @@ OPS = {
     "heddle.attention_delta": attention_delta,
     "heddle.attention_grad_query": attention_gradients,
     "heddle.attention_grad_key_value": attention_gradients,
+    "heddle.locate": locate,
+    "heddle.scores": product_of_pairs,
+    "heddle.context": product_of_pairs,
+    "heddle.transposed_context": product_of_pairs,
+    "heddle.mask": mask_scores,
+    "heddle.softmax": softmax,
+    "heddle.softmax_grad": lambda op, p, g: (p * (g - (p * g).sum(2, keepdims=True)),),
     "heddle.sinusoid": sinusoid,
+    "arith.constant": lambda op: (op.number("value"),),
+    "arith.sitofp": lambda op, a: (np.asarray(a, float),),
+    "arith.subi": lambda op, a, b: (a - b,),
+    "arith.muli": lambda op, a, b: (a * b,),
     "arith.addi": lambda op, a, b: (a + b,),
     "arith.addf": lambda op, a, b: (a + b,),
     "arith.subf": lambda op, a, b: (a - b,),

@@ -1,0 +1,121 @@
+// Attention with its scores in memory: its two products and their gradients, a product for each sequence and head.
+// Workgroups and loops are those of fused attention; what a step makes or takes lies in a tensor<T x H x K>.
+#include "compiler/Tiling/AttentionFrame.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+using Owns = AttentionFrame::Owns;
+using Step = AttentionFrame::Step;
+
+struct LocateKernel : KernelOpInterface::ExternalModel<LocateKernel, LocateOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto locate = cast<LocateOp>(op);
+    auto &b = emitter.builder();
+    auto sequences = cast<RankedTensorType>(locate.getStarts().getType());
+    emitter.setSpread(KernelEmitter::Spread::Rows);
+    int64_t rows = emitter.getLanes();
+    Value first = emitter.mul(emitter.setGrid(0, 1, locate.getRowSize(), rows), rows);
+    Value sequence = emitter.setGrid(1, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+    Value start = emitter.loadIndex(locate.getStarts(), sequence);
+    Value end = emitter.add(start, emitter.loadIndex(locate.getLengths(), sequence));
+    Place place{emitter.add(start, first), emitter.index(0), rows, 1, end, {}};
+    Value position = emitter.indices({first, first, rows, 1, {}, {}}, 0);
+    Value number = tile::SplatOp::create(b, position.getType(),
+                                         arith::IndexCastOp::create(b, b.getI32Type(), sequence).getResult());
+    emitter.store(locate.getPosition(), position, place);
+    emitter.store(locate.getSequence(), number, place);
+    return success();
+  }
+};
+
+struct ScoresKernel : KernelOpInterface::ExternalModel<ScoresKernel, ScoresOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto scores = cast<ScoresOp>(op);
+    auto &b = emitter.builder();
+    Matrix result = *Matrix::of(scores.getType());
+    Attention attention =
+        Attention::ofPairs(scores, scores.getResult(), scores.getQuery(), scores.getKey(), scores.getKeyRows());
+    AttentionFrame frame(emitter, attention, Owns::Queries, /*products=*/1);
+    LogicalResult finished = success();
+    frame.emit([&] {
+      Value query = frame.load(scores.getQuery(), frame.owned());
+      Value zeros = emitter.constant(frame.getRows(), frame.getStep(), 0);
+      auto finish = [&](Value first, Value tile) -> SmallVector<Value> {
+        Place place = frame.pairs(first);
+        emitter.define(scores.getResult(), place, tile);
+        finished = emitter.finish(result, place);
+        return {};
+      };
+      frame.visit({}, [&](const Step &at, ValueRange) {
+        Value products = frame.products(query, frame.loadVisited(scores.getKey(), at));
+        return finish(at.first, arith::SelectOp::create(b, at.counts, products, zeros));
+      });
+      // What the loop has not visited.
+      int64_t keys = result.partColumns(), step = frame.getStep();
+      Value rounded = emitter.add(frame.getVisitedLength(), emitter.index(step - 1));
+      Value visited = b.createOrFold<arith::DivUIOp>(rounded, emitter.index(step));
+      emitter.loop(emitter.mul(visited, step), emitter.index(keys), step, keys, {},
+                   [&](Value first, ValueRange) { return finish(first, zeros); });
+    });
+    return finished;
+  }
+};
+
+/// The tile of weights of a step; those of no pair are zero, whatever lies in memory.
+Value loadWeights(KernelEmitter &emitter, const AttentionFrame &frame, Value weights, const Step &at, bool transposed) {
+  Value tile = emitter.load(emitter.memoryOf(weights), frame.pairs(at.first), Padding::Any, transposed);
+  return arith::SelectOp::create(emitter.builder(), at.counts, tile,
+                                 emitter.constant(frame.getRows(), frame.getStep(), 0));
+}
+
+struct ContextKernel : KernelOpInterface::ExternalModel<ContextKernel, ContextOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto context = cast<ContextOp>(op);
+    Attention attention = Attention::ofPairs(context, context.getWeights(), context.getResult(), context.getValue(),
+                                             context.getKeyRows());
+    AttentionFrame frame(emitter, attention, Owns::Queries, /*products=*/1);
+    frame.emit([&] {
+      Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
+                                [&](const Step &at, ValueRange state) -> SmallVector<Value> {
+                                  Value weights = loadWeights(emitter, frame, context.getWeights(), at, false);
+                                  return {frame.accumulate(weights, context.getValue(), at, state[0])};
+                                })[0];
+      emitter.store(context.getResult(), total, frame.owned());
+    });
+    return success();
+  }
+};
+
+struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedContextKernel, TransposedContextOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto context = cast<TransposedContextOp>(op);
+    Attention attention =
+        Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(), /*keyRows=*/{});
+    AttentionFrame frame(emitter, attention, Owns::Keys, /*products=*/1);
+    frame.emit([&] {
+      Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
+                                [&](const Step &at, ValueRange state) -> SmallVector<Value> {
+                                  Value weights = loadWeights(emitter, frame, context.getWeights(), at, true);
+                                  return {frame.accumulate(weights, context.getInput(), at, state[0])};
+                                })[0];
+      emitter.store(context.getResult(), total, frame.owned());
+    });
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::registerScoreKernels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    LocateOp::attachInterface<LocateKernel>(*context);
+    ScoresOp::attachInterface<ScoresKernel>(*context);
+    ContextOp::attachInterface<ContextKernel>(*context);
+    TransposedContextOp::attachInterface<TransposedContextKernel>(*context);
+  });
+}

@@ -1,0 +1,72 @@
+// RUN: heddle-opt %s --heddle-recompute | FileCheck %s --check-prefixes=CHECK,CHEAP
+// RUN: heddle-opt %s --heddle-recompute='policy=products' | FileCheck %s --check-prefixes=CHECK,PRODUCTS
+// RUN: heddle-opt %s --heddle-recompute='policy=none' | FileCheck %s --check-prefix=NONE
+// RUN: not heddle-opt %s --heddle-recompute='policy=cheep' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: there is no policy of recomputation 'cheep'; there are none, cheap, products
+// NONE-NOT: heddle.recomputed
+
+heddle.size @n max 64
+heddle.variable @wide weight : tensor<32x512xf32>
+heddle.variable @square weight : tensor<32x32xf32>
+!x = tensor<?x32xf32, #heddle.dims<"n">>
+!wide = tensor<?x512xf32, #heddle.dims<"n">>
+!row = tensor<?xf32, #heddle.dims<"n">>
+
+// The most memory is held at the wide product. %x is held across it for the gradient of its norm, so that the norm can
+// be made again where it is used next, and the product of the norm is one product away.
+// CHECK-LABEL: func.func @held
+// CHECK: %[[N:.*]], %{{.*}}, %[[RSTD:.*]] = heddle.layer_norm %[[X:[^ ]*]],
+// CHECK: %[[Y:.*]] = heddle.matmul %[[N]], %[[W:[^ ]*]] : {{.*}}tensor<32x32xf32>
+// CHECK: %[[WIDE:.*]] = heddle.matmul %[[Y]]
+// CHECK: heddle.sum columns %[[WIDE]]
+// CHEAP: %[[AGAIN:.*]], %{{.*}}, %{{.*}} = heddle.layer_norm %[[X]], {{.*}}heddle.recomputed
+// CHEAP: heddle.matmul %[[AGAIN]], %[[Y]] {transpose_lhs}
+// PRODUCTS: %[[AGAIN:.*]], %{{.*}}, %{{.*}} = heddle.layer_norm %[[X]], {{.*}}heddle.recomputed
+// PRODUCTS: %[[YAGAIN:.*]] = heddle.matmul %[[AGAIN]], %[[W]] {heddle.recomputed}
+// PRODUCTS: heddle.matmul %[[AGAIN]], %[[YAGAIN]] {transpose_lhs}
+// CHECK: return
+func.func @held(%x: !x, %gamma: tensor<32xf32>, %beta: tensor<32xf32>) -> (!row, tensor<32x32xf32>, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %n, %mean, %rstd = heddle.layer_norm %x, %gamma, %beta {epsilon = 1.0e-5 : f32} : !x, tensor<32xf32>, tensor<32xf32> -> !row
+  %y = heddle.matmul %n, %w : !x, tensor<32x32xf32> -> !x
+  %wide = heddle.matmul %y, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %g = heddle.matmul %n, %y {transpose_lhs} : !x, !x -> tensor<32x32xf32>
+  %d = heddle.layer_norm_grad %x, %x, %gamma, %mean, %rstd : !x, tensor<32xf32>, !row
+  return %sum, %g, %d : !row, tensor<32x32xf32>, !x
+}
+
+// What it would take to make %n again is not held: two products would have to be computed twice.
+// CHECK-LABEL: func.func @gone
+// CHECK-NOT: heddle.recomputed
+// CHECK: return
+func.func @gone(%x: !x) -> (!row, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %a = heddle.matmul %x, %w : !x, tensor<32x32xf32> -> !x
+  %b = heddle.matmul %a, %w : !x, tensor<32x32xf32> -> !x
+  %n = math.exp %b : !x
+  %wide = heddle.matmul %n, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %e = heddle.matmul %n, %w : !x, tensor<32x32xf32> -> !x
+  return %sum, %e : !row, !x
+}
+
+// Dropout draws the same mask again. The product before it is held no longer than before: cheap keeps the result.
+// CHECK-LABEL: func.func @dropout
+// CHECK: heddle.dropout
+// CHEAP-NOT: heddle.dropout
+// PRODUCTS: heddle.matmul {{.*}}heddle.recomputed
+// PRODUCTS: heddle.dropout {{.*}}heddle.recomputed{{.*}}rate = 1.000000e-01 : f32, stream = 3 : i32
+// CHECK: return
+func.func @dropout(%x: !x, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> (!row, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %a = heddle.matmul %x, %w : !x, tensor<32x32xf32> -> !x
+  %d = heddle.dropout %a seed %seed step %step {rate = 0.1 : f32, stream = 3 : i32} : !x
+  %wide = heddle.matmul %d, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %e = heddle.matmul %d, %w : !x, tensor<32x32xf32> -> !x
+  return %sum, %e : !row, !x
+}

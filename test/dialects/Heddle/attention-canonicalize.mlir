@@ -1,0 +1,62 @@
+// RUN: heddle-opt %s --canonicalize | FileCheck %s
+
+!tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
+!per_head = tensor<?x2xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+
+// A region that does nothing.
+// CHECK-LABEL: func.func @identity
+// CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64, {{.*}} scale = 5.000000e-01 : f32}
+func.func @identity(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    heddle.yield %score : f32
+  }
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return %y : !tokens
+}
+
+// A factor belongs to the scale, whichever side it is on.
+// CHECK-LABEL: func.func @factor
+// CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64, {{.*}} scale = 2.000000e+00 : f32}
+func.func @factor(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %four = arith.constant 4.0 : f32
+    %product = arith.mulf %four, %score : f32
+    heddle.yield %product : f32
+  }
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return %y : !tokens
+}
+
+// Anything else stays.
+// CHECK-LABEL: func.func @square
+// CHECK-NEXT: heddle.attention %{{.*}} score {
+// CHECK: arith.mulf
+func.func @square(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %product = arith.mulf %score, %score : f32
+    heddle.yield %product : f32
+  }
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return %y : !tokens
+}
+
+// A mask that hides nothing: a key is at most as far as itself.
+// CHECK-LABEL: func.func @full_mask
+// CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64,
+func.func @full_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) mask {
+  ^bb0(%query: i32, %key: i32):
+    %counts = arith.cmpi sle, %key, %key : i32
+    heddle.yield %counts : i1
+  }
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "length", key_size = "length"}
+    : (!tokens, !tokens, !tokens, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
+  return %y : !tokens
+}

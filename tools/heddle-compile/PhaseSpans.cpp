@@ -1,0 +1,69 @@
+#include "tools/heddle-compile/PhaseSpans.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Pass/Pass.h"
+#include "runtime/core/Span.h"
+
+#include <memory>
+#include <vector>
+
+using namespace mlir;
+using namespace mlir::heddle;
+using ::heddle::Span;
+
+namespace {
+
+/// Runs the passes of nested ops; what it does is theirs.
+bool isAdaptor(Pass *pass) { return pass->getArgument().empty(); }
+
+/// The pass that ends each phase.
+bool endsPhase(Pass *pass) { return pass->getArgument() == "heddle-verify-phase"; }
+
+class PhaseSpans final : public PassInstrumentation {
+public:
+  PhaseSpans(Phase first, const TargetProfile *profile) : next(static_cast<size_t>(first)), profile(profile) {}
+
+  void runBeforePass(Pass *pass, Operation *op) override {
+    if (!op->getParentOp() && !phase) {
+      phase = std::make_unique<Span>(getPhases()[next++].name);
+      if (profile)
+        phase->with("target", profile->name);
+    }
+    if (isAdaptor(pass))
+      return;
+    auto span = std::make_unique<Span>(pass->getArgument());
+    if (op->getParentOp())
+      if (StringAttr name = op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+        span->with("on", name.getValue());
+    open().push_back(std::move(span));
+  }
+
+  void runAfterPass(Pass *pass, Operation *) override {
+    if (!isAdaptor(pass))
+      open().pop_back();
+    if (endsPhase(pass))
+      phase.reset();
+  }
+
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (!isAdaptor(pass))
+      open().pop_back();
+  }
+
+private:
+  /// The passes in work on this thread.
+  static std::vector<std::unique_ptr<Span>> &open() {
+    thread_local std::vector<std::unique_ptr<Span>> spans;
+    return spans;
+  }
+
+  size_t next; // phase
+  const TargetProfile *profile;
+  std::unique_ptr<Span> phase; // of the thread that runs the module's passes
+};
+
+} // namespace
+
+std::unique_ptr<PassInstrumentation> mlir::heddle::createPhaseSpans(Phase first, const TargetProfile *profile) {
+  return std::make_unique<PhaseSpans>(first, profile);
+}

@@ -1,0 +1,18 @@
+// The vocabulary that goes along in an artifact: --vocabulary=FILE.
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
+
+#include "compiler/Emit/Emit.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace mlir::heddle {
+
+/// Reads the SentencePiece model at `path`, for an imported `model`. Fails after an error: where the file is none, or
+/// numbers its pieces otherwise than the model's description says.
+FailureOr<std::vector<VocabularyFile>> readVocabulary(ModuleOp model, StringRef path);
+
+} // namespace mlir::heddle
+
+#endif
