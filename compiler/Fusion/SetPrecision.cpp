@@ -1,5 +1,6 @@
 #include "compiler/Fusion/SetPrecision.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -7,7 +8,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 static constexpr std::pair<StringLiteral, Precision> kNames[] = {
-    {"f32", Precision::F32}, {"bf16", Precision::BF16}, {"f16", Precision::F16}};
+    {"f32", Precision::F32}, {"bf16", Precision::BF16}, {"f16", Precision::F16}, {"tf32", Precision::TF32}};
 
 StringRef heddle::toString(Precision precision) { return kNames[static_cast<size_t>(precision)].first; }
 
@@ -27,7 +28,7 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
   SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-set-precision"; }
-  StringRef getDescription() const override { return "Give matrix products factors of 16 bits"; }
+  StringRef getDescription() const override { return "Give matrix products factors of fewer bits"; }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
 
   void runOnOperation() override {
@@ -39,6 +40,14 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
     if (*precision == Precision::F32)
       return;
     OpBuilder builder(&getContext());
+    if (*precision == Precision::TF32) {
+      getOperation().walk([&](ProductOpInterface product) {
+        SmallVector<OpOperand *> factors = product.getFactors();
+        if (!factors.empty() && getElementTypeOrSelf(factors.front()->get()).isF32())
+          product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
+      });
+      return;
+    }
     Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
     DenseMap<Value, Value> rounded;
     getOperation().walk([&](ProductOpInterface product) {
@@ -57,7 +66,7 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
     });
   }
 
-  Option<std::string> name{*this, "precision", llvm::cl::init("bf16"), llvm::cl::desc("f32, bf16 or f16")};
+  Option<std::string> name{*this, "precision", llvm::cl::init("bf16"), llvm::cl::desc("f32, bf16, f16 or tf32")};
   friend std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision);
 };
 

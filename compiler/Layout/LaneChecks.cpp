@@ -18,13 +18,13 @@ bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
   return a.getDimSize(dimA) == b.getDimSize(dimB) && Dealing::of(a, dimA) == Dealing::of(b, dimB);
 }
 
+bool isFragment(RankedTensorType tile) { return tile::getLayout(tile).isFragment(); }
+
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
-  auto isFragment = [](RankedTensorType tile) { return tile::getLayout(tile).isFragment(); };
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
       tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kFragmentColumns)
-    return op.emitOpError()
-           << "multiplies 16-bit factors that are dealt as fragments, the right one transposed and whole "
-           << "in each subgroup, got " << lhs << " and " << rhs;
+    return op.emitOpError() << "multiplies factors that are dealt as fragments, the right one transposed and whole "
+                            << "in each subgroup, got " << lhs << " and " << rhs;
   if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % kFragmentDepth != 0)
     return op.emitOpError() << "takes " << kFragmentRows << " rows a subgroup and a depth of " << kFragmentDepth
                             << " at a time, which do not divide " << lhs;
@@ -34,7 +34,7 @@ LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorT
 LogicalResult checkDot(tile::DotOp op) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = op.getType();
   int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
-  if (isTensorFactor(lhs))
+  if (isTensorFactor(lhs) || isFragment(lhs))
     return checkFragments(op, lhs, rhs, result);
   if (Dealing::of(lhs, 1 - lhsRow).lanes != 1 || Dealing::of(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;

@@ -1,6 +1,9 @@
 // Products on tensor cores, and the shared memory that their factors come through, in one lane. An instruction works on
 // pieces of 8 x 8 elements, of which lane l has two neighbours in row l / 4: just what a register of #tile.simt is. The
 // instruction's 16 rows are two of a lane's rows, its depth of 16 two of a lane's runs.
+//
+// Of tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
+// the two neighbours that the lane has, of both factors: a sum does not mind the order of what it adds up.
 #include "compiler/Layout/Lanes.h"
 
 #include "compiler/Tiling/Fragments.h"
@@ -23,13 +26,15 @@ bool isShared(Value memory) {
   return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
 }
 
-/// Registers side by side, as an instruction takes them.
+/// Registers side by side, as an instruction takes them; a number is a register of one.
 Value join(LaneBuilder &b, ArrayRef<Value> registers) {
-  auto part = cast<VectorType>(registers.front().getType());
-  auto type = VectorType::get({static_cast<int64_t>(registers.size()), part.getDimSize(0)}, part.getElementType());
+  auto part = dyn_cast<VectorType>(registers.front().getType());
+  auto type = VectorType::get({static_cast<int64_t>(registers.size()), part ? part.getDimSize(0) : 1},
+                              getElementTypeOrSelf(registers.front().getType()));
   Value joined = ub::PoisonOp::create(b, type);
-  for (auto [i, value] : llvm::enumerate(registers))
-    joined = vector::InsertOp::create(b, value, joined, static_cast<int64_t>(i));
+  for (int64_t i = 0; i < type.getDimSize(0); ++i)
+    joined = vector::InsertOp::create(b, registers[i], joined,
+                                      part ? SmallVector<int64_t, 2>{i} : SmallVector<int64_t, 2>{i, 0});
   return joined;
 }
 
@@ -37,20 +42,29 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!isTensorFactor(op.getLhs().getType()))
+    if (!tile::getLayout(op.getLhs().getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
     tile::LaneShape shape = tile::getLaneShape(op.getType());
     SmallVector<Value> sums(adaptor.getAccumulator());
-    const int64_t extents[] = {kFragmentRows, kFragmentColumns, kFragmentDepth};
-    for (int64_t k = 0; k < lhs.shape.runs; k += 2)
+    bool halves = isTensorFactor(op.getLhs().getType()); // of 32 bits
+    const int64_t extents[] = {kFragmentRows, kFragmentColumns, halves ? kFragmentDepth : kTensorFloatDepth};
+    auto factor = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
+      SmallVector<Value> parts;
+      for (int64_t part : {0, 1})
+        for (int64_t row : rows)
+          parts.push_back(halves ? from.at(row, k + part) : b.extract(from.at(row, k), part));
+      return join(b, parts);
+    };
+    for (int64_t k = 0; k < lhs.shape.runs; k += halves ? 2 : 1)
       for (int64_t i = 0; i < shape.rows; i += 2) {
-        Value left = join(b, {lhs.at(i, k), lhs.at(i + 1, k), lhs.at(i, k + 1), lhs.at(i + 1, k + 1)});
+        Value left = factor(lhs, {i, i + 1}, k);
         for (int64_t j = 0; j < shape.runs; ++j) {
-          Value right = join(b, {rhs.at(j, k), rhs.at(j, k + 1)});
+          Value right = factor(rhs, {j}, k);
           Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
-          Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents));
+          Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents),
+                                               /*tf32Enabled=*/!halves);
           upper = vector::ExtractOp::create(b, sum, 0);
           lower = vector::ExtractOp::create(b, sum, 1);
         }

@@ -17,8 +17,7 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
-      fragments(isTensorFactor(attention.query.getType())),
-      width(typeOf(attention.query).getDimSize(1) / attention.heads) {
+      fragments(attention.onTensorCores), width(typeOf(attention.query).getDimSize(1) / attention.heads) {
   for (const MaskBound &bound : attention.mask ? getMaskBounds(*attention.mask) : SmallVector<MaskBound>()) {
     auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
     if (visited == 1 || visited == -1)

@@ -3,6 +3,7 @@
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 
+#include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
 
 namespace mlir::heddle {
@@ -18,6 +19,7 @@ struct Attention {
   Region *scoreGradient;        // likewise, and in the forward pass
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
+  bool onTensorCores = false;
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -43,7 +45,9 @@ struct Attention {
             orNull(op.getMask()),
             orNull(op.getScore()),
             scoreGradientOf(op),
-            keyRowsOf(op)};
+            keyRowsOf(op),
+            /*pairKeys=*/0,
+            isOnTensorCores(op, op.getQuery())};
   }
 
   /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.

@@ -1,4 +1,4 @@
-// Products of 16-bit factors on tensor cores.
+// Products on tensor cores: of factors of 16 bits, or of f32 that are rounded to tf32 on the way.
 #ifndef HEDDLE_COMPILER_TILING_FRAGMENTS_H
 #define HEDDLE_COMPILER_TILING_FRAGMENTS_H
 
@@ -12,10 +12,21 @@ inline constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kFragmentDept
 /// 16-bit elements that one lane copies to shared memory at once, and that stay neighbours there: 16 bytes.
 inline constexpr int64_t kCopyElements = 8;
 
-/// Whether values of this type are factors for tensor cores.
+/// Of f32, the depth that one instruction takes: one piece where that of 16 bits takes two.
+inline constexpr int64_t kTensorFloatDepth = 8;
+
+/// On a product whose factors of f32 tensor cores may round to tf32.
+inline constexpr llvm::StringLiteral kTensorFloatAttrName = "heddle.tf32";
+
+/// Whether values of this type are factors for tensor cores, and for nothing else.
 inline bool isTensorFactor(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isBF16() || element.isF16();
+}
+
+/// Whether tensor cores compute a product of the graph, given one of its factors.
+inline bool isOnTensorCores(Operation *product, Value factor) {
+  return isTensorFactor(factor.getType()) || product->hasAttr(kTensorFloatAttrName);
 }
 
 } // namespace mlir::heddle

@@ -20,7 +20,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<MatmulOp>(op);
     bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
-    if (transposeLhs && transposeRhs && !isTensorFactor(matmul.getLhs().getType()))
+    bool fragments = isOnTensorCores(op, matmul.getLhs());
+    if (transposeLhs && transposeRhs && !fragments)
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     SumOp sum;
@@ -29,7 +30,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
 
     // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       isTensorFactor(matmul.getLhs().getType()));
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0);
     SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
@@ -43,7 +44,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto sum = dyn_cast<SumOp>(other);
     return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
            !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
-           !isTensorFactor(matmul.getRhs().getType());
+           !isOnTensorCores(op, matmul.getRhs());
   }
 };
 

@@ -12,10 +12,10 @@ using namespace mlir::heddle;
 static constexpr int64_t kStep = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-                           const Matrix &result, int64_t loops, bool fragments)
-    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(fragments),
+                           const Matrix &result, int64_t loops, int64_t tensorBits)
+    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
-  auto [rows, columns] = fragments ? chooseFragments(result) : chooseRegisters(contracted, result, loops);
+  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits) : chooseRegisters(contracted, result, loops);
 
   // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
   // that is larger.
@@ -54,8 +54,8 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   return {rows, columns};
 }
 
-/// The largest tile of which there are enough for all of the device's processors.
-std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result) {
+/// The largest tile of which there are enough for all of the device's processors. A step's factors are in registers.
+std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
   const TargetProfile &profile = emitter.getProfile();
   emitter.setSpread(KernelEmitter::Spread::Fragments);
   int64_t least = kFragmentRows * profile.tensorSubgroups, rows = profile.tensorRows, columns = profile.tensorColumns;
@@ -69,7 +69,8 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result) 
     columns /= 2;
   while (rows > least && (larger(emitter.maximumRows(result), rows) || count() < profile.tensorGroups))
     rows /= 2;
-  step = std::min<int64_t>(profile.tensorDepth, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
+  int64_t deepest = std::max(kFragmentDepth, profile.tensorDepth * 16 / factorBits);
+  step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
   return {rows, columns};
 }
 

@@ -11,9 +11,9 @@ class ProductFrame {
 public:
   /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's spread and the first two
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
-  /// 16-bit factors are multiplied on tensor cores.
+  /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-               const Matrix &result, int64_t loops = 1, bool fragments = false);
+               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0);
 
   /// The workgroup's tile of the result.
   const Place &place() const { return tile; }
@@ -29,7 +29,7 @@ public:
 private:
   /// These set `step` and return the rows and columns of the workgroup's tile.
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops);
-  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result);
+  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits);
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
 
   KernelEmitter &emitter;

@@ -35,6 +35,7 @@ CASES = {
 BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-5, "trained": 1e-3},
           # These keep 10 bits of a fraction. Gradients differ more than that where a ReLU near 0 is on the other side of it.
           "f16": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
+          "tf32": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "bf16": {"logits": 1e-2, "loss": 1e-2, "gradient": 5e-2, "nothing": 1e-4, "trained": 2e-2}}
 LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
 

@@ -40,7 +40,7 @@ struct Flags {
                                cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("What factors of matrix products are rounded to: f32 (default), or bf16 or f16 where "
+      cl::desc("What factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 where "
                "the target has tensor cores; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
@@ -154,7 +154,8 @@ std::optional<CommandLine> check(Flags &flags) {
 
   std::optional<Precision> precision = parsePrecision(flags.precision);
   if (!precision)
-    return wrong("--precision: there is no precision '" + flags.precision + "'; this build has f32, bf16 and f16");
+    return wrong("--precision: there is no precision '" + flags.precision +
+                 "'; this build has f32, tf32, bf16 and f16");
   line.precision = *precision;
   if (line.precision != Precision::F32)
     for (const TargetProfile *profile : line.targets)

@@ -90,6 +90,7 @@ private:
     // Operands of tensor cores are vectors of registers; MLIR folds their making into one op, which it cannot lower.
     RewritePatternSet registers(context);
     vector::populateVectorFromElementsUnrollPatterns(registers);
+    vector::populateVectorShapeCastLoweringPatterns(registers);
     walkAndApplyPatterns(main, std::move(registers));
 
     RewritePatternSet branches(context);

@@ -135,23 +135,29 @@ struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
   }
 };
 
-/// MLIR's own pattern does not know bf16.
+/// MLIR's own pattern does not know bf16, and does not round to tf32.
 struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(nvgpu::MmaSyncOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Type element = cast<VectorType>(op.getMatrixA().getType()).getElementType();
-    if (!element.isBF16() && !element.isF16())
-      return rewriter.notifyMatchFailure(op, "only factors of 16 bits are lowered");
-    // The instruction takes pairs of bf16 as words, and sums one by one.
+    if (!element.isBF16() && !element.isF16() && !element.isF32())
+      return rewriter.notifyMatchFailure(op, "only factors of 16 bits and of f32 are lowered");
+    // The instruction takes pairs of bf16 as words, tf32 as a word each, and sums one by one.
     auto words = [&](Value registers) {
       auto array = cast<LLVM::LLVMArrayType>(registers.getType());
       SmallVector<Value> parts;
       for (unsigned i = 0; i < array.getNumElements(); ++i) {
         Value part = LLVM::ExtractValueOp::create(rewriter, loc, registers, i);
-        parts.push_back(
-            element.isBF16() ? LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), part).getResult() : part);
+        if (element.isBF16())
+          part = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), part);
+        else if (element.isF32())
+          part = NVVM::ConvertFloatToTF32Op::create(
+              rewriter, loc, rewriter.getI32Type(),
+              LLVM::ExtractElementOp::create(rewriter, loc, part, number(rewriter, loc, rewriter.getI32Type(), 0)),
+              NVVM::FPRoundingMode::RNA);
+        parts.push_back(part);
       }
       return parts;
     };
@@ -161,7 +167,9 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
       for (int64_t j : {0, 1})
         sums.push_back(LLVM::ExtractElementOp::create(rewriter, loc, LLVM::ExtractValueOp::create(rewriter, loc, c, i),
                                                       number(rewriter, loc, rewriter.getI32Type(), j)));
-    NVVM::MMATypes type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+    NVVM::MMATypes type = element.isBF16()  ? NVVM::MMATypes::bf16
+                          : element.isF16() ? NVVM::MMATypes::f16
+                                            : NVVM::MMATypes::tf32;
     auto result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, rewriter.getF32Type()));
     auto shape = llvm::to_vector(op.getMmaShapeAsArray());
     Value sum = NVVM::MmaOp::create(rewriter, loc, result, words(adaptor.getMatrixA()), words(adaptor.getMatrixB()),

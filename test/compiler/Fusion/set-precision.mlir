@@ -1,4 +1,18 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=f16}))' | FileCheck %s --check-prefix=F16
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=tf32}))' | FileCheck %s --check-prefix=TF32 --implicit-check-not=truncf
+
+// F16-LABEL: func.func @twice
+// F16: arith.truncf {{.*}} to tensor<{{.*}}xf16
+// F16: heddle.matmul {{.*}} : tensor<?x8xf16, {{.*}}>, tensor<8x8xf16> -> tensor<?x8xf32
+
+// Of tf32 products are marked, those that tensor cores can do.
+// TF32-LABEL: func.func @twice
+// TF32-COUNT-2: heddle.matmul {{.*}}heddle.tf32{{.*}} : tensor<?x8xf32
+// TF32-LABEL: func.func @attention
+// TF32: heddle.attention {{.*}}heddle.tf32
+// TF32-LABEL: func.func @narrow
+// TF32-NOT: heddle.tf32
 
 heddle.size @n max 64
 heddle.size @longest max 16 longest "lengths"

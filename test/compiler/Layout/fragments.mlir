@@ -29,6 +29,23 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, spre
   tile.return
 }
 
+// Of f32 an instruction is eight deep: a piece of the left side's rows, each of a lane's two neighbours a register.
+// CHECK-LABEL: tile.func @tensor_float
+tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<16x8xf32>)
+    attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<16x8xf32, #right>
+  // CHECK-COUNT-4: vector.load %{{.*}} : memref<16x16xf32>, vector<2xf32>
+  %x = tile.load %a[%c0, %c0] : memref<16x16xf32> -> tensor<16x16xf32, #right>
+  // CHECK-COUNT-2: vector.load %{{.*}} : memref<8x16xf32>, vector<2xf32>
+  %y = tile.load %b[%c0, %c0] : memref<8x16xf32> -> tensor<8x16xf32, #right>
+  // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>) -> vector<2x2xf32>
+  // CHECK-NOT: nvgpu.mma.sync
+  %p = tile.dot %x, %y, %zero {transpose_rhs} : tensor<16x16xf32, #right>, tensor<8x16xf32, #right> -> tensor<16x8xf32, #right>
+  tile.store %p, %c[%c0, %c0] : tensor<16x8xf32, #right>, memref<16x8xf32>
+  tile.return
+}
+
 // 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row.
 // CHECK-LABEL: tile.func @copy
 tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {

@@ -144,7 +144,7 @@ tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<32x16xbf16, #rows>
   %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #dealt>
   %zero = arith.constant dense<0.0> : tensor<32x16xf32, #dealt>
-  // expected-error @+1 {{multiplies 16-bit factors that are dealt as fragments}}
+  // expected-error @+1 {{multiplies factors that are dealt as fragments}}
   %p = tile.dot %a, %b, %zero {transpose_rhs} : tensor<32x16xbf16, #rows>, tensor<16x16xbf16, #dealt> -> tensor<32x16xf32, #dealt>
   tile.return
 }

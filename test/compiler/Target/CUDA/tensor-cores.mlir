@@ -2,6 +2,12 @@
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
 // RUN: heddle-inspect %t.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=PRODUCT
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
+// RUN: heddle-compile %s -o %t.f16.heddle --target=cuda:sm_80 --precision=f16
+// RUN: heddle-inspect %t.f16.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=F16
+// RUN: heddle-inspect %t.f16.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=F16
+// RUN: heddle-compile %s -o %t.tf32.heddle --target=cuda:sm_80 --precision=tf32
+// RUN: heddle-inspect %t.tf32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=TF32
+// RUN: heddle-inspect %t.tf32.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=TF32
 // RUN: heddle-compile %s -o %t.f32.heddle --target=cuda:sm_80
 // RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
 
@@ -22,6 +28,12 @@
 // ATTENTION: ex2.approx.f32
 // ATTENTION: cvt.rn.bf16x2.f32
 // ATTENTION: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+
+// F16: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+
+// Factors of f32 are rounded to the nearest, not cut off.
+// TF32: cvt.rna.tf32.f32
+// TF32: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
 
 // F32-NOT: mma.sync
 // F32: fma.rn.f32
