@@ -54,11 +54,13 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   return {rows, columns};
 }
 
-/// The largest tile of which there are enough for all of the device's processors. A step's factors are in registers.
+/// The largest tile of which there are enough for all of the device's processors. A step's factors are in registers:
+/// wider ones leave room for fewer sums.
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
   const TargetProfile &profile = emitter.getProfile();
   emitter.setSpread(KernelEmitter::Spread::Fragments);
-  int64_t least = kFragmentRows * profile.tensorSubgroups, rows = profile.tensorRows, columns = profile.tensorColumns;
+  int64_t least = kFragmentRows * profile.tensorSubgroups;
+  int64_t rows = profile.tensorRows, columns = profile.tensorColumns * 16 / factorBits;
   auto count = [&]() -> int64_t {
     return llvm::divideCeil(emitter.maximumRows(result), rows) * llvm::divideCeil(result.columns, columns);
   };

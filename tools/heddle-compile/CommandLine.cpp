@@ -45,9 +45,9 @@ struct Flags {
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
-      cl::desc("What the backward pass computes again to need less memory: none (default); cheap, such as norms; "
+      cl::desc("What the backward pass computes again to need less memory: none; cheap, such as norms (default); "
                "products, that is what takes one matrix product, too"),
-      cl::value_desc("policy"), cl::init("none"), cl::cat(category)};
+      cl::value_desc("policy"), cl::init("cheap"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
