@@ -59,6 +59,7 @@ constexpr TargetProfile kProfiles[] = {
         .loadCost = 22,
         .shareCost = 8,
         .parallelGroups = 4,
+        .transposedVectors = 2, // 9% faster than one in the input gradients of four shapes
         .attentionRows = 4,
         .attentionKeys = 8,
         .attentionWork = 4096,

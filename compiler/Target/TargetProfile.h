@@ -32,6 +32,9 @@ struct TargetProfile {
   double loadCost;
   double shareCost;
   int64_t parallelGroups;
+  /// Vectors of each row that a step takes where the right side is transposed: both factors are then read along the
+  /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
+  int64_t transposedVectors = 1;
 
   /// Products of 16-bit factors on tensor cores: the subgroups of a workgroup (0: there are no tensor cores),
   /// workgroups that run at once with a processor each, a workgroup's tile of the result at most, how much of the

@@ -47,7 +47,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
     rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
     columns = lanes * part.dealt;
   }
-  step = emitter.stepFor(depth, kStep, loops);
+  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : kStep, loops);
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
   step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);

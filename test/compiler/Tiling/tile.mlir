@@ -97,10 +97,10 @@ heddle.size @tokens max 2048
 // The lanes stand along the rows, so that both sides are loaded in vectors along the contracted dimension.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK-SAME: spread = "rows"
-// CHECK: scf.for {{.*}} step %c4
-// CHECK: %[[L:.*]] = tile.load %arg0[{{.*}}] rows(%arg3) {any_padding} : memref<?x64xf32> -> tensor<64x4xf32>
-// CHECK: %[[R:.*]] = tile.load %arg1[{{.*}}] {any_padding} : memref<96x64xf32> -> tensor<24x4xf32>
-// CHECK: tile.dot %[[L]], %[[R]], %{{.*}} {transpose_rhs} : tensor<64x4xf32>, tensor<24x4xf32> -> tensor<64x24xf32>
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: %[[L:.*]] = tile.load %arg0[{{.*}}] rows(%arg3) {any_padding} : memref<?x64xf32> -> tensor<64x8xf32>
+// CHECK: %[[R:.*]] = tile.load %arg1[{{.*}}] {any_padding} : memref<96x64xf32> -> tensor<24x8xf32>
+// CHECK: tile.dot %[[L]], %[[R]], %{{.*}} {transpose_rhs} : tensor<64x8xf32>, tensor<24x8xf32> -> tensor<64x24xf32>
 func.func @matmul_nt(%x: !x, %w: tensor<96x64xf32>) -> !y {
   %p = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<96x64xf32> -> !y
   return %p : !y
