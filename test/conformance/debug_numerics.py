@@ -99,9 +99,9 @@ def main():
         checker.stops("an infinite bias in eval", done, "entry 'eval'", r"decoder\.0\.feed_forward\.outer: ",
                       r"It read inf at \[3\] of variable 'decoder.0.feed_forward.outer.bias'")
 
-        # A step before the first: the corrections of Adam's moments are divisions by zero.
+        # A step before the first: the rate is zero, and infinite what corrects Adam's first moment.
         done = checker.call(model.artifact, "train_step", batch, poisoned("step", (0,), -1))
-        checker.stops("step 0 of Adam", done, r"\(optimizer: [^()]*divf", r"it wrote -?(inf|nan) at \[0\]",
+        checker.stops("step 0 of Adam", done, r"\(optimizer: [^()]*divf", r"it wrote -?nan at \[0\]",
                       "All that it read was finite")
         huge = {**batch, "loss_scale": np.asarray([3e38], np.float32)}
         done = checker.call(model.artifact, "train_step", huge, start)
