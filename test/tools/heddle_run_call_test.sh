@@ -3,15 +3,8 @@
 set -euo pipefail
 run=$1
 write=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 "$write"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 
 # expect CODE TEXT COMMAND...: the command ends with the code, and what it prints has the text.
 expect() {

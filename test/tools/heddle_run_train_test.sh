@@ -3,18 +3,7 @@
 set -euo pipefail
 bin=$1
 models=$2
-here=$(cd "$(dirname "$0")" && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-
-# quietly COMMAND...: prints what the command says only where it fails.
-quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
+source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
   echo "no Vulkan device"
@@ -41,7 +30,7 @@ done
 kill -TERM "$training" 2> /dev/null || true
 wait "$training" || fail "a stopped training ends with an error: $(cat said.txt)"
 quietly "${train[@]}" --checkpoint parts --log parts.jsonl --tensorboard parts-events --steps 40 --resume
-/usr/bin/python3 "$here/read_events.py" parts-events parts.jsonl || fail "TensorBoard's events are not those of the log"
+/usr/bin/python3 "$tests/read_events.py" parts-events parts.jsonl || fail "TensorBoard's events are not those of the log"
 diff <(losses whole.jsonl) <(losses parts.jsonl) || fail "a resumed training has other losses"
 for file in weights.safetensors optimizer.safetensors spm.model manifest.json; do
   cmp "whole/step-00000040/$file" "parts/step-00000040/$file" || fail "a resumed training has another $file"
@@ -83,7 +72,7 @@ quietly "$bin/heddle-run" train n.heddle --src data/train.en.gz --tgt data/train
   --valid-tgt data/valid.de --checkpoint packed --log packed.jsonl --steps 40 --seed 5 --tensorboard events
 diff <(losses whole.jsonl) <(losses packed.jsonl) || fail "compressed text trains otherwise"
 head -c 1000 data/train.en.gz > cut.gz
-/usr/bin/python3 "$here/read_events.py" events packed.jsonl || fail "TensorBoard's events are not those of the log"
+/usr/bin/python3 "$tests/read_events.py" events packed.jsonl || fail "TensorBoard's events are not those of the log"
 
 # A disk that is full, here a limit on the size of files, leaves the checkpoint before as it was.
 quietly "${train[@]}" --checkpoint full --steps 6 --seed 5

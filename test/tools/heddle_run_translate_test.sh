@@ -3,15 +3,7 @@
 set -euo pipefail
 bin=$1
 models=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
+source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
   echo "no Vulkan device"

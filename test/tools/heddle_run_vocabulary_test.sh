@@ -4,15 +4,8 @@
 set -euo pipefail
 bin=$1
 models=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
 # refuses CODE WORDS COMMAND...
 refuses() {
   local wanted=$1 words=$2 code=0
