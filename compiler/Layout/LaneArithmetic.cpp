@@ -115,6 +115,23 @@ struct LowerBroadcast : LanePattern<tile::BroadcastOp> {
   }
 };
 
+struct LowerColumns : LanePattern<tile::ColumnsOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::ColumnsOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto input = cast<RankedTensorType>(op.getInput().getType());
+    Registers from(input, adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    int64_t first = static_cast<int64_t>(op.getFrom()) / columnsOfRun(input);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i)
+      for (int64_t run = 0; run < shape.runs; ++run)
+        registers.push_back(from.at(i, first + run));
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
 struct LowerReduce : LanePattern<tile::ReduceOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
@@ -193,7 +210,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
 void heddle::populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes,
                                             RewritePatternSet &patterns) {
-  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerReduce>(converter, patterns.getContext(),
-                                                                                   lanes);
+  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerReduce>(
+      converter, patterns.getContext(), lanes);
   patterns.add<LowerElementwise>(converter, patterns.getContext());
 }

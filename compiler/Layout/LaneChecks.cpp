@@ -71,6 +71,16 @@ LogicalResult checkBroadcast(tile::BroadcastOp op) {
   return success();
 }
 
+LogicalResult checkColumns(tile::ColumnsOp op) {
+  RankedTensorType input = typeOf(op.getInput());
+  int64_t unit = columnsOfRun(input);
+  if (tile::getLayout(input) == tile::getLayout(op.getType()) && static_cast<int64_t>(op.getFrom()) % unit == 0 &&
+      op.getType().getDimSize(1) % unit == 0)
+    return success();
+  return op.emitOpError() << "takes whole registers of every lane, " << unit << " columns each, got " << op.getType()
+                          << " from column " << op.getFrom() << " of " << input;
+}
+
 LogicalResult checkGather(tile::GatherOp op) {
   if (agree(typeOf(op.getRows()), 0, op.getType(), 0))
     return success();
@@ -102,6 +112,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::DotOp op) { return checkDot(op); })
         .Case([&](tile::ReduceOp op) { return checkReduce(op, subgroup); })
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
+        .Case([](tile::ColumnsOp op) { return checkColumns(op); })
         .Case([](tile::GatherOp op) { return checkGather(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })

@@ -14,6 +14,11 @@ Dealing Dealing::of(RankedTensorType tile, int dim) {
   return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
 }
 
+int64_t heddle::columnsOfRun(RankedTensorType tile) {
+  Dealing dealing = Dealing::of(tile, 1);
+  return dealing.lanes * dealing.unit;
+}
+
 Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);

@@ -20,6 +20,9 @@ struct Dealing {
   }
 };
 
+/// The columns of a tile that all lanes together have in one register each.
+int64_t columnsOfRun(RankedTensorType tile);
+
 /// Reports the first tile that has no layout and every op whose operands' layouts it cannot work with. The patterns
 /// below rely on it.
 LogicalResult checkLayouts(tile::FuncOp kernel);

@@ -36,23 +36,30 @@ struct TargetProfile {
   /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
   int64_t transposedVectors = 1;
 
-  /// Products of 16-bit factors on tensor cores: the subgroups of a workgroup (0: there are no tensor cores),
-  /// workgroups that run at once with a processor each, a workgroup's tile of the result at most, how much of the
-  /// contracted dimension a step takes, and how many steps' factors have room in shared memory, where they are copied
-  /// ahead of their use.
+  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): the device's processors (0: there are no tensor
+  /// cores); the subgroups of a workgroup, the rows of each subgroup's part of the tile and its columns, at most; how
+  /// much of the contracted dimension a step takes, and how many steps' factors have room in shared memory, where they
+  /// are copied ahead of their use.
+  int64_t tensorProcessors = 0;
   int64_t tensorSubgroups = 0;
-  int64_t tensorGroups = 0;
   int64_t tensorRows = 0;
   int64_t tensorColumns = 0;
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
+  /// What a tile is chosen by: multiply-adds that a processor's tensor cores do in a clock, bytes that it reads from
+  /// its shared memory, and bytes that it, and all processors together, get from the cache that they share.
+  double tensorRate = 0;
+  double sharedRate = 0;
+  double cacheRate = 0;
+  double cacheRateOfAll = 0;
 
   /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at
   /// most: fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;
-  /// The same on tensor cores: rows of a subgroup's tile of scores, and its columns.
+  /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores, and its columns.
+  int64_t tensorAttentionSubgroups = 0;
   int64_t tensorAttentionRows = 0;
   int64_t tensorAttentionKeys = 0;
 

@@ -52,9 +52,9 @@ void AttentionFrame::chooseRegisters(int64_t products) {
 }
 
 void AttentionFrame::chooseFragments(int64_t products) {
-  emitter.setSpread(KernelEmitter::Spread::Fragments);
   const TargetProfile &profile = emitter.getProfile();
-  rows = profile.tensorSubgroups * profile.tensorAttentionRows;
+  emitter.setFragments(profile.tensorAttentionSubgroups);
+  rows = profile.tensorAttentionSubgroups * profile.tensorAttentionRows;
   step = profile.tensorAttentionKeys;
   // A lane holds a tile of scores for each product but those that add up to results, and those results.
   while (step > 2 * kFragmentDepth && products > 2 && width > 64)

@@ -111,8 +111,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
   func.setSpread(spread == Spread::Rows ? "rows" : spread == Spread::Columns ? "columns" : "fragments");
-  if (spread == Spread::Fragments)
-    func.setWorkgroup(profile.lanes * profile.tensorSubgroups);
+  func.setWorkgroup(profile.lanes * subgroups);
   func.setVector(vector);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
     int64_t count = func.getNumArguments();
@@ -145,10 +144,10 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 //===-- Decisions -----------------------------------------------------------------------------------------------===//
 
-void KernelEmitter::setSpread(Spread value) {
-  spread = value;
-  if (spread == Spread::Fragments)
-    vector = 2;
+void KernelEmitter::setFragments(int64_t count) {
+  spread = Spread::Fragments;
+  subgroups = count;
+  vector = 2;
 }
 
 void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
@@ -346,6 +345,33 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 }
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
+  // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
+  constexpr int64_t mostElements = 32;
+  int64_t parts =
+      spread == Spread::Fragments ? place.rows * place.columns / (getLanes() * subgroups * mostElements) : 1;
+  int64_t columns = parts > 1 ? place.columns / parts : place.columns;
+  for (int64_t from = 0; from < place.columns; from += columns) {
+    Place part = place;
+    part.column = add(place.column, index(from));
+    part.columns = columns;
+    if (columns < place.columns)
+      definePart(place, part, from);
+    if (mlir::failed(finishPart(matrix, part)))
+      return failure();
+  }
+  return success();
+}
+
+void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
+  for (auto [value, at, block, tile] : SmallVector<std::tuple<Value, Place, Block *, Value>>(tiles))
+    if (at == whole && block == b.getInsertionBlock())
+      define(value, part,
+             tile::ColumnsOp::create(
+                 b, tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType()), tile,
+                 from));
+}
+
+LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
   // All tiles are computed before the first is stored: a result may take over an operand's memory.
   SmallVector<std::pair<Value, Value>> results;
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())

@@ -55,9 +55,10 @@ public:
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
   enum class Spread { Rows, Columns, Fragments };
-  /// Along which dimension of its tiles the lanes stand. Fragments are for products on tensor cores, which several
-  /// subgroups share.
-  void setSpread(Spread spread);
+  /// Along which dimension of its tiles the lanes stand.
+  void setSpread(Spread spread) { this->spread = spread; }
+  /// Tiles are dealt as fragments: for products on tensor cores, which several subgroups share.
+  void setFragments(int64_t subgroups);
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   int64_t getVector() const { return vector; }
@@ -132,6 +133,9 @@ public:
   InFlightDiagnostic fail();
 
 private:
+  /// The part of the tiles known at a place that begins at a column of them.
+  void definePart(const Place &whole, const Place &part, int64_t from);
+  LogicalResult finishPart(const Matrix &matrix, const Place &place);
   LogicalResult emitElementwise();
   SmallVector<Value> compute(Operation *op, const Place &place);
 
@@ -143,6 +147,7 @@ private:
   tile::FuncOp func;
   Spread spread = Spread::Columns;
   int64_t vector = 1;
+  int64_t subgroups = 1;
   int64_t trips = 0;   // that one invocation's loops make at most, all together
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;

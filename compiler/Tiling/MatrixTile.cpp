@@ -1,10 +1,13 @@
 #include "compiler/Tiling/MatrixTile.h"
 
+#include "compiler/Tiling/Fragments.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -63,6 +66,33 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
   for (const auto &[cost, tile] : tiles)
     best.push_back(tile);
   return best;
+}
+
+double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile) {
+  int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns);
+  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.tensorProcessors));
+  auto bytes = [&](int64_t elements) { return static_cast<double>(elements * bits) / 8; };
+  double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(bits) / 16;
+  double factors = bytes(tile.allRows() + tile.columns);
+  return std::max({waves * multiply / profile.tensorRate,
+                   waves * bytes(tile.allRows() + tile.subgroups * tile.columns) / profile.sharedRate,
+                   waves * factors / profile.cacheRate, static_cast<double>(tiles) * factors / profile.cacheRateOfAll});
+}
+
+TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits) {
+  constexpr int64_t fewestSubgroups = 4, fewestColumns = 32;
+  std::optional<TensorTile> best;
+  double least = 0;
+  for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
+    for (int64_t rows = kFragmentRows; rows <= profile.tensorRows; rows *= 2)
+      // Wider factors leave room for fewer sums in a lane.
+      for (int64_t columns = fewestColumns; columns <= profile.tensorColumns * 16 / bits; columns *= 2) {
+        TensorTile tile{subgroups, rows, columns};
+        double cost = costOfTensorTile(profile, m, n, bits, tile);
+        if (!best || cost < least)
+          best = tile, least = cost;
+      }
+  return *best;
 }
 
 MatrixTile heddle::chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices) {

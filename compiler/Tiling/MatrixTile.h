@@ -40,6 +40,22 @@ double costOfTile(const TargetProfile &profile, const Product &product, MatrixTi
 /// The tiles that the model likes best, at most `count` of them, the best first.
 std::vector<MatrixTile> candidateTiles(const TargetProfile &profile, const Product &product, size_t count);
 
+/// A workgroup's tile on tensor cores: `rows` of each of `subgroups`, one below the other, by `columns`.
+struct TensorTile {
+  int64_t subgroups, rows, columns;
+
+  int64_t allRows() const { return subgroups * rows; }
+};
+
+/// The model's time for a product m x n with factors of `bits` each, in clocks for a depth of one. It is the longest of
+///   - the multiplications of the tiles that one processor computes, one after the other;
+///   - reading the factors of these tiles from shared memory, as often as subgroups need them;
+///   - bringing them there from the cache that processors share, by what one of them and all together can get.
+double costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile);
+
+/// The tile that the model likes best: of equals the smallest.
+TensorTile chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits);
+
 /// Tiles that were measured, and the products that a compilation asked for.
 struct TileChoices {
   std::map<std::string, MatrixTile> measured; // by TARGET + " " + Product::describe()

@@ -54,26 +54,13 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   return {rows, columns};
 }
 
-/// The largest tile of which there are enough for all of the device's processors. A step's factors are in registers:
-/// wider ones leave room for fewer sums.
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
   const TargetProfile &profile = emitter.getProfile();
-  emitter.setSpread(KernelEmitter::Spread::Fragments);
-  int64_t least = kFragmentRows * profile.tensorSubgroups;
-  int64_t rows = profile.tensorRows, columns = profile.tensorColumns * 16 / factorBits;
-  auto count = [&]() -> int64_t {
-    return llvm::divideCeil(emitter.maximumRows(result), rows) * llvm::divideCeil(result.columns, columns);
-  };
-  auto larger = [&](int64_t extent, int64_t tile) { return extent <= tile / 2; };
-  // Columns first: a subgroup with two rows of fragments uses each piece of the right side twice.
-  constexpr int64_t kLeastColumns = 32;
-  while (columns > kLeastColumns && (larger(result.columns, columns) || count() < profile.tensorGroups))
-    columns /= 2;
-  while (rows > least && (larger(emitter.maximumRows(result), rows) || count() < profile.tensorGroups))
-    rows /= 2;
+  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits);
+  emitter.setFragments(best.subgroups);
   int64_t deepest = std::max(kFragmentDepth, profile.tensorDepth * 16 / factorBits);
   step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
-  return {rows, columns};
+  return {best.allRows(), best.columns};
 }
 
 SmallVector<Value> ProductFrame::zeros(bool withSums) const {

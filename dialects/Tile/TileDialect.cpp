@@ -178,6 +178,15 @@ LogicalResult ReduceOp::verify() {
                        << getResult().getType();
 }
 
+LogicalResult ColumnsOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  auto from = static_cast<int64_t>(getFrom());
+  if (input.getElementType() == result.getElementType() && input.getDimSize(0) == result.getDimSize(0) && from >= 0 &&
+      from + result.getDimSize(1) <= input.getDimSize(1))
+    return success();
+  return emitOpError() << "cannot take " << result << " from column " << from << " of " << input;
+}
+
 LogicalResult BroadcastOp::verify() {
   for (auto [input, result] : llvm::zip(typeOf(getInput()).getShape(), typeOf(getResult()).getShape()))
     if (input != 1 && input != result)

@@ -162,6 +162,21 @@ def BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let hasVerifier = 1;
 }
 
+def ColumnsOp : Tile_Op<"columns", [Pure]> {
+  let summary = "Neighbouring columns of a tile, from a constant one on";
+  let description = [{
+    A kernel computes what follows a large product a part at a time, so that a lane does not hold all operands at once.
+
+    ```mlir
+    %part = tile.columns %sums from 32 : tensor<128x128xf32> -> tensor<128x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Any:$input, I64Attr:$from);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input `from` $from attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def SplatOp : Tile_Op<"splat", [Pure]> {
   let summary = "A tile of one scalar";
   let arguments = (ins AnyTypeOf<[F32, I32, I1]>:$input);

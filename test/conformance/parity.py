@@ -28,6 +28,9 @@ CASES = {
     # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
     "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
                     "decoder_layers": 1},
+    # Room for so many tokens that tensor cores take tiles of 256 x 128, of which most lies outside.
+    "large-tiles": {"d_model": 128, "heads": 2, "d_ff": 256, "vocab_size": 300, "max_tokens": 16384, "encoder_layers": 1,
+                    "decoder_layers": 1},
     "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
 # Relative errors allowed, by precision. Of bf16, which keeps 8 bits of a factor, the forward pass may be wrong by a

@@ -29,6 +29,21 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, spre
   tile.return
 }
 
+// The second half of the columns: a lane's registers of these.
+// CHECK-LABEL: tile.func @columns
+tile.func @columns(%x: memref<32x32xf32>, %y: memref<32x16xf32>) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  // CHECK-COUNT-2: vector.load
+  // CHECK-DAG: %[[A:.*]] = vector.load
+  // CHECK-DAG: %[[B:.*]] = vector.load
+  %0 = tile.load %x[%c0, %c0] : memref<32x32xf32> -> tensor<32x32xf32, #sums>
+  %1 = tile.columns %0 from 16 : tensor<32x32xf32, #sums> -> tensor<32x16xf32, #sums>
+  // CHECK: vector.store %[[A]], %{{.*}} : memref<32x16xf32>
+  // CHECK: vector.store %[[B]], %{{.*}} : memref<32x16xf32>
+  tile.store %1, %y[%c0, %c0] : tensor<32x16xf32, #sums>, memref<32x16xf32>
+  tile.return
+}
+
 // Of f32 an instruction is eight deep: a piece of the left side's rows, each of a lane's two neighbours a register.
 // CHECK-LABEL: tile.func @tensor_float
 tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<16x8xf32>)

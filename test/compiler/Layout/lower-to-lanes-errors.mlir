@@ -81,6 +81,16 @@ tile.func @broadcast() attributes {workgroup = 8 : i64, spread = "rows", vector 
 
 // -----
 
+#eight = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<1x64xf32, #eight>
+  // expected-error @+1 {{takes whole registers of every lane, 32 columns each}}
+  %0 = tile.columns %t from 16 : tensor<1x64xf32, #eight> -> tensor<1x32xf32, #eight>
+  tile.return
+}
+
+// -----
+
 #four = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #one = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
 tile.func @registers() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {

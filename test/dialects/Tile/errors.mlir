@@ -164,6 +164,22 @@ func.func @reduce(%t: tensor<4x64xf32>) {
 
 // -----
 
+func.func @columns(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{cannot take 'tensor<4x32xf32>' from column 48 of 'tensor<4x64xf32>'}}
+  %0 = tile.columns %t from 48 : tensor<4x64xf32> -> tensor<4x32xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{cannot take 'tensor<8x32xf32>' from column 0 of 'tensor<4x64xf32>'}}
+  %0 = tile.columns %t from 0 : tensor<4x64xf32> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
 func.func @broadcast(%t: tensor<4x1xf32>) {
   // expected-error @+1 {{cannot repeat 'tensor<4x1xf32>' over 'tensor<8x64xf32>'}}
   %0 = tile.broadcast %t : tensor<4x1xf32> -> tensor<8x64xf32>

@@ -1,0 +1,46 @@
+// Tiles of products on tensor cores: large where there are enough of them, so that factors are read less often; what
+// follows a product is computed in parts of 32 columns, which leaves a lane room for its operands.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s
+
+!x = tensor<?x1024xf32, #heddle.dims<"tokens">>
+!few = tensor<?x1024xf32, #heddle.dims<"short">>
+heddle.size @tokens max 16384
+heddle.size @short max 128
+
+// CHECK-LABEL: func.func @many
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 8>, #tile.grid<"tokens", 256, 1>, #tile.grid<"", 1, 1>]
+func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
+  %p = heddle.matmul %x, %w : !x, tensor<1024x1024xf32> -> !x
+  %s = arith.addf %p, %r : !x
+  return %s : !x
+}
+
+// A gradient of weights: half of the processors are better than tiles so small that the cache is what they wait for.
+// CHECK-LABEL: func.func @weights
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 8>, #tile.grid<"", 1, 8>, #tile.grid<"", 1, 1>]
+func.func @weights(%x: !x, %g: !x) -> tensor<1024x1024xf32> {
+  %p = heddle.matmul %x, %g {transpose_lhs} : !x, !x -> tensor<1024x1024xf32>
+  return %p : tensor<1024x1024xf32>
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 32>, #tile.grid<"short", 64, 1>, #tile.grid<"", 1, 1>]
+func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
+  %p = heddle.matmul %x, %w : !few, tensor<1024x1024xf32> -> !few
+  return %p : !few
+}
+
+// CHECK: tile.func @matmul_addf_Tx1024(
+// CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {spread = "fragments", vector = 2 : i64, workgroup = 256 : i64}
+// CHECK: %[[P:.*]] = scf.for
+// CHECK: tile.dot {{.*}} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+// CHECK: %[[P0:.*]] = tile.columns %[[P]] from 0 : tensor<256x128xf32> -> tensor<256x32xf32>
+// CHECK: %[[R0:.*]] = tile.load %[[R]]
+// CHECK: %[[S0:.*]] = arith.addf %[[P0]], %[[R0]]
+// CHECK: tile.store %[[S0]], %[[S]]
+// CHECK: tile.columns %[[P]] from 32
+// CHECK: tile.columns %[[P]] from 64
+// CHECK: tile.columns %[[P]] from 96
+// CHECK: tile.store
+// CHECK-NOT: tile.columns
+// CHECK: tile.return
