@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 
 import published
@@ -121,6 +122,11 @@ def generate(arguments, folder):
     report.check("another seed's samples are the same", int(model.lines(escaped, "--sample", "--seed", "4") == sampled), 0)
     report.check("samples of one token that are not greedy", differ(
         model.lines(escaped, "--sample", "--top-k", "1"), model.lines(escaped)), 0)
+
+    tensors["transformer.ln_f.weight"][3] = np.nan
+    published.write_folder(folder / "published", config, tensors)
+    done = subprocess.run(model.start(), input=b"The\n", capture_output=True)
+    report.check("NaN that is not said", int(done.returncode != 1 or b"not numbers" not in done.stderr), 0)
     return report
 
 

@@ -3,8 +3,6 @@
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CallInputs.h"
 
-#include <cmath>
-
 namespace heddle::run {
 
 int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
@@ -54,19 +52,16 @@ Status Generator::runStep() {
   return engine.run("decode_step", inputs);
 }
 
-Result<int32_t> Generator::chooseToken(const Job &job, const HostTensor &greedy, const HostTensor &logits, size_t row) {
-  int32_t token = greedy.values<int32_t>()[row];
-  bool areNumbers = token >= 0 && token < model.vocabularySize;
-  if (options.sampling) {
-    auto pieces = size_t(model.vocabularySize);
-    std::span<const float> ofRow = logits.values<float>().subspan(row * pieces, pieces);
-    areNumbers = std::ranges::none_of(ofRow, [](float logit) { return std::isnan(logit); });
-    if (areNumbers)
-      token = sample(ofRow, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()));
-  }
-  if (!areNumbers)
-    return logitsAreNoNumbers();
-  return token;
+// What is the largest of NaN is a token too. So logits are looked at where a sequence begins, also without sampling.
+bool Generator::needsLogits(const Job &job) const {
+  return job.read + job.taken == job.tokens.size() && (options.sampling || job.tokens.size() == job.prompt);
+}
+
+Result<int32_t> Generator::chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const {
+  HEDDLE_CHECK(checkLogits(logits));
+  return options.sampling
+             ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
+             : greedy;
 }
 
 std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
@@ -87,22 +82,21 @@ Result<std::vector<Continuation>> Generator::step() {
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
   HEDDLE_CHECK(runStep());
-  // Where all that was read is of prompts there is nothing to look at.
-  bool anyAtEnd = std::ranges::any_of(jobs, [](const Job &job) { return job.read + job.taken == job.tokens.size(); });
-  HostTensor next, logits;
-  if (anyAtEnd) {
-    HEDDLE_ASSIGN(next, engine.output("next_token"));
-  }
-  if (anyAtEnd && options.sampling) {
+  HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
+  HostTensor logits;
+  if (std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
     HEDDLE_ASSIGN(logits, engine.output("logits"));
   }
-  size_t rows = 0;
+  size_t row = 0; // of each sequence the last
   for (auto job = jobs.begin(); job != jobs.end();) {
+    row += job->taken;
+    std::span<const float> ofRow;
+    if (auto pieces = size_t(model.vocabularySize); needsLogits(*job))
+      ofRow = logits.values<float>().subspan((row - 1) * pieces, pieces);
     job->read += job->taken;
-    rows += job->taken;
     std::optional<Continuation> end;
     if (job->read == job->tokens.size()) {
-      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next, logits, rows - 1));
+      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row - 1], ofRow));
       end = advance(*job, token);
     }
     if (!end) {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace heddle::run {
@@ -63,7 +64,8 @@ private:
   int64_t longest(size_t prompt) const;
   void admit();
   Status runStep();
-  Result<int32_t> chooseToken(const Job &job, const HostTensor &greedy, const HostTensor &logits, size_t row);
+  bool needsLogits(const Job &job) const;
+  Result<int32_t> chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const;
   std::optional<Continuation> advance(Job &job, int32_t token) const;
 
   Engine &engine;

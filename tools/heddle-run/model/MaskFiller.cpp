@@ -71,8 +71,7 @@ Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logit
       continue;
     auto pieces = size_t(model.vocabularySize);
     std::span<const float> row = logits.subspan(i * pieces, pieces);
-    if (std::ranges::any_of(row, [](float logit) { return std::isnan(logit); }))
-      return logitsAreNoNumbers();
+    HEDDLE_CHECK(checkLogits(row));
     std::vector<FilledLine::Choice> &best = line.masks.emplace_back();
     for (int32_t token : mostProbable(row, size_t(choices)))
       best.push_back({vocabulary.piece(token), std::exp(logProbability(row, token))});

@@ -57,6 +57,11 @@ int32_t sample(std::span<const float> logits, const SamplingOptions &options, do
   return tokens[std::min(drawn, sums.size() - 1)];
 }
 
+Status checkLogits(std::span<const float> logits) {
+  bool areNumbers = std::ranges::none_of(logits, [](float logit) { return std::isnan(logit); });
+  return areNumbers ? Status(Success()) : Status(logitsAreNoNumbers());
+}
+
 Error logitsAreNoNumbers() {
   return makeError(ErrorKind::Malformed,
                    "the model computes logits that are not numbers; was its training stopped by a "

@@ -26,7 +26,8 @@ int32_t sample(std::span<const float> logits, const SamplingOptions &options, do
 // The `count` most probable tokens, the most probable first; equal logits are ordered by token.
 std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count);
 
-// What to say where logits are NaN.
+// Fails where one of the logits is NaN; the second says so.
+Status checkLogits(std::span<const float> logits);
 Error logitsAreNoNumbers();
 
 // log softmax(logits)[token].
