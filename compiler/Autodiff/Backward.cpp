@@ -6,36 +6,37 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static bool isZeros(Value value) {
-  auto fill = value.getDefiningOp<FillOp>();
-  if (!fill)
-    return false;
-  auto number = dyn_cast<FloatAttr>(fill.getValue());
-  return number && number.getValue().isPosZero();
-}
+/// A sum of rows by their indices: a matrix that holds them, and no other.
+struct SumOfRows {
+  Location loc;
+  Value indices, rows;
+};
 
-/// The scatters that make `value` out of zeros, last one first; none if it is not made so.
-static SmallVector<ScatterAddOp> getScattersOntoZeros(Value value) {
-  SmallVector<ScatterAddOp> scatters;
+/// The sums that `value` is made of, last one first; none if it is made of anything else as well.
+static SmallVector<SumOfRows> getSumsOfRows(Value value) {
+  SmallVector<SumOfRows> sums;
   while (auto scatter = value.getDefiningOp<ScatterAddOp>()) {
-    scatters.push_back(scatter);
+    sums.push_back({scatter.getLoc(), scatter.getIndices(), scatter.getRows()});
     value = scatter.getDestination();
   }
-  if (!isZeros(value))
-    scatters.clear();
-  return scatters;
+  auto dense = value.getDefiningOp<DensifyOp>();
+  auto sum = dense ? dense.getRows().getDefiningOp<SumEqualOp>() : SumEqualOp();
+  if (!sum || sum.getFirst() != dense.getPlaces())
+    return {};
+  sums.push_back({sum.getLoc(), sum.getIndices(), sum.getRows()});
+  return sums;
 }
 
 Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
-  SmallVector<ScatterAddOp> scatters = getScattersOntoZeros(b);
-  if (scatters.empty()) {
-    scatters = getScattersOntoZeros(a);
+  SmallVector<SumOfRows> sums = getSumsOfRows(b);
+  if (sums.empty()) {
+    sums = getSumsOfRows(a);
     std::swap(a, b);
   }
-  if (scatters.empty())
+  if (sums.empty())
     return arith::AddFOp::create(builder, loc, b, a);
-  for (ScatterAddOp scatter : llvm::reverse(scatters))
-    a = ScatterAddOp::create(builder, scatter.getLoc(), a.getType(), a, scatter.getIndices(), scatter.getRows());
+  for (const SumOfRows &sum : llvm::reverse(sums))
+    a = ScatterAddOp::create(builder, sum.loc, a.getType(), a, sum.indices, sum.rows);
   return a;
 }
 

@@ -19,8 +19,8 @@ struct WeightGradient {
 /// between has no rule. Leaves dead code behind: rules build more than is needed.
 FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, Value scale, SymbolTable &symbols);
 
-/// `a` plus `b`. A gradient that is scattered onto zeros is scattered onto the other one instead: a table of zeros and
-/// a pass over the whole table are saved where an embedding is tied to a matrix product, or accumulated.
+/// `a` plus `b`. Rows that one of them is the sum of are scattered onto the other one: a pass over the whole table is
+/// saved where an embedding is tied to a matrix product, or accumulated.
 Value addGradients(OpBuilder &builder, Location loc, Value a, Value b);
 
 } // namespace mlir::heddle

@@ -71,6 +71,26 @@ template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalMode
   }
 };
 
+/// Of the compact matrix every row is read once; each element of the dense one is written.
+struct DensifyCost : CostOpInterface::ExternalModel<DensifyCost, DensifyOp> {
+  Amount countFlops(Operation *, CostCounter &) const { return {}; }
+};
+
+/// A row is added to what is there, after zeros were written.
+struct SumEqualCost : CostOpInterface::ExternalModel<SumEqualCost, SumEqualOp> {
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
+    auto sum = cast<SumEqualOp>(op);
+    Value value = op->getOperand(operand);
+    if (value == sum.getFirst())
+      return Amount::bytes(sum.getIndices().getType());
+    return Amount::bytes(value.getType()) * (value == sum.getRows() ? 2 : 1);
+  }
+  Amount countFlops(Operation *op, CostCounter &) const { return Amount::elements(op->getResult(0).getType()); }
+  Amount countBytesWritten(Operation *op, unsigned, CostCounter &) const {
+    return Amount::bytes(op->getResult(0).getType()) * 2;
+  }
+};
+
 /// Attention counts its products over the pairs that it visits, as is the custom: the softmax's few operations a pair
 /// do not count. `products` of them have the width of a head, two operations each; `modelProducts` are the model's.
 template <typename AttentionLike, int64_t products, int64_t modelProducts>
@@ -124,6 +144,9 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     EmbeddingOp::attachInterface<EmbeddingCost>(*context);
     ScatterAddOp::attachInterface<ScatterCost<ScatterAddOp>>(*context);
     ScatterRowsOp::attachInterface<ScatterCost<ScatterRowsOp>>(*context);
+    FindFirstOp::attachInterface<PerElement<FindFirstOp, 0>>(*context);
+    SumEqualOp::attachInterface<SumEqualCost>(*context);
+    DensifyOp::attachInterface<DensifyCost>(*context);
     SumOp::attachInterface<PerElement<SumOp, 1>>(*context);
     ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
     TopKOp::attachInterface<PerElement<TopKOp, 0>>(*context);

@@ -1,7 +1,7 @@
 // Attention with an online softmax over tiles of keys (FlashAttention's recurrence), forward and backward. A lane owns
 // rows of the scores whole, or four lanes share them on tensor cores: queries in the forward pass and in the query's
-// gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T scores are never in memory. Scores
-// are kept in units of log(2), so that the exponential is a power of two.
+// gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T scores are never in memory.
+// Scores are kept in units of log(2), so that the exponential is a power of two.
 #include "compiler/Tiling/AttentionFrame.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"

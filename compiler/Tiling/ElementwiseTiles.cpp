@@ -78,6 +78,24 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
   }
 };
 
+struct DensifyTile : TileOpInterface::ExternalModel<DensifyTile, DensifyOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto densify = cast<DensifyOp>(op);
+    Value places = emitter.load(emitter.memoryOf(densify.getPlaces()),
+                                {place.row, emitter.index(0), place.rows, 1, place.rowLimit, {}});
+    Value zero = emitter.constantInt(place.rows, 1, 0);
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, places, zero);
+    Value rows =
+        tile::GatherOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(densify.getRows()),
+                               arith::MaxSIOp::create(b, places, zero), place.column, place.columnLimit);
+    return {arith::SelectOp::create(b, emitter.broadcast(isThere, place.rows, place.columns), rows,
+                                    emitter.constant(place.rows, place.columns, 0))};
+  }
+};
+
 struct IotaTile : TileOpInterface::ExternalModel<IotaTile, IotaOp> {
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     RankedTensorType type = typeOf(op->getResult(0));
@@ -254,6 +272,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     FillOp::attachInterface<FillTile>(*context);
     BroadcastOp::attachInterface<BroadcastTile>(*context);
     EmbeddingOp::attachInterface<EmbeddingTile>(*context);
+    DensifyOp::attachInterface<DensifyTile>(*context);
     IotaOp::attachInterface<IotaTile>(*context);
     SinusoidOp::attachInterface<SinusoidTile>(*context);
     DropoutOp::attachInterface<DropoutTile>(*context);

@@ -171,6 +171,7 @@ void registerRowKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);
 void registerAttentionKernels(DialectRegistry &registry);
 void registerScoreKernels(DialectRegistry &registry);
+void registerScatterKernels(DialectRegistry &registry);
 } // namespace mlir::heddle
 
 #endif

@@ -1,4 +1,4 @@
-// Reductions along rows and columns, and scatters. Where a row is reduced, a lane owns whole rows, and nothing crosses
+// Reductions along rows and columns. Where a row is reduced, a lane owns whole rows, and nothing crosses
 // lanes; or all lanes have a row, on targets that want neighbouring lanes to read neighbouring columns.
 #include "compiler/Tiling/KernelEmitter.h"
 
@@ -387,35 +387,6 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
   }
 };
 
-/// Scatters: a workgroup owns a strip of columns, so that rows with the same index never meet in two workgroups.
-template <typename ScatterOp>
-struct ScatterKernel : KernelOpInterface::ExternalModel<ScatterKernel<ScatterOp>, ScatterOp> {
-  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
-    auto scatter = cast<ScatterOp>(op);
-    auto &b = emitter.builder();
-    Matrix rows = *Matrix::of(typeOf(scatter.getRows()));
-    if (!emitter.memoryOfResult(scatter.getResult()))
-      return emitter.fail() << "a scatter whose result is not written to memory";
-    emitter.setSpread(KernelEmitter::Spread::Columns);
-    int64_t columns = emitter.getLanes() * emitter.getVector(), maximum = emitter.maximumRows(rows);
-    Value column = emitter.mul(emitter.setGrid(0, rows.columns, {}, columns), columns);
-    Value columnLimit = rows.columns % columns != 0 ? emitter.index(rows.columns) : Value();
-    emitter.loop(
-        emitter.index(0), emitter.rowsOf(rows), 1, maximum, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
-          Value target = emitter.loadIndex(scatter.getIndices(), row);
-          Place to{target, column, 1, columns, {}, columnLimit};
-          Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), {row, column, 1, columns, {}, columnLimit});
-          if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
-            tile = arith::AddFOp::create(b, emitter.load(emitter.memoryOfResult(scatter.getResult()), to), tile);
-          emitter.store(scatter.getResult(), tile, to);
-          return {};
-        });
-    return success();
-  }
-  /// Rows without an index keep what they hold, so the result lives in the destination's memory.
-  bool worksInPlace(Operation *) const { return true; }
-};
-
 } // namespace
 
 void heddle::registerRowKernels(DialectRegistry &registry) {
@@ -428,7 +399,5 @@ void heddle::registerRowKernels(DialectRegistry &registry) {
     SoftmaxGradOp::attachInterface<SoftmaxGradKernel>(*context);
     ArgmaxOp::attachInterface<ArgmaxKernel>(*context);
     AttentionDeltaOp::attachInterface<AttentionDeltaKernel>(*context);
-    ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);
-    ScatterRowsOp::attachInterface<ScatterKernel<ScatterRowsOp>>(*context);
   });
 }

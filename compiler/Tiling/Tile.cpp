@@ -223,4 +223,5 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerSelectionKernels(registry);
   registerAttentionKernels(registry);
   registerScoreKernels(registry);
+  registerScatterKernels(registry);
 }

@@ -36,6 +36,14 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
+def DensifyOp : Heddle_Op<"densify", [Pure, Heddle_Elementwise]> {
+  let summary = "The matrix whose row r is row `places[r]` of a compact one, or zeros where that is negative";
+  let arguments = (ins Heddle_I32Matrix:$places, Heddle_F32Matrix:$rows);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$places `,` $rows attr-dict `:` type($places) `,` type($rows) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
   let summary = "Sinusoidal position encodings (3.5)";
   let description = [{

@@ -44,9 +44,12 @@ Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
 }
 
 Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  Value zeros = FillOp::create(builder, getLoc(), getTable().getType(), builder.getF32FloatAttr(0));
-  Value table = ScatterAddOp::create(builder, getLoc(), zeros.getType(), zeros, getIndices(), resultGradients[0]);
-  return SmallVector<Value>{Value(), table};
+  auto number = RankedTensorType::get({1}, builder.getI32Type());
+  RankedTensorType numbers = getTypeOfDims({{typeOf(getTable()), 0}, {number, 0}}, number.getElementType());
+  Value first = FindFirstOp::create(builder, getLoc(), numbers, getIndices());
+  Value sums =
+      SumEqualOp::create(builder, getLoc(), resultGradients[0].getType(), getIndices(), first, resultGradients[0]);
+  return SmallVector<Value>{Value(), DensifyOp::create(builder, getLoc(), getTable().getType(), first, sums)};
 }
 
 Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {

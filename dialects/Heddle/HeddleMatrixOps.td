@@ -147,3 +147,30 @@ def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix> {
 def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_Matrix> {
   let summary = "Replaces the destination's row at each index; the last one of equal indices wins";
 }
+
+def FindFirstOp : Heddle_Op<"find_first", [Pure]> {
+  let summary = "Where each number 0, 1, 2, ... stands first among the indices, or -1";
+  let description = [{
+    The first of three ops that make the gradient of an embedding's table without a table of zeros: `find_first`,
+    `sum_equal` and `densify`. Between them the gradient has one row a token, however many rows the table has.
+
+    ```mlir
+    %first = heddle.find_first %ids : tensor<?xi32, #tokens> -> tensor<37000x1xi32>
+    %sums = heddle.sum_equal %ids, %first, %rows
+        : tensor<?xi32, #tokens>, tensor<37000x1xi32>, tensor<?x512xf32, #tokens>
+    %gradient = heddle.densify %first, %sums : tensor<37000x1xi32>, tensor<?x512xf32, #tokens> -> tensor<37000x512xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_I32Vector:$indices);
+  let results = (outs Heddle_I32Matrix:$first);
+  let assemblyFormat = "$indices attr-dict `:` type($indices) `->` type($first)";
+  let hasVerifier = 1;
+}
+
+def SumEqualOp : Heddle_Op<"sum_equal", [Pure, AllTypesMatch<["rows", "result"]>]> {
+  let summary = "The sums of the rows of equal indices, in their order, each at the first one's place; zeros elsewhere";
+  let arguments = (ins Heddle_I32Vector:$indices, Heddle_I32Matrix:$first, Heddle_F32Matrix:$rows);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$indices `,` $first `,` $rows attr-dict `:` type($indices) `,` type($first) `,` type($rows)";
+  let hasVerifier = 1;
+}

@@ -52,6 +52,12 @@ LogicalResult expectStaticColumns(Operation *op, RankedTensorType type) {
   return op->emitOpError() << "expects a static number of columns, got " << type;
 }
 
+LogicalResult expectOneColumn(Operation *op, RankedTensorType type) {
+  if (type.getDimSize(1) == 1)
+    return success();
+  return op->emitOpError() << "expects one column of row numbers, got " << type;
+}
+
 template <typename SymbolOp>
 SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, StringRef what) {
   auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
@@ -295,6 +301,14 @@ LogicalResult EmbeddingOp::verify() {
   return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{result, 0}});
 }
 
+LogicalResult DensifyOp::verify() {
+  RankedTensorType result = typeOf(getResult());
+  if (failed(expectOneColumn(*this, typeOf(getPlaces()))) ||
+      failed(expectSameDim(*this, "width", {typeOf(getRows()), 1}, {{result, 1}})))
+    return failure();
+  return expectSameDim(*this, "number of rows", {typeOf(getPlaces()), 0}, {{result, 0}});
+}
+
 LogicalResult SinusoidOp::verify() {
   if (failed(expectStaticColumns(*this, typeOf(getResult()))))
     return failure();
@@ -442,6 +456,14 @@ LogicalResult TopKOp::verify() {
 
 LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
 LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
+
+LogicalResult FindFirstOp::verify() { return expectOneColumn(*this, typeOf(getFirst())); }
+
+LogicalResult SumEqualOp::verify() {
+  if (failed(expectOneColumn(*this, typeOf(getFirst()))))
+    return failure();
+  return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{typeOf(getRows()), 0}});
+}
 
 //===-- Attention -----------------------------------------------------------------------------------------------===//
 

@@ -20,7 +20,7 @@ COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decode
           "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True, "logits_entry": True}
 CASES = {
     "base": {"d_model": 64, "heads": 4, "d_ff": 256, "vocab_size": 120},
-    "one-head": {"d_model": 24, "heads": 1, "d_ff": 40, "vocab_size": 53, "label_smoothing": 0.1},
+    "one-head": {"d_model": 24, "heads": 1, "d_ff": 40, "vocab_size": 53, "label_smoothing": 0.1, "share_embeddings": False},
     "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "label_smoothing": 0.1},
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},

@@ -85,9 +85,12 @@ class Transformer:
             return self.norm(x + sublayer(x), norm)
         return x + sublayer(self.norm(x, norm))
 
-    def embed(self, ids):
+    def table(self, name):
+        return self.weights["embedding" if self.config.get("share_embeddings", True) else name]
+
+    def embed(self, ids, table):
         width = self.config["d_model"]
-        x = self.weights["embedding"][ids] * math.sqrt(width)
+        x = self.table(table)[ids] * math.sqrt(width)
         if self.config["positions"] == "learned":
             return x + self.weights["positions"][: len(ids)]
         place = torch.arange(len(ids), dtype=torch.float64)[:, None]
@@ -99,19 +102,19 @@ class Transformer:
         return self.norm(x, name + ".norm") if self.config["norm"] == "pre" else x
 
     def logits(self, source, target):
-        x = self.embed(source)
+        x = self.embed(source, "source_embedding")
         for i in range(self.config["encoder_layers"]):
             layer = f"encoder.{i}."
             x = self.residual(x, layer + "norm1", lambda h: self.attention(h, h, layer + "self", False))
             x = self.residual(x, layer + "norm2", lambda h: self.feed_forward(h, layer + "feed_forward"))
         memory = self.final(x, "encoder")
-        x = self.embed(target)
+        x = self.embed(target, "target_embedding")
         for i in range(self.config["decoder_layers"]):
             layer = f"decoder.{i}."
             x = self.residual(x, layer + "norm1", lambda h: self.attention(h, h, layer + "self", True))
             x = self.residual(x, layer + "norm2", lambda h: self.attention(h, memory, layer + "cross", False))
             x = self.residual(x, layer + "norm3", lambda h: self.feed_forward(h, layer + "feed_forward"))
-        return self.final(x, "decoder") @ self.weights["embedding"].t()
+        return self.final(x, "decoder") @ self.table("projection").t()
 
     def batch_logits(self, batch):
         return torch.cat([self.logits(torch.tensor(source), torch.tensor(target))

@@ -218,8 +218,34 @@ func.func @tied(%source: !source, %target: !target) {
 
 // -----
 
-// Untied, the table has no gradient but the scattered one. Read in the other order, the product joins scatters that are
-// there already.
+// Untied, the table's gradient has a row a token until the update reads it: no table of zeros.
+!source = tensor<?xi32, #heddle.dims<"source">>
+!rows = tensor<?x8xf32, #heddle.dims<"source">>
+heddle.variable @step counter : tensor<1xi32>
+heddle.variable @table weight : tensor<32x8xf32>
+heddle.variable @adam.m.table optimizer_state : tensor<32x8xf32>
+heddle.variable @adam.v.table optimizer_state : tensor<32x8xf32>
+
+// CHECK-LABEL: func.func @untied
+// CHECK-SAME: %[[I:.*]]: tensor<?xi32
+func.func @untied(%i: !source) {
+  %table = heddle.read @table : tensor<32x8xf32>
+  %s = heddle.embedding %i, %table : !source, tensor<32x8xf32> -> !rows
+  %a = heddle.sum rows %s : !rows -> tensor<8xf32>
+  %loss = heddle.sum columns %a : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[DS:.*]] = heddle.broadcast {{.*}} to tensor<?x8xf32
+  // CHECK-NEXT: %[[FIRST:.*]] = heddle.find_first %[[I]] : {{.*}} -> tensor<32x1xi32>
+  // CHECK-NEXT: %[[SUMS:.*]] = heddle.sum_equal %[[I]], %[[FIRST]], %[[DS]]
+  // CHECK-NEXT: %[[GRADIENT:.*]] = heddle.densify %[[FIRST]], %[[SUMS]] : {{.*}} -> tensor<32x8xf32>
+  // CHECK: heddle.adam %{{.*}}, %[[GRADIENT]]
+  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 100 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  return
+}
+
+// -----
+
+// Read in the other order, the product joins sums of rows that are there already.
 heddle.variable @step counter : tensor<1xi32>
 heddle.variable @table weight : tensor<32x8xf32>
 heddle.variable @grad.table gradient : tensor<32x8xf32>

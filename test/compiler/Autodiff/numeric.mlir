@@ -117,6 +117,22 @@ func.func @model(%i: !indices, %targets: !indices, %seed: tensor<2xi32>, %step: 
   return %loss : tensor<1xf32>
 }
 
+// A table that is computed, and two embeddings with it.
+// CHECK: computed_table: gradient of t agrees
+func.func @computed_table(%i: !indices, %j: !indices) -> tensor<1xf32> {
+  %t = heddle.read @t : tensor<6x4xf32>
+  %table = math.tanh %t : tensor<6x4xf32>
+  %a = heddle.embedding %i, %table : !indices, tensor<6x4xf32> -> !target
+  %b = heddle.embedding %j, %table : !indices, tensor<6x4xf32> -> !target
+  %c = arith.mulf %a, %b : !target
+  %d = math.exp %a : !target
+  %e = arith.addf %c, %d : !target
+  %columns = heddle.sum columns %e : !target -> !column
+  %loss = heddle.sum rows %columns : !column -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
+
 // Two projections of one input, of which one is used twice; and two of which one is not used at all.
 // CHECK: projections: gradient of k agrees
 // CHECK: projections: gradient of p agrees

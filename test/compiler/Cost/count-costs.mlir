@@ -83,6 +83,30 @@ func.func @scatter(%i: tensor<?xi32, #heddle.dims<"t">>, %rows: tensor<?x8xf32, 
   return %z : tensor<1000x8xf32>
 }
 
+// Sums of rows: each row is read and added to what is there, after zeros were written.
+// CHECK-LABEL: func.func @sum_equal
+// CHECK: {heddle.cost = #heddle.cost<bytes[<4["t"]>, <4000>]>}
+// CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<136["t"]>]>}
+// CHECK: {heddle.cost = #heddle.cost<bytes[<36000>, <32["t"]>]>}
+func.func @sum_equal(%i: tensor<?xi32, #heddle.dims<"t">>, %rows: tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<1000x8xf32> {
+  %first = heddle.kernel "k"(%i : tensor<?xi32, #heddle.dims<"t">>) -> tensor<1000x1xi32> {
+  ^bb0(%0: tensor<?xi32, #heddle.dims<"t">>):
+    %1 = heddle.find_first %0 : tensor<?xi32, #heddle.dims<"t">> -> tensor<1000x1xi32>
+    heddle.yield %1 : tensor<1000x1xi32>
+  }
+  %sums = heddle.kernel "k"(%i, %first, %rows : tensor<?xi32, #heddle.dims<"t">>, tensor<1000x1xi32>, tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?xi32, #heddle.dims<"t">>, %1: tensor<1000x1xi32>, %2: tensor<?x8xf32, #heddle.dims<"t">>):
+    %3 = heddle.sum_equal %0, %1, %2 : tensor<?xi32, #heddle.dims<"t">>, tensor<1000x1xi32>, tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %3 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  %dense = heddle.kernel "k"(%first, %sums : tensor<1000x1xi32>, tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<1000x8xf32> {
+  ^bb0(%0: tensor<1000x1xi32>, %1: tensor<?x8xf32, #heddle.dims<"t">>):
+    %2 = heddle.densify %0, %1 : tensor<1000x1xi32>, tensor<?x8xf32, #heddle.dims<"t">> -> tensor<1000x8xf32>
+    heddle.yield %2 : tensor<1000x8xf32>
+  }
+  return %dense : tensor<1000x8xf32>
+}
+
 // Attention: 4 operations a pair and column; pairs come from the lengths that the call brings. A causal mask bounds the
 // keys after the query, a window those before it.
 // CHECK-LABEL: func.func @attention

@@ -156,3 +156,27 @@ func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
   %0 = heddle.embedding %i, %table : tensor<4xi32>, tensor<32x8xf32> -> tensor<4x8xi32>
   return
 }
+
+// -----
+
+func.func @densify(%places: tensor<32x2xi32>, %r: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  %0 = heddle.densify %places, %r : tensor<32x2xi32>, tensor<4x8xf32> -> tensor<32x8xf32>
+  return
+}
+
+// -----
+
+func.func @densify(%places: tensor<32x1xi32>, %r: tensor<4x4xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0 = heddle.densify %places, %r : tensor<32x1xi32>, tensor<4x4xf32> -> tensor<32x8xf32>
+  return
+}
+
+// -----
+
+func.func @densify(%places: tensor<31x1xi32>, %r: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.densify %places, %r : tensor<31x1xi32>, tensor<4x8xf32> -> tensor<32x8xf32>
+  return
+}

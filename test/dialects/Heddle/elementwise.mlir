@@ -43,6 +43,13 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>, %numbers: tensor
   return
 }
 
+// CHECK-LABEL: func.func @densify
+func.func @densify(%places: tensor<32x1xi32>, %rows: !matrix) {
+  // CHECK: heddle.densify %{{.*}}, %{{.*}} : tensor<32x1xi32>, tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<32x8xf32>
+  %0 = heddle.densify %places, %rows : tensor<32x1xi32>, !matrix -> tensor<32x8xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @random
 // CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[SEED:.*]]: tensor<2xi32>, %[[STEP:.*]]: tensor<1xi32>
 func.func @random(%x: !matrix, %seed: tensor<2xi32>, %step: tensor<1xi32>) {

@@ -270,3 +270,27 @@ func.func @top_k(%x: tensor<4x8xf32>, %s: tensor<2xi32>) {
   %0:3 = heddle.top_k %x segments(%s, %s) {row_size = "beam"} : tensor<4x8xf32>, tensor<2xi32> -> tensor<2x9xf32>, tensor<2x9xi32>
   return
 }
+
+// -----
+
+func.func @find_first(%i: tensor<4xi32>) {
+  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  %0 = heddle.find_first %i : tensor<4xi32> -> tensor<32x2xi32>
+  return
+}
+
+// -----
+
+func.func @sum_equal(%i: tensor<4xi32>, %first: tensor<32x2xi32>, %r: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  %0 = heddle.sum_equal %i, %first, %r : tensor<4xi32>, tensor<32x2xi32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @sum_equal(%i: tensor<4xi32>, %first: tensor<32x1xi32>, %r: tensor<5x8xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.sum_equal %i, %first, %r : tensor<4xi32>, tensor<32x1xi32>, tensor<5x8xf32>
+  return
+}

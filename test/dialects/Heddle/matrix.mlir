@@ -83,3 +83,12 @@ func.func @scatter(%table: tensor<32x8xf32>, %i: !indices, %rows: !matrix, %numb
   %2 = heddle.scatter_rows %numbers, %i, %new : tensor<32x3xi32>, !indices, tensor<?x3xi32, #heddle.dims<"tokens">>
   return
 }
+
+// CHECK-LABEL: func.func @sum_equal
+func.func @sum_equal(%i: !indices, %rows: !matrix) -> !matrix {
+  // CHECK: %[[FIRST:.*]] = heddle.find_first %[[I:.*]] : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<32x1xi32>
+  %first = heddle.find_first %i : !indices -> tensor<32x1xi32>
+  // CHECK: heddle.sum_equal %[[I]], %[[FIRST]], %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x1xi32>, tensor<?x8xf32, #heddle.dims<"tokens">>
+  %0 = heddle.sum_equal %i, %first, %rows : !indices, tensor<32x1xi32>, !matrix
+  return %0 : !matrix
+}

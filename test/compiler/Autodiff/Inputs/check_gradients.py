@@ -218,6 +218,19 @@ def scatter_add(op, table, indices, rows):
     return (table,)
 
 
+def find_first(op, indices):
+    places = np.full(shape_of(op.results[0])[0], -1)
+    for place, number in reversed(list(enumerate(indices))):
+        places[number] = place
+    return (places,)
+
+
+def sum_equal(op, indices, first, rows):
+    sums = np.zeros_like(rows)
+    np.add.at(sums, first[indices, 0], rows)
+    return (sums,)
+
+
 def cross_entropy(op, logits, targets):
     lse = np.logaddexp.reduce(logits, 1)
     return lse - (targets_of(logits, targets, op.number("smoothing")) * logits).sum(1), lse
@@ -256,6 +269,9 @@ OPS = {
     "heddle.broadcast": broadcast,
     "heddle.embedding": lambda op, i, table: (table[i],),
     "heddle.scatter_add": scatter_add,
+    "heddle.find_first": find_first,
+    "heddle.sum_equal": sum_equal,
+    "heddle.densify": lambda op, places, rows: (np.where(places < 0, 0, rows[places[:, 0]]),),
     "heddle.dropout": lambda op, x, *_: (x * dropout_mask(op, x.shape, op.number("rate")),),
     "heddle.matmul": lambda op, a, b: (
         (a.T if op.flag("transpose_lhs") else a) @ (b.T if op.flag("transpose_rhs") else b),),

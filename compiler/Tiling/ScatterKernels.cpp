@@ -1,0 +1,132 @@
+// Rows that go where indices say: scatters, and the two kernels that sum up an embedding's gradient.
+#include "compiler/Tiling/KernelEmitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// What a lane compares an index to: enough for the comparisons to take longer than reading it.
+constexpr int64_t kNumbersOfLane = 8;
+
+/// Groups of rows that a device's workgroups, `strips` of them wide, deal with independently of one another. A
+/// workgroup waits for memory between one row and the next, and many that wait at once keep a GPU busy; but each goes
+/// through all indices, and on a device that runs few at once that is all that more of them would do.
+int64_t partsOf(const TargetProfile &profile, int64_t strips) {
+  constexpr int64_t groupsWorthSharing = 16;
+  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));
+}
+
+/// Calls `body` with the index of each row and the strip of columns in it, the rows in their order. A workgroup owns
+/// a strip of columns of some indices: rows with the same index never meet in two workgroups.
+void forEachRow(KernelEmitter &emitter, Value rows, Value indices,
+                function_ref<void(Value index, const Place &strip)> body) {
+  auto &b = emitter.builder();
+  Matrix matrix = *Matrix::of(typeOf(rows));
+  emitter.setSpread(KernelEmitter::Spread::Columns);
+  int64_t columns = emitter.getLanes() * emitter.getVector();
+  int64_t parts = partsOf(emitter.getProfile(), llvm::divideCeil(matrix.columns, columns));
+  Value column = emitter.mul(emitter.setGrid(0, matrix.columns, {}, columns), columns);
+  Value part = parts > 1 ? emitter.setGrid(1, parts, {}, 1) : Value();
+  Value columnLimit = matrix.columns % columns != 0 ? emitter.index(matrix.columns) : Value();
+  emitter.loop(emitter.index(0), emitter.rowsOf(matrix), 1, emitter.maximumRows(matrix), {},
+               [&](Value row, ValueRange) -> SmallVector<Value> {
+                 OpBuilder::InsertionGuard guard(b);
+                 Value index = emitter.loadIndex(indices, row);
+                 if (part) {
+                   Value of = arith::RemUIOp::create(b, index, emitter.index(parts));
+                   Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, of, part);
+                   auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
+                   b.setInsertionPoint(branch.thenYield());
+                 }
+                 body(index, {row, column, 1, columns, {}, columnLimit});
+                 return {};
+               });
+}
+
+Place atRow(Value row, Place strip) {
+  strip.row = row;
+  return strip;
+}
+
+template <typename ScatterOp>
+struct ScatterKernel : KernelOpInterface::ExternalModel<ScatterKernel<ScatterOp>, ScatterOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto scatter = cast<ScatterOp>(op);
+    Value result = emitter.memoryOfResult(scatter.getResult());
+    if (!result)
+      return emitter.fail() << "a scatter whose result is not written to memory";
+    forEachRow(emitter, scatter.getRows(), scatter.getIndices(), [&](Value index, const Place &strip) {
+      Place to = atRow(index, strip);
+      Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), strip);
+      if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
+        tile = arith::AddFOp::create(emitter.builder(), emitter.load(result, to), tile);
+      emitter.store(scatter.getResult(), tile, to);
+    });
+    return success();
+  }
+  /// Rows without an index keep what they hold, so the result lives in the destination's memory.
+  bool worksInPlace(Operation *) const { return true; }
+};
+
+/// A sum begins as zero when the row at its place is reached, which is before any other that is added to it: it is the
+/// first of them.
+struct SumEqualKernel : KernelOpInterface::ExternalModel<SumEqualKernel, SumEqualOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto sum = cast<SumEqualOp>(op);
+    Value result = emitter.memoryOfResult(sum.getResult());
+    if (!result)
+      return emitter.fail() << "sums of rows that are not written to memory";
+    forEachRow(emitter, sum.getRows(), sum.getIndices(), [&](Value index, const Place &strip) {
+      emitter.store(sum.getResult(), emitter.constant(1, strip.columns, 0), strip);
+      Place to = atRow(emitter.loadIndex(sum.getFirst(), index), strip);
+      Value row = emitter.load(emitter.memoryOf(sum.getRows()), strip);
+      emitter.store(sum.getResult(), arith::AddFOp::create(emitter.builder(), emitter.load(result, to), row), to);
+    });
+    return success();
+  }
+};
+
+/// A lane owns a few numbers and goes through all indices: each of them is read once for all numbers of all lanes.
+struct FindFirstKernel : KernelOpInterface::ExternalModel<FindFirstKernel, FindFirstOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto find = cast<FindFirstOp>(op);
+    auto &b = emitter.builder();
+    Matrix numbers = *Matrix::of(typeOf(find.getFirst())), indices = *Matrix::of(typeOf(find.getIndices()));
+    emitter.setSpread(KernelEmitter::Spread::Rows);
+    int64_t rows = emitter.getLanes() * kNumbersOfLane;
+    Value row = emitter.mul(emitter.setGrid(0, numbers.rows, numbers.size, rows), rows);
+    Value limit = numbers.isDynamic() || numbers.rows % rows != 0 ? emitter.rowsOf(numbers) : Value();
+    Place place{row, emitter.index(0), rows, 1, limit, {}};
+    auto splat = [&](Value number) -> Value {
+      Value i32 = arith::IndexCastOp::create(b, b.getI32Type(), number);
+      return tile::SplatOp::create(b, emitter.tileType(rows, 1, b.getI32Type()), i32);
+    };
+    auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y); };
+    Value number = emitter.indices(place, 0), nowhere = emitter.constantInt(rows, 1, -1);
+    Value first = emitter.loop(emitter.index(0), emitter.rowsOf(indices), 1, emitter.maximumRows(indices), nowhere,
+                               [&](Value position, ValueRange found) -> SmallVector<Value> {
+                                 Value isIt = equal(splat(emitter.loadIndex(find.getIndices(), position)), number);
+                                 Value isFirst = arith::AndIOp::create(b, isIt, equal(found[0], nowhere));
+                                 return {arith::SelectOp::create(b, isFirst, splat(position), found[0])};
+                               })[0];
+    emitter.store(find.getFirst(), first, place);
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::registerScatterKernels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);
+    ScatterRowsOp::attachInterface<ScatterKernel<ScatterRowsOp>>(*context);
+    SumEqualOp::attachInterface<SumEqualKernel>(*context);
+    FindFirstOp::attachInterface<FindFirstKernel>(*context);
+  });
+}
