@@ -1,7 +1,7 @@
 """`heddle-run generate` and `fill` on Hugging Face folders with random weights against PyTorch's models (published.py) and
 the vocabularies of subwords.py.
 
-    text_commands.py --bin build/bin --case NAME"""
+    text_commands.py --bin build/bin --case NAME [--target=NAME]"""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ class Text:
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
         sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
         run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", f"{folder}/model.heddle",
-             "--target=vulkan:software", *sets])
+             f"--target={arguments.target}", *sets])
 
     def start(self, *flags):
         return [self.tool, self.command, f"{self.folder}/model.heddle", "--checkpoint", f"{self.folder}/published", *flags]
@@ -39,9 +39,9 @@ class Text:
         self.said = done.stderr.decode()
         return done.stdout.decode().split("\n")[:-1]
 
-    def in_pipe(self, texts):
+    def in_pipe(self, texts, *flags):
         """Each line is answered before the next one is there."""
-        process = subprocess.Popen(self.start(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(self.start(*flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         answers = []
         for text in texts:
             process.stdin.write(text.encode() + b"\n")
@@ -58,73 +58,93 @@ def differ(actual, expected):
     return sum(a != b for a, b in zip(actual, expected)) + abs(len(actual) - len(expected))
 
 
-def generate(arguments, folder):
-    report, vocabulary = Report(), subwords.BytePairs.learn(CORPUS, 90)
-    end, positions = vocabulary.vocabulary[subwords.END], 60
-    config = {**published.GPT2, "vocab_size": end + 1, "n_positions": positions, "bos_token_id": end, "eos_token_id": end}
-    tensors = published.draw_gpt2(config)
-    tensors["transformer.wte.weight"] *= 2  # so that the answer depends on the prompt
-    tensors["transformer.wte.weight"][end] *= 1.5  # and ends at times
-    oracle = published.Gpt2(config, published.write_folder(folder / "published", config, tensors))
-    vocabulary.write(folder / "published")
-    # Caches for three of the longest sequences, calls of seven tokens: prompts wait, and are read in several calls.
-    model = Text(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
+class LanguageModel(Text):
+    """A GPT-2 whose caches have room for three of the longest sequences, and whose calls for seven tokens: prompts wait, and
+    are read in several calls."""
 
-    gaps = []
+    positions = 60
+
+    def __init__(self, arguments, folder):
+        self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
+        self.end = self.vocabulary.vocabulary[subwords.END]
+        self.config = {**published.GPT2, "vocab_size": self.end + 1, "n_positions": self.positions,
+                       "bos_token_id": self.end, "eos_token_id": self.end}
+        self.tensors = published.draw_gpt2(self.config)
+        self.tensors["transformer.wte.weight"] *= 2  # so that the answer depends on the prompt
+        self.tensors["transformer.wte.weight"][self.end] *= 2  # and ends at times
+        self.oracle = published.Gpt2(self.config, published.write_folder(folder / "published", self.config, self.tensors))
+        self.vocabulary.write(folder / "published")
+        super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
+        self.gaps = []
+
+    def tokens(self, prompt):
+        return self.vocabulary.encode(prompt) or [self.end]
 
     @torch.no_grad()
-    def continuation(prompt):
+    def continuation(self, prompt):
         """All tokens until the end mark or the last position, and whether it was the mark."""
-        ids = vocabulary.encode(prompt) or [end]
-        new = []
-        while len(ids) < positions:
-            logits = oracle.logits(torch.tensor(ids))[-1]
+        ids, new = self.tokens(prompt), []
+        while len(ids) < self.positions:
+            logits = self.oracle.logits(torch.tensor(ids))[-1]
             best, second = logits.topk(2).values.tolist()
-            gaps.append(best - second)
+            self.gaps.append(best - second)
             ids.append(int(logits.argmax()))
-            if ids[-1] == end:
+            if ids[-1] == self.end:
                 return new, True
             new.append(ids[-1])
         return new, False
 
-    # One replacement stands for each byte of a broken character, where Python's stands for several.
-    squeeze = lambda lines: [re.sub("\ufffd+", "\ufffd", line) for line in lines]
-    answer = lambda prompt, ids: escape(prompt + vocabulary.decode(ids).decode(errors="replace"))
+    def answer(self, prompt, ids):
+        return escape(prompt + self.vocabulary.decode(ids).decode(errors="replace"))
 
+
+def squeeze(lines):
+    """One replacement stands for each byte of a broken character, where Python's stands for several."""
+    return [re.sub("\ufffd+", "\ufffd", line) for line in lines]
+
+
+def prompts():
     words = CORPUS.split()
-    prompts = ["", "T", "The", "They're weaving; we've", " ".join(words[:9]), " ", "a\nb \\n \r", "naïve 東京 🙂",
-               " ".join(words[30:33]), "x" + subwords.END + "y", "12 34", " ".join(words[3:7]), "weft", "ü" * 24]
-    prompts += [" ".join(words[i:i + 1 + i % 5]) for i in range(40, 60)]
-    # Two tokens less than the model has positions, one less, and as many: the last one is not continued.
-    prompts += ["T" + "\x01" * (positions - 1 - room) for room in (2, 1, 0)]
-    escaped = [escape(prompt) for prompt in prompts]
-    told = [continuation(prompt) for prompt in prompts]
-    ends = sum(ended and len(new) < 33 for new, ended in told)
-    report.check("neither some nor all end with the end mark", int(ends in (0, len(told))), 0)
-    for most in (20, 33):
-        said = model.lines(escaped, "--tokens", str(most))
-        report.check(f"continuations by {most} tokens that differ", differ(
-            squeeze(said), squeeze([answer(prompt, new[:most]) for prompt, (new, _) in zip(prompts, told)])), 0)
-    cut = sum(len(vocabulary.encode(prompt) or [end]) + len(new) == positions and len(new) < 33 and not ended
-              for prompt, (new, ended) in zip(prompts, told))
+    texts = ["", "T", "The", "They're weaving; we've", " ".join(words[:9]), " ", "a\nb \\n \r", "naïve 東京 🙂",
+             " ".join(words[30:33]), "x" + subwords.END + "y", "12 34", " ".join(words[3:7]), "weft", "ü" * 24]
+    return texts + [" ".join(words[i:i + 1 + i % 5]) for i in range(40, 60)]
+
+
+def generate(arguments, folder):
+    report, model, most = Report(), LanguageModel(arguments, folder), 33
+    # At last two tokens less than the model has positions, one less, as many, which are not continued, and more.
+    texts = prompts() + ["T" + "\x01" * (model.positions - 1 - room) for room in (2, 1, 0)] + ["weft " * 100]
+    told = [model.continuation(text) for text in texts]
+    said = model.lines([escape(text) for text in texts], "--tokens", str(most))
+    report.check("continuations that differ", differ(
+        squeeze(said), squeeze([model.answer(text, new[:most]) for text, (new, _) in zip(texts, told)])), 0)
+    ends = sum(ended and len(new) < most for new, ended in told)
+    report.check("whether some end with the mark, not all", int(ends in (0, len(told))), 0)
+    cut = sum(len(model.tokens(text)) + len(new) >= model.positions and len(new) < most and not ended
+              for text, (new, ended) in zip(texts, told))
     report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
                                                               model.said.count("is not continued") - cut), 0)
-    print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(gaps):.1e}")
-    report.check("a prompt that is too long", differ(model.lines(["weft " * 100, "T"], "--tokens", "3"),
-                                                     ["weft " * 100, answer("T", told[1][0][:3])]), 0)
-    report.check("lines in a pipe that differ", differ(model.in_pipe(escaped[:5]), model.lines(escaped[:5])), 0)
+    print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
+    return report
 
-    # Samples depend on the seed and the line's number alone; of the most probable token alone they are greedy.
-    sampled = model.lines(escaped, "--sample", "--seed", "3", "--temperature", "0.8")
-    report.check("samples that differ", differ(model.lines(escaped, "--sample", "--seed", "3", "--temperature", "0.8"), sampled), 0)
-    report.check("a sample that depends on other lines", differ(
-        model.lines(escaped[:2], "--sample", "--seed", "3", "--temperature", "0.8"), sampled[:2]), 0)
-    report.check("another seed's samples are the same", int(model.lines(escaped, "--sample", "--seed", "4") == sampled), 0)
+
+def sample(arguments, folder):
+    """Samples depend on the seed and the line's number alone; of the most probable token alone they are greedy."""
+    report, model = Report(), LanguageModel(arguments, folder)
+    texts, few = [escape(text) for text in prompts()], ("--tokens", "9")
+    greedy = model.lines(texts, *few)
+    report.check("continuations that differ", differ(
+        squeeze(greedy), squeeze([model.answer(text, model.continuation(text)[0][:9]) for text in prompts()])), 0)
+    report.check("lines in a pipe that differ", differ(model.in_pipe(texts[:5], *few), greedy[:5]), 0)
+    draw = lambda texts, seed: model.lines(texts, *few, "--sample", "--temperature", "0.8", "--seed", seed)
+    sampled = draw(texts, "3")
+    report.check("samples that differ", differ(draw(texts[:7], "3"), sampled[:7]), 0)
+    report.check("another seed's samples are the same", int(draw(texts[:7], "4") == sampled[:7]), 0)
     report.check("samples of one token that are not greedy", differ(
-        model.lines(escaped, "--sample", "--top-k", "1"), model.lines(escaped)), 0)
+        model.lines(texts, *few, "--sample", "--top-k", "1"), greedy), 0)
 
-    tensors["transformer.ln_f.weight"][3] = np.nan
-    published.write_folder(folder / "published", config, tensors)
+    model.tensors["transformer.ln_f.weight"][3] = np.nan
+    published.write_folder(folder / "published", model.config, model.tensors)
     done = subprocess.run(model.start(), input=b"The\n", capture_output=True)
     report.check("NaN that is not said", int(done.returncode != 1 or b"not numbers" not in done.stderr), 0)
     return report
@@ -172,13 +192,14 @@ def fill(arguments, folder):
     return report
 
 
-CASES = {"generate": generate, "fill": fill}
+CASES = {"generate": generate, "sample": sample, "fill": fill}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--target", default="vulkan:software")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = CASES[arguments.case](arguments, Path(folder))
