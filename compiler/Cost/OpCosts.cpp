@@ -148,6 +148,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     SumEqualOp::attachInterface<SumEqualCost>(*context);
     DensifyOp::attachInterface<DensifyCost>(*context);
     SumOp::attachInterface<PerElement<SumOp, 1>>(*context);
+    PartialSumsOp::attachInterface<PerElement<PartialSumsOp, 1>>(*context);
     ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
     TopKOp::attachInterface<PerElement<TopKOp, 0>>(*context);
     // Mean; difference, square and sum; scaled; times gamma plus beta.

@@ -12,6 +12,7 @@
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
+#include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassManager.h"
@@ -49,6 +50,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createSplitSumsPass(*options.profile));
   passes.addPass(createTilePass(*options.profile, options.choices));
 }
 

@@ -18,6 +18,7 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
+#include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -49,6 +50,7 @@ void mlir::heddle::registerAllPasses() {
   registerFuseUpdatesPass();
   registerDifferentiatePass();
   registerFuseKernelsPass();
+  registerSplitSumsPass();
   registerCountCostsPass();
   registerTilePass();
   registerSetPrecisionPass();

@@ -88,6 +88,46 @@ struct RowFrame {
   }
 };
 
+/// Sums over the rows, of every such op in the kernel at once. `groups` workgroups share the rows of a strip of
+/// columns, a block of rows each in turn, and each have a row of the result.
+template <typename SumLike>
+LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t groups, KernelEmitter &emitter) {
+  auto &b = emitter.builder();
+  SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
+  emitter.setSpread(KernelEmitter::Spread::Columns);
+  int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
+  int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
+  if (groups == 1)
+    step = emitter.stepFor(maximum, std::min(maximum, step));
+  Value column = emitter.mul(emitter.setGrid(0, input.columns, {}, columns), columns);
+  Value group = groups > 1 ? emitter.setGrid(1, groups, {}, 1) : emitter.index(0);
+  Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
+  Value end = emitter.rowsOf(input);
+  Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
+  SmallVector<Value> zeros(sums.size(), emitter.constant(1, columns, 0));
+  SmallVector<Value> totals =
+      emitter.loop(emitter.mul(group, step), end, step * groups, maximum, zeros, [&](Value row, ValueRange state) {
+        Place place{row, column, step, columns, rowLimit, columnLimit};
+        SmallVector<Value> next;
+        for (auto [sum, total] : llvm::zip(sums, state)) {
+          Value tile = emitter.evaluate(sum.getInput(), place);
+          if (rowLimit) { // a prologue need not map zero to zero
+            Value inside =
+                arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
+                                      tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
+                                                            arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
+            tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
+                                           emitter.constant(step, columns, 0));
+          }
+          next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
+        }
+        return next;
+      });
+  for (auto [sum, total] : llvm::zip(sums, totals))
+    emitter.store(sum.getResult(), total, {group, column, 1, columns, {}, columnLimit});
+  return success();
+}
+
 struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
   bool takesPrologue(Operation *) const { return true; }
 
@@ -104,42 +144,7 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
       emitter.store(sum.getResult(), total, frame.column());
       return success();
     }
-    return emitSumOfRows(input, sum, emitter);
-  }
-
-  /// Sums over the rows, of every sum in the kernel at once.
-  static LogicalResult emitSumOfRows(const Matrix &input, SumOp anchor, KernelEmitter &emitter) {
-    auto &b = emitter.builder();
-    SmallVector<SumOp> sums = llvm::to_vector(anchor->getBlock()->getOps<SumOp>());
-    emitter.setSpread(KernelEmitter::Spread::Columns);
-    int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
-    int64_t maximum = emitter.maximumRows(input), step = emitter.stepFor(maximum, std::min<int64_t>(maximum, 8));
-    Value column = emitter.mul(emitter.setGrid(0, input.columns, {}, columns), columns);
-    Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
-    Value end = emitter.rowsOf(input);
-    Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
-    SmallVector<Value> zeros(sums.size(), emitter.constant(1, columns, 0));
-    SmallVector<Value> totals = emitter.loop(
-        emitter.index(0), end, step, maximum, zeros, [&](Value row, ValueRange state) -> SmallVector<Value> {
-          Place place{row, column, step, columns, rowLimit, columnLimit};
-          SmallVector<Value> next;
-          for (auto [sum, total] : llvm::zip(sums, state)) {
-            Value tile = emitter.evaluate(sum.getInput(), place);
-            if (rowLimit) { // a prologue need not map zero to zero
-              Value inside =
-                  arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
-                                        tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
-                                                              arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
-              tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
-                                             emitter.constant(step, columns, 0));
-            }
-            next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
-          }
-          return next;
-        });
-    for (auto [sum, total] : llvm::zip(sums, totals))
-      emitter.store(sum.getResult(), total, {emitter.index(0), column, 1, columns, {}, columnLimit});
-    return success();
+    return emitSumsOfRows<SumOp>(input, op, 1, emitter);
   }
 
   /// Sums over the rows of matrices of the same shape: a layer norm's two parameters have such gradients.
@@ -147,6 +152,13 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     auto sum = cast<SumOp>(op), companion = dyn_cast<SumOp>(other);
     return companion && !sum.getColumns() && !companion.getColumns() &&
            sum.getInput().getType() == companion.getInput().getType();
+  }
+};
+
+struct PartialSumsKernel : KernelOpInterface::ExternalModel<PartialSumsKernel, PartialSumsOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto sums = cast<PartialSumsOp>(op);
+    return emitSumsOfRows<PartialSumsOp>(*Matrix::of(typeOf(sums.getInput())), op, typeOf(sums).getDimSize(0), emitter);
   }
 };
 
@@ -392,6 +404,7 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
 void heddle::registerRowKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     SumOp::attachInterface<SumKernel>(*context);
+    PartialSumsOp::attachInterface<PartialSumsKernel>(*context);
     LayerNormOp::attachInterface<LayerNormKernel>(*context);
     LayerNormGradOp::attachInterface<LayerNormGradKernel>(*context);
     CrossEntropyOp::attachInterface<CrossEntropyKernel>(*context);

@@ -18,7 +18,7 @@ constexpr int64_t kNumbersOfLane = 8;
 /// workgroup waits for memory between one row and the next, and many that wait at once keep a GPU busy; but each goes
 /// through all indices, and on a device that runs few at once that is all that more of them would do.
 int64_t partsOf(const TargetProfile &profile, int64_t strips) {
-  constexpr int64_t groupsWorthSharing = 16;
+  constexpr int64_t groupsWorthSharing = 4;
   return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));
 }
 

@@ -53,6 +53,24 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
   let hasVerifier = 1;
 }
 
+def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
+  let summary = "Sums of the rows, several side by side, whose sum is that of all rows";
+  let description = [{
+    Row g of the result, which has G rows, sums the blocks g, g + G, g + 2 G, ... of 8 rows each of the input: a matrix, or
+    a column, which counts as a matrix of one column. Made of `sum rows` where one sum would keep too little of a device
+    busy.
+
+    ```mlir
+    %0 = heddle.partial_sums %x : tensor<?x512xf32, #tokens> -> tensor<64x512xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_F32:$input);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = "static constexpr int64_t kBlockRows = 8;";
+  let hasVerifier = 1;
+}
+
 def LayerNormOp : Heddle_Op<"layer_norm", [Pure, AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>,
                                            DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Layer normalisation of each row (3.1), with what its backward needs: mean and 1 / standard deviation";

@@ -406,6 +406,18 @@ LogicalResult SumOp::verify() {
   return expectSameDim(*this, "remaining extent", {input, getColumns() ? 0 : 1}, {{result, 0}});
 }
 
+LogicalResult PartialSumsOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (!result.hasStaticShape())
+    return emitOpError() << "expects a static number of sums, got " << result;
+  if (input.getRank() == 2)
+    return expectSameDim(*this, "width", {input, 1}, {{result, 1}});
+  if (!isColumn(input) || result.getDimSize(1) != 1)
+    return emitOpError() << "expects sums of the rows of a matrix, or of a column to one column, got " << input
+                         << " and " << result;
+  return success();
+}
+
 LogicalResult LayerNormOp::verify() {
   RankedTensorType input = typeOf(getInput());
   if (failed(expectStaticColumns(*this, input)) ||

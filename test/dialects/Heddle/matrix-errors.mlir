@@ -294,3 +294,27 @@ func.func @sum_equal(%i: tensor<4xi32>, %first: tensor<32x1xi32>, %r: tensor<5x8
   %0 = heddle.sum_equal %i, %first, %r : tensor<4xi32>, tensor<32x1xi32>, tensor<5x8xf32>
   return
 }
+
+// -----
+
+func.func @partial_sums(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0 = heddle.partial_sums %x : tensor<4x8xf32> -> tensor<64x4xf32>
+  return
+}
+
+// -----
+
+func.func @partial_sums(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expects a static number of sums, got 'tensor<?x8xf32, #heddle.dims<"n">>'}}
+  %0 = heddle.partial_sums %x : tensor<4x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
+  return
+}
+
+// -----
+
+func.func @partial_sums(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expects sums of the rows of a matrix, or of a column to one column}}
+  %0 = heddle.partial_sums %x : tensor<8xf32> -> tensor<64x1xf32>
+  return
+}

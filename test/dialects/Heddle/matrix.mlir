@@ -92,3 +92,12 @@ func.func @sum_equal(%i: !indices, %rows: !matrix) -> !matrix {
   %0 = heddle.sum_equal %i, %first, %rows : !indices, tensor<32x1xi32>, !matrix
   return %0 : !matrix
 }
+
+// CHECK-LABEL: func.func @partial_sums
+func.func @partial_sums(%x: !matrix, %column: tensor<?xf32, #heddle.dims<"tokens">>) {
+  // CHECK: heddle.partial_sums %{{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<64x8xf32>
+  %0 = heddle.partial_sums %x : !matrix -> tensor<64x8xf32>
+  // CHECK: heddle.partial_sums %{{.*}} : tensor<?xf32, #heddle.dims<"tokens">> -> tensor<64x1xf32>
+  %1 = heddle.partial_sums %column : tensor<?xf32, #heddle.dims<"tokens">> -> tensor<64x1xf32>
+  return
+}

@@ -1,0 +1,130 @@
+// A sum over the rows keeps a workgroup busy for each strip of columns, for as long as it takes to read all rows one
+// after the other. Where that is a fraction of what the target runs at once, and the rows are many:
+//
+//   b = sum rows x : T x N -> N      =>      p = partial_sums x : T x N -> G x N
+//                                            b = sum rows p : G x N -> N
+//
+// Each is a kernel; what computes x stays with the first.
+#include "compiler/Tiling/SplitSums.h"
+
+#include "compiler/Cost/Cost.h"
+#include "compiler/Tiling/KernelEmitter.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class SplitSumsPass : public PassWrapper<SplitSumsPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitSumsPass)
+  SplitSumsPass() = default;
+  explicit SplitSumsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
+  SplitSumsPass(const SplitSumsPass &other) : PassWrapper(other), profile(other.profile) {}
+
+  StringRef getArgument() const override { return "heddle-split-sums"; }
+  StringRef getDescription() const override { return "Share the rows of a sum out among workgroups"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+
+  LogicalResult initialize(MLIRContext *) override {
+    std::string message;
+    if (!profile && !(profile = lookupTargetProfile(target, message))) {
+      llvm::errs() << message << "\n";
+      return failure();
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    llvm::StringMap<int64_t> maxima;
+    for (auto size : getOperation().getOps<SizeOp>())
+      maxima[size.getSymName()] = size.getMaximum();
+    SmallVector<KernelOp> kernels;
+    getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    for (KernelOp kernel : kernels)
+      if (int64_t groups = groupsOf(kernel, maxima); groups > 1 && failed(split(kernel, groups)))
+        return signalPassFailure();
+  }
+
+private:
+  /// How many partial sums there should be; 1 if the kernel is better left as it is, or makes anything but sums of
+  /// rows.
+  int64_t groupsOf(KernelOp kernel, const llvm::StringMap<int64_t> &maxima) const {
+    constexpr int64_t fewest = 8; // less is not worth a launch
+    std::optional<Matrix> matrix;
+    for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+      auto sum = result.getDefiningOp<SumOp>();
+      if (!sum || sum.getColumns())
+        return 1;
+      matrix = *Matrix::of(cast<RankedTensorType>(sum.getInput().getType()));
+    }
+    if (!matrix)
+      return 1;
+    int64_t rows = matrix->isDynamic() ? maxima.lookup(matrix->size) : matrix->rows;
+    int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
+    // With as many groups as each has rows, neither kernel waits longer than the other.
+    auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));
+    int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->parallelGroups / strips));
+    return groups < fewest ? 1 : groups;
+  }
+
+  LogicalResult split(KernelOp kernel, int64_t groups) {
+    OpBuilder builder(kernel);
+    Block &body = kernel.getBody().front();
+    auto yield = cast<YieldOp>(body.getTerminator());
+    SmallVector<Type> partial;
+    for (Value result : yield.getValues()) {
+      auto sum = result.getDefiningOp<SumOp>();
+      auto type =
+          RankedTensorType::get({groups, cast<RankedTensorType>(sum.getType()).getDimSize(0)}, builder.getF32Type());
+      builder.setInsertionPoint(sum);
+      auto sums = PartialSumsOp::create(builder, sum.getLoc(), type, sum.getInput());
+      sum.replaceAllUsesWith(sums.getResult());
+      sum.erase();
+      partial.push_back(type);
+    }
+    builder.setInsertionPoint(kernel);
+    auto first =
+        KernelOp::create(builder, kernel.getLoc(), partial, "partial_" + kernel.getName().str(), kernel.getInputs());
+    first.getBody().takeBody(kernel.getBody());
+    auto second = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), "sum", first.getResults());
+    Block *block = builder.createBlock(&second.getBody());
+    SmallVector<Value> sums;
+    for (auto [value, type] : llvm::zip_equal(first.getResults(), kernel.getResultTypes())) {
+      Value argument = block->addArgument(value.getType(), kernel.getLoc());
+      sums.push_back(SumOp::create(builder, kernel.getLoc(), type, argument, /*columns=*/false));
+    }
+    YieldOp::create(builder, kernel.getLoc(), sums);
+    kernel.replaceAllUsesWith(second.getResults());
+    bool isCounted = kernel->hasAttr(kCostAttrName);
+    kernel.erase();
+    return isCounted ? count({first, second}) : success();
+  }
+
+  LogicalResult count(ArrayRef<KernelOp> kernels) {
+    CostCounter counter(getOperation());
+    for (KernelOp kernel : kernels) {
+      FailureOr<CostAttr> cost = counter.count(kernel);
+      if (failed(cost))
+        return failure();
+      kernel->setAttr(kCostAttrName, *cost);
+    }
+    return success();
+  }
+
+  const TargetProfile *profile = nullptr;
+  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that says how much runs at once"),
+                             llvm::cl::init(kDefaultTarget.str())};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createSplitSumsPass(const TargetProfile &profile) {
+  return std::make_unique<SplitSumsPass>(profile);
+}
+
+void heddle::registerSplitSumsPass() { PassRegistration<SplitSumsPass>(); }
