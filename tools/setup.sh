@@ -9,7 +9,7 @@ set -euo pipefail
 
 build=(cmake ninja-build g++ ccache python3)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev
-         libcli11-dev libspdlog-dev zlib1g-dev libzstd-dev libxxhash-dev libvulkan1 mesa-vulkan-drivers)
+         libcli11-dev libspdlog-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1 mesa-vulkan-drivers)
 compiler=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
 tests=(zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools python3-numpy python3-torch)
 # Pages are tested in a browser. Any Chromium will do; its headless shell is the smallest (300 MB).

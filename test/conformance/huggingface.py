@@ -190,6 +190,10 @@ def translate(arguments, folder):
     case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
     case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
 
+    ids = [line.split("\t")[0] for line in run([tool, "tokenize", f"{folder}/published"], text).splitlines()]
+    case.report.check("lines whose tokens differ", sum(
+        a != " ".join(map(str, b)) for a, b in zip(ids, [*sources[:5], [], sources[5]], strict=True)), 0)
+
     run([tool, "explain", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published", "--src", lines[1], "--html",
          f"{folder}/page.html"])
     page = json.loads(re.search(r'id="data">(.*?)</script>', Path(f"{folder}/page.html").read_text()).group(1))

@@ -103,6 +103,6 @@ if [ -e /dev/full ]; then
   got=0
   "$bin/heddle-run" translate n.heddle --checkpoint c < in.txt > /dev/full 2> said.txt || got=$?
   [ "$got" = 1 ] || fail "exit code $got for a full disk"
-  grep -q "cannot write the translations" said.txt || fail "a full disk is not reported: $(cat said.txt)"
+  grep -q "cannot write the answers" said.txt || fail "a full disk is not reported: $(cat said.txt)"
 fi
 echo "all as expected"

@@ -61,6 +61,12 @@ cmp wanted.de got.de || fail "the artifact's vocabulary translates otherwise"
 quietly "$bin/heddle-run" score full.heddle --checkpoint bare --src data/test.en --tgt data/test.de
 refuses 1 "has no vocabulary" "$bin/heddle-run" translate plain.heddle --checkpoint bare
 
+# Tokens of a training's folder, there and back.
+"$bin/heddle-run" tokenize learnt < data/test.en > tokens.txt 2> said.txt || fail "$(cat said.txt)"
+"$bin/heddle-run" tokenize learnt --decode < tokens.txt 2> said.txt | cmp - data/test.en || fail "tokens are another text"
+grep -q $'^[0-9 ]*\t\xe2\x96\x81' tokens.txt || fail "no pieces beside the ids: $(head -n 1 tokens.txt)"
+refuses 1 "has no vocabulary" "$bin/heddle-run" tokenize bare
+
 refuses 1 "pieces and the model room for 50; compile it with --set vocab_size=" \
   "${compile[@]}" --set vocab_size=50 --vocabulary="$spm" -o refused.heddle
 refuses 1 "is no SentencePiece model" "${compile[@]}" --vocabulary=data/train.en -o refused.heddle

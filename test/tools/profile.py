@@ -190,7 +190,7 @@ def use():
     plain = run("heddle-run", "translate", "n.heddle", "--checkpoint", "c", "--beam", "2", text=lines)
     run("heddle-run", "translate", "n.heddle", "--checkpoint", "c", "--beam", "2", "--profile=t.json", text=lines)
     trace = Trace("t.json")
-    trace.check_has("load weights", "wait for lines", "tokenise lines", "encode", "decoding step", "write translations")
+    trace.check_has("load weights", "wait for lines", "tokenise lines", "encode", "decoding step", "write answers")
     check_kernels(trace, "encode")
     check_kernels(trace, "beam_step")
     if not plain.strip():

@@ -1,6 +1,7 @@
 // heddle-run: trains, translates and calls compiled models.
 #include "runtime/session/Session.h"
 #include "tools/heddle-run/commands/Commands.h"
+#include "tools/heddle-run/commands/Flags.h"
 #include "tools/heddle-run/report/Logging.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,9 @@ namespace {
 constexpr int kWorkFailed = 1;
 constexpr int kWrongCommandLine = 2;
 
+constexpr const char *kEscapes =
+    "In a line \\n stands for a line's end, \\r for a carriage return and \\\\ for a backslash.";
+
 // The commands by name, and what to do for each.
 class CommandLine {
 public:
@@ -28,6 +32,9 @@ public:
     addTranslate();
     addExplain();
     addScore();
+    addGenerate();
+    addFill();
+    addTokenize();
     addReport();
     addCall();
     addBench();
@@ -56,51 +63,6 @@ private:
     CLI::App *command = app.add_subcommand(name, purpose);
     command->callback([this, action = std::move(action)] { work = action; });
     return command;
-  }
-
-  static void addArtifact(CLI::App *command, ArtifactOptions &options) {
-    command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
-    command->add_option("--device", options.device,
-                        "Where to run: cuda, vulkan, or vulkan:1 as `heddle-run devices` says (default: cuda where\n"
-                        "the artifact has code for such a device of this machine, else vulkan)");
-  }
-
-  static CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
-    return command->add_option(
-        "--profile", options.profile,
-        "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
-        "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
-  }
-
-  static CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
-    return command->add_flag(
-        "--debug-numerics", options.debugNumerics,
-        "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
-        "model that it computes; several times slower");
-  }
-
-  static void addDecoding(CLI::App *command, DecodingOptions &options) {
-    command
-        ->add_option("--max-length", options.maximumLength,
-                     "Tokens of a translation at most (default: the sentence's and 50)")
-        ->check(CLI::PositiveNumber);
-    command->add_flag("--no-cache", options.noCache,
-                      "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
-                      "needs a model compiled with --set logits_entry=true");
-    command->add_option("--beam", options.beam, "Hypotheses that are followed side by side; 1: greedy")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    command
-        ->add_option("--length-penalty", options.lengthPenalty,
-                     "Scores are log-probabilities over ((5 + length) / 6) to this power")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-  }
-
-  // One value for each time the flag is given.
-  static CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values,
-                                  const char *purpose) {
-    return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
   }
 
   void addDevices() {
@@ -211,26 +173,13 @@ private:
         ->add_flag("--prefix-column", translate.prefixColumn,
                    "Take what a translation begins with from behind the line's first tab")
         ->excludes(prefixes);
-    CLI::Option *sample = command->add_flag("--sample", translate.sample, "Draw each token at random");
-    command->add_option("--temperature", translate.temperature, "Divides the logits before a token is drawn")
-        ->check(CLI::Range(1e-3, 1e3))
-        ->needs(sample)
-        ->capture_default_str();
-    command->add_option("--top-k", translate.topK, "Draw from as many tokens, the most probable ones; 0: from all")
-        ->check(CLI::NonNegativeNumber)
-        ->needs(sample)
-        ->capture_default_str();
-    command->add_option("--top-p", translate.topP, "Draw from the most probable tokens that hold this probability")
-        ->check(CLI::Range(1e-6, 1.0))
-        ->needs(sample)
-        ->capture_default_str();
-    command->add_option("--seed", translate.seed, "Seed of the random numbers")->needs(sample)->capture_default_str();
+    addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
       int64_t beam = translate.decoding.beam;
       if (translate.nBest > beam)
         throw CLI::ValidationError("--n-best", "a beam of " + std::to_string(beam) + " has no " +
                                                    std::to_string(translate.nBest) + " translations; widen --beam");
-      if (translate.sample && beam != 1)
+      if (translate.sampling.sample && beam != 1)
         throw CLI::ValidationError("--sample", "draws one translation, so there is no beam; leave --beam out");
     });
   }
@@ -275,6 +224,48 @@ private:
         if (!*option)
           throw CLI::RequiredError(option->get_name() + ", or --hyp,");
     });
+  }
+
+  void addGenerate() {
+    CLI::App *command =
+        add("generate", "Continue the lines of standard input, which are prompts, with a decoder (GPT-2)",
+            [this] { return runGenerate(generate); });
+    command->footer(std::string("An answer is a line: the prompt and what follows it. ") + kEscapes);
+    addArtifact(command, generate.common);
+    addProfile(command, generate.common);
+    command->add_option("--checkpoint", generate.checkpoint, "Hugging Face folder")->required();
+    command
+        ->add_option("--tokens", generate.tokens,
+                     "Tokens to continue a prompt with at most; <|endoftext|>, or what the model was compiled for,\n"
+                     "may end it before")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    addSampling(command, generate.sampling);
+  }
+
+  void addFill() {
+    CLI::App *command = add("fill", "Fill in each [MASK] of the lines of standard input with an encoder (BERT)",
+                            [this] { return runFill(fill); });
+    addArtifact(command, fill.common);
+    addProfile(command, fill.common);
+    command->add_option("--checkpoint", fill.checkpoint, "Hugging Face folder")->required();
+    command
+        ->add_option(
+            "--top-k", fill.choices,
+            "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
+            "the mask's, probability, token; of a line without a mask its number, 0 and nan")
+        ->check(CLI::PositiveNumber);
+  }
+
+  void addTokenize() {
+    CLI::App *command = add("tokenize", "Print each line of standard input as token ids, a tab, and their pieces",
+                            [this] { return runTokenize(tokenize); });
+    command->footer(kEscapes);
+    command
+        ->add_option("folder", tokenize.folder,
+                     "A Hugging Face folder with the vocabulary of a GPT-2, BERT or Marian, or a checkpoint")
+        ->required();
+    command->add_flag("--decode", tokenize.decode, "The other way: print the text of each line of ids");
   }
 
   void addReport() {
@@ -338,6 +329,9 @@ private:
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;
+  GenerateCommand generate;
+  FillCommand fill;
+  TokenizeCommand tokenize;
   ReportCommand report;
   CallCommand call;
   BenchCommand bench;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/model/Sampling.h"
 #include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>
@@ -49,6 +50,11 @@ struct DecodingOptions {
   bool noCache = false;
 };
 
+struct SamplingFlags {
+  bool sample = false;
+  SamplingOptions options;
+};
+
 struct TranslateCommand {
   ArtifactOptions common;
   std::string checkpoint;
@@ -56,10 +62,25 @@ struct TranslateCommand {
   int64_t nBest = 0;         // 0: the best translation alone, without its score
   std::string prefixes;      // a file with what each line's translation begins with
   bool prefixColumn = false; // or a second, tab-separated column of the input
-  bool sample = false;
-  double temperature = 1, topP = 1;
-  int64_t topK = 0;
-  uint64_t seed = 1;
+  SamplingFlags sampling;
+};
+
+struct GenerateCommand {
+  ArtifactOptions common;
+  std::string checkpoint;
+  int64_t tokens = 50;
+  SamplingFlags sampling;
+};
+
+struct FillCommand {
+  ArtifactOptions common;
+  std::string checkpoint;
+  int64_t choices = 0; // 0: the line with the best ones in it
+};
+
+struct TokenizeCommand {
+  std::string folder;
+  bool decode = false;
 };
 
 struct ExplainCommand {
@@ -106,6 +127,9 @@ Status runDevices();
 Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
+Status runGenerate(const GenerateCommand &command);
+Status runFill(const FillCommand &command);
+Status runTokenize(const TokenizeCommand &command);
 Status runExplain(const ExplainCommand &command);
 Status runReport(const ReportCommand &command);
 Status runScore(const ScoreCommand &command);

@@ -40,7 +40,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   HEDDLE_CHECK(checkSentence("--src", command.source));
   if (command.target)
     HEDDLE_CHECK(checkSentence("--tgt", *command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "explain", profile));
   HEDDLE_CHECK(checkExplains(*model.engine, model.description));
 
   std::vector<int32_t> source = model.tokenizer.encode(command.source), target;

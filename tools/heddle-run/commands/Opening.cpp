@@ -53,14 +53,28 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
   return Success();
 }
 
-Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile) {
+Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
+                            Profile *profile) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint, *engine));
-  HEDDLE_CHECK(checkVocabulary(tokenizer, description));
-  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, *engine, description));
+  HEDDLE_CHECK(checkArchitecture(description, architecture, command));
+  return OpenModel{std::move(engine), std::move(description)};
+}
+
+Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
+                                            const ModelDescription &description) {
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, engine, description));
   log(LogLevel::Info, str("checkpoint ", checkpoint, " ", describeWeights(step)));
-  return TrainedModel{std::move(engine), std::move(description), std::move(tokenizer), step};
+  return step;
+}
+
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
+                                 std::string_view command, Profile *profile) {
+  HEDDLE_ASSIGN(OpenModel model, openModel(options, kEncoderAndDecoder, command, profile));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint, *model.engine));
+  HEDDLE_CHECK(checkVocabulary(tokenizer, model.description));
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
+  return TrainedModel{std::move(model.engine), std::move(model.description), std::move(tokenizer), step};
 }
 
 } // namespace heddle::run

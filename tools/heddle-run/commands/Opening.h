@@ -30,6 +30,20 @@ Result<std::optional<Tokenizer>> embeddedTokenizer(SessionEngine &engine);
 // The checkpoint's, or the artifact's where the checkpoint has none.
 Result<Tokenizer> loadTokenizer(const std::filesystem::path &checkpoint, SessionEngine &engine);
 
+// An artifact on its device, without weights.
+struct OpenModel {
+  std::unique_ptr<SessionEngine> engine;
+  ModelDescription description;
+};
+
+// Fails where the model is not of the architecture (Description.h) that the command takes.
+Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
+                            Profile *profile);
+
+// Loads the weights and says on stderr which these are: the step, where it is known.
+Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
+                                            const ModelDescription &description);
+
 // A trained model, ready to translate.
 struct TrainedModel {
   std::unique_ptr<SessionEngine> engine;
@@ -38,9 +52,14 @@ struct TrainedModel {
   std::optional<uint64_t> step; // that its weights are of, where it is known
 };
 
-Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint, Profile *profile);
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
+                                 std::string_view command, Profile *profile);
 
 TranslationOptions translationOptions(const DecodingOptions &options);
+
+inline std::optional<SamplingOptions> samplingOptions(const SamplingFlags &flags) {
+  return flags.sample ? std::optional(flags.options) : std::nullopt;
+}
 
 Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose);
 

@@ -133,7 +133,7 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
 
 Status scoreModel(const ScoreCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(ParallelText text, readParallelText(command.source, command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "score", profile));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.perLine)
     return printLines(text, model);

@@ -176,6 +176,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
+  HEDDLE_CHECK(checkArchitecture(model, kEncoderAndDecoder, "train"));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
   if (text.lines() == 0)

@@ -1,24 +1,14 @@
+#include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
-
 #include "tools/heddle-run/model/LineTranslator.h"
-#include "tools/heddle-run/text/InputLines.h"
 #include "tools/heddle-run/text/Lines.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <span>
-#include <unistd.h>
 
 namespace heddle::run {
 namespace {
-
-// Lines read and not yet written, in times of what one call holds. Enough that sentences of like length find each other
-// and that one long sentence does not keep the others waiting; few enough that memory stays small.
-constexpr uint64_t kCallsAhead = 8;
 
 // What each line's translation begins with.
 class Prefixes {
@@ -60,46 +50,25 @@ void print(const TranslatedLine &line, int64_t nBest) {
   for (const TranslatedLine::Choice &choice : std::span(line.choices).first(count)) {
     if (nBest != 0)
       std::printf("%llu\t%.6f\t", static_cast<unsigned long long>(line.number), choice.score);
-    std::fwrite(choice.text.data(), 1, choice.text.size(), stdout);
-    std::putchar('\n');
+    printLine(choice.text);
   }
 }
 
 Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
-  if (command.sample)
-    options.sampling = {command.temperature, command.topK, command.topP, command.seed};
+  options.sampling = samplingOptions(command.sampling);
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, profile));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "translate", profile));
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
-  std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is seen when writing
 
   LineTranslator translator(*model.engine, model.description, model.tokenizer, options);
-  InputLines input(STDIN_FILENO);
-  uint64_t window = kCallsAhead * uint64_t(model.description.maximumSequences);
-  while (true) {
-    if (translator.held() < window && !input.ended()) {
-      auto wait = translator.busy() ? InputLines::Wait::No : InputLines::Wait::ForOne;
-      HEDDLE_ASSIGN(std::vector<std::string> lines, input.next(size_t(window - translator.held()), wait));
-      Span span("tokenise lines");
-      span.with("lines", int64_t(lines.size()));
-      for (std::string &line : lines) {
-        HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
-        translator.add(line, prefix);
-      }
-    }
-    HEDDLE_CHECK(translator.step());
-    std::vector<TranslatedLine> lines = translator.take();
-    Span span("write translations");
-    span.with("lines", int64_t(lines.size()));
-    for (const TranslatedLine &line : lines)
-      print(line, command.nBest);
-    if (!lines.empty() && std::fflush(stdout) != 0)
-      return errno == EPIPE ? Status(Success()) // whoever reads has enough
-                            : Status(makeError(ErrorKind::Io, "cannot write the translations: ", std::strerror(errno)));
-    if (translator.held() == 0 && input.ended())
-      return Success();
-  }
+  auto add = [&](std::string &line) -> Status {
+    HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
+    translator.add(line, prefix);
+    return Success();
+  };
+  return answerLines(translator, kCallsAhead * uint64_t(model.description.maximumSequences), add,
+                     [&](const TranslatedLine &line) { print(line, command.nBest); });
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/model/Description.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -72,16 +73,33 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   return result;
 }
 
-Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
-  if (tokenizer.pieces() > description.vocabularySize)
-    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", tokenizer.pieces(),
-                     " pieces and the model room for ", description.vocabularySize,
-                     "; compile it with --set vocab_size=", tokenizer.pieces(), " or use a smaller vocabulary.");
-  if (tokenizer.endId() != description.marks.end)
-    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", tokenizer.endId(),
-                     " of the vocabulary and ", description.marks.end,
-                     " of the model; use the vocabulary that the model was made with.");
+Status checkVocabulary(int32_t pieces, std::optional<int32_t> end, const ModelDescription &description) {
+  if (pieces > description.vocabularySize)
+    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", pieces, " pieces and the model room for ",
+                     description.vocabularySize, "; compile it with --set vocab_size=", pieces,
+                     " or use a smaller vocabulary.");
+  if (end && *end != description.marks.end)
+    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", *end, " of the vocabulary and ",
+                     description.marks.end, " of the model; use the vocabulary that the model was made with.");
   return Success();
+}
+
+Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command) {
+  struct Architecture {
+    std::string_view name, stacks, use;
+  };
+  constexpr Architecture kArchitectures[] = {
+      {kEncoderAndDecoder, "an encoder with a decoder", "`heddle-run translate` translates with it"},
+      {kEncoderAlone, "an encoder alone",
+       "`heddle-run fill` fills in masked words with it, where it has a head for that"},
+      {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"}};
+  std::string name = description.json.value("architecture", std::string(kEncoderAndDecoder));
+  auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
+  const Architecture *own = of(name);
+  if (name == wanted || own == std::end(kArchitectures))
+    return Success();
+  return makeError(ErrorKind::Unsupported, "the artifact's model is ", own->stacks, ", and ", command, " takes ",
+                   of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
 }
 
 } // namespace heddle::run

@@ -42,11 +42,7 @@ int64_t maximumExplainedLength(const ModelDescription &model) {
 }
 
 Status checkExplains(const Engine &engine, const ModelDescription &model) {
-  if (std::string architecture = model.json.value("architecture", "transformer"); architecture != "transformer")
-    return makeError(ErrorKind::Unsupported, "the artifact is of architecture = \"", architecture,
-                     "\", and explain shows how a sentence is translated, which takes an encoder and a decoder. "
-                     "`heddle-run call --entry explain` gives the weights of other models, compiled with --set "
-                     "explain_entry=true.");
+  HEDDLE_CHECK(checkArchitecture(model, kEncoderAndDecoder, "explain"));
   if (!engine.hasEntry("explain"))
     return makeError(ErrorKind::Unsupported, "the artifact has no entry 'explain', which gives the weights of "
                                              "attention; compile the model with --set explain_entry=true. Its "

@@ -1,31 +1,21 @@
 #include "tools/heddle-run/model/LineTranslator.h"
 
-#include "runtime/core/Log.h"
-#include "tools/heddle-run/text/Utf8.h"
-
 namespace heddle::run {
 
 std::vector<int32_t> LineTranslator::encode(std::string_view line, uint64_t number, size_t longest, const char *what) {
-  std::vector<int32_t> tokens;
-  if (isValidUtf8(line)) {
-    tokens = tokenizer.encode(line);
-  } else {
-    log(LogLevel::Warning, str("line ", number, " is not UTF-8; its invalid bytes are replaced"));
-    tokens = tokenizer.encode(replaceInvalidUtf8(line));
-  }
+  std::vector<int32_t> tokens = tokenizer.encode(replaceInvalidBytes(line, number));
   if (tokens.size() > longest) {
-    log(LogLevel::Warning, str("line ", number, " has ", what, tokens.size(), " tokens and is cut to ", longest,
-                               ", the most that the model was compiled for"));
+    warnOfCut(number, what, tokens.size(), longest);
     tokens.resize(longest);
   }
   return tokens;
 }
 
 void LineTranslator::add(std::string_view line, std::string_view prefix) {
-  uint64_t number = firstNumber + added++;
+  uint64_t number = lines.add();
   TranslationRequest request{number, encode(line, number, size_t(translator.maximumSourceLength()), ""), {}};
   if (request.source.empty()) {
-    done[number] = {number, {{"", 0}}};
+    lines.finish(number, {number, {{"", 0}}});
     return;
   }
   if (!prefix.empty())
@@ -37,28 +27,18 @@ void LineTranslator::add(std::string_view line, std::string_view prefix) {
 Status LineTranslator::step() {
   HEDDLE_ASSIGN(std::vector<Translation> finished, translator.step());
   for (const Translation &translation : finished) {
-    TranslatedLine &line = done[translation.number];
-    line.number = translation.number;
+    TranslatedLine line{translation.number, {}};
     for (const Hypothesis &hypothesis : translation.best)
       line.choices.push_back({tokenizer.decode(hypothesis.tokens), hypothesis.score});
+    lines.finish(line.number, std::move(line));
   }
   return Success();
 }
 
-std::vector<TranslatedLine> LineTranslator::take() {
-  std::vector<TranslatedLine> lines;
-  while (!done.empty() && done.begin()->first == firstNumber + taken) {
-    lines.push_back(std::move(done.begin()->second));
-    done.erase(done.begin());
-    ++taken;
-  }
-  return lines;
-}
-
-Result<std::vector<std::string>> LineTranslator::translate(std::span<const std::string> lines, uint64_t number) {
-  firstNumber = number - added;
-  for (const std::string &line : lines)
-    add(line);
+Result<std::vector<std::string>> LineTranslator::translate(std::span<const std::string> texts, uint64_t firstNumber) {
+  lines = InOrder<TranslatedLine>(firstNumber);
+  for (const std::string &text : texts)
+    add(text);
   while (busy())
     HEDDLE_CHECK(step());
   std::vector<std::string> result;

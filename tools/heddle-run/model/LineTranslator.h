@@ -2,10 +2,10 @@
 // in the order in which they went in.
 #pragma once
 
+#include "tools/heddle-run/model/LineWork.h"
 #include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,26 +28,25 @@ public:
       : translator(engine, model, options), tokenizer(tokenizer) {}
 
   // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
-  // is said once for each line. Lines are numbered from `firstNumber` on.
+  // is said once for each line.
   void add(std::string_view line, std::string_view prefix = {});
   // Decodes a token of each line in work.
   Status step();
   // Lines that are translated and whose predecessors are.
-  std::vector<TranslatedLine> take();
+  std::vector<TranslatedLine> take() { return lines.take(); }
   // Added and not yet taken, and of these the ones that still need steps.
-  uint64_t held() const { return added - taken; }
+  uint64_t held() const { return lines.held(); }
   bool busy() const { return translator.pending() != 0; }
 
   // A line for each of these; `firstNumber` is the first one's number in messages.
-  Result<std::vector<std::string>> translate(std::span<const std::string> lines, uint64_t firstNumber);
+  Result<std::vector<std::string>> translate(std::span<const std::string> texts, uint64_t firstNumber);
 
 private:
   std::vector<int32_t> encode(std::string_view line, uint64_t number, size_t longest, const char *what);
 
   Translator translator;
   const Tokenizer &tokenizer;
-  uint64_t firstNumber = 1, added = 0, taken = 0;
-  std::map<uint64_t, TranslatedLine> done; // by number
+  InOrder<TranslatedLine> lines;
 };
 
 } // namespace heddle::run

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 namespace heddle::run {
 namespace {
@@ -22,17 +21,27 @@ double uniform(uint64_t seed, uint64_t sentence, uint64_t position) {
   return double(mix(mix(mix(seed) ^ sentence) ^ position) >> 11) * 0x1p-53;
 }
 
-int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
+std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count) {
   std::vector<int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
   auto isMoreProbable = [&](int32_t a, int32_t b) {
     float x = logits[size_t(a)], y = logits[size_t(b)];
     return x > y || (x == y && a < b);
   };
-  size_t count = options.topK > 0 ? std::min(tokens.size(), size_t(options.topK)) : tokens.size();
-  if (count < tokens.size() || options.topP < 1) {
-    std::partial_sort(tokens.begin(), tokens.begin() + ptrdiff_t(count), tokens.end(), isMoreProbable);
+  count = std::min(count, tokens.size());
+  std::partial_sort(tokens.begin(), tokens.begin() + ptrdiff_t(count), tokens.end(), isMoreProbable);
+  tokens.resize(count);
+  return tokens;
+}
+
+int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
+  std::vector<int32_t> tokens;
+  size_t count = options.topK > 0 ? std::min(logits.size(), size_t(options.topK)) : logits.size();
+  if (count < logits.size() || options.topP < 1) {
+    tokens = mostProbable(logits, count);
+  } else {
     tokens.resize(count);
+    std::iota(tokens.begin(), tokens.end(), 0);
   }
   double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> sums; // running
@@ -46,6 +55,17 @@ int32_t sample(std::span<const float> logits, const SamplingOptions &options, do
   }
   size_t drawn = size_t(std::upper_bound(sums.begin(), sums.end(), random * sum) - sums.begin());
   return tokens[std::min(drawn, sums.size() - 1)];
+}
+
+Status checkLogits(std::span<const float> logits) {
+  bool areNumbers = std::ranges::none_of(logits, [](float logit) { return std::isnan(logit); });
+  return areNumbers ? Status(Success()) : Status(logitsAreNoNumbers());
+}
+
+Error logitsAreNoNumbers() {
+  return makeError(ErrorKind::Malformed,
+                   "the model computes logits that are not numbers; was its training stopped by a "
+                   "loss that was none?");
 }
 
 double logProbability(std::span<const float> logits, int32_t token) {

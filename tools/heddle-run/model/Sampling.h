@@ -1,8 +1,11 @@
-// Translation by chance: each token is drawn from the model's distribution, or from the likely part of it.
+// Text by chance: each token is drawn from the model's distribution, or from the likely part of it.
 #pragma once
+
+#include "runtime/core/Status.h"
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace heddle::run {
 
@@ -13,12 +16,19 @@ struct SamplingOptions {
   uint64_t seed = 1;
 };
 
-// Uniform in [0, 1): a function of the seed, the sentence's number and the token's position alone, so that a line's
-// translation does not depend on the lines around it.
+// Uniform in [0, 1): a function of the seed, the sentence's number and the token's position alone, so that the
+// answer to a line does not depend on the lines around it.
 double uniform(uint64_t seed, uint64_t sentence, uint64_t position);
 
 // The token that a number in [0, 1) draws. Equal logits are ordered by token.
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random);
+
+// The `count` most probable tokens, the most probable first; equal logits are ordered by token.
+std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count);
+
+// Fails where one of the logits is NaN; the second says so.
+Status checkLogits(std::span<const float> logits);
+Error logitsAreNoNumbers();
 
 // log softmax(logits)[token].
 double logProbability(std::span<const float> logits, int32_t token);

@@ -189,8 +189,7 @@ Status Translator::advance(Job &job, std::vector<Candidate> &ofBeam, std::vector
     return Success();
   }
   if ((job.search.beamSize() != 0 && ofBeam.empty()) || (job.search.greedy() && ofGreedy.empty()))
-    return makeError(ErrorKind::Malformed, "the model computes logits that are not numbers; was its training stopped "
-                                           "by a loss that was none?");
+    return logitsAreNoNumbers();
   if (options.sampling) {
     auto pieces = size_t(model.vocabularySize);
     std::span<const float> logits = std::span(outcome.logits).subspan(job.firstHypothesis * pieces, pieces);

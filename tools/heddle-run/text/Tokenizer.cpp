@@ -1,27 +1,17 @@
 #include "tools/heddle-run/text/Tokenizer.h"
 
-#include "runtime/core/File.h"
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
+#include "tools/heddle-run/text/PieceTable.h"
 #include "tools/heddle-run/text/Utf8.h"
 
-#include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace heddle::run {
 namespace {
-
-constexpr uint64_t kModelLimit = 256ull << 20;
-constexpr uint64_t kMostPieces = 1 << 24;
-
-Result<std::string> readText(const std::filesystem::path &path) {
-  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kModelLimit));
-  return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-}
 
 // Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
@@ -99,14 +89,10 @@ private:
 } // namespace
 
 struct Tokenizer::Vocabulary {
-  std::vector<std::string> pieces; // by identifier; empty where none has it
-  std::unordered_map<std::string, int32_t> ids;
+  PieceTable pieces;
   int32_t unknown = 0, end = 0, padding = 0;
 
-  int32_t idOf(const std::string &piece) const {
-    auto found = ids.find(piece);
-    return found == ids.end() ? unknown : found->second;
-  }
+  int32_t idOf(std::string_view piece) const { return pieces.find(piece).value_or(unknown); }
   bool isMark(int32_t id) const { return id == unknown || id == end || id == padding; }
 
   static Result<std::unique_ptr<Vocabulary>> parse(std::string_view text, const std::string &name);
@@ -114,31 +100,16 @@ struct Tokenizer::Vocabulary {
 
 Result<std::unique_ptr<Tokenizer::Vocabulary>> Tokenizer::Vocabulary::parse(std::string_view text,
                                                                             const std::string &name) {
-  auto malformed = [&](const auto &...why) {
-    return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary: ", why...,
-                     ". It has an object of pieces with their numbers, \"</s>\", \"<unk>\" and \"<pad>\" among them.");
-  };
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object())
-    return malformed("it holds no JSON object");
   auto vocabulary = std::make_unique<Vocabulary>();
-  for (const auto &[piece, id] : json.items()) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMostPieces)
-      return malformed("the number of \"", piece, "\" is ", id.dump());
-    size_t place = id.get<size_t>();
-    if (place >= vocabulary->pieces.size())
-      vocabulary->pieces.resize(place + 1);
-    if (!vocabulary->pieces[place].empty())
-      return malformed("\"", vocabulary->pieces[place], "\" and \"", piece, "\" have the same number");
-    vocabulary->pieces[place] = piece;
-    vocabulary->ids[piece] = int32_t(place);
-  }
+  HEDDLE_ASSIGN(vocabulary->pieces, PieceTable::fromJson(text, name));
   const std::pair<const char *, int32_t *> marks[] = {
       {"<unk>", &vocabulary->unknown}, {"</s>", &vocabulary->end}, {"<pad>", &vocabulary->padding}};
   for (auto [piece, id] : marks) {
-    if (!vocabulary->ids.contains(piece))
-      return malformed("it lacks \"", piece, "\"");
-    *id = vocabulary->ids[piece];
+    std::optional<int32_t> found = vocabulary->pieces.find(piece);
+    if (!found)
+      return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary of Marian's: it lacks \"", piece,
+                       "\"; take the one that was published with the model.");
+    *id = *found;
   }
   return vocabulary;
 }
@@ -168,7 +139,7 @@ Result<Tokenizer> Tokenizer::fromBytes(std::string_view model, const std::string
 }
 
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path &path) {
-  HEDDLE_ASSIGN(std::string bytes, readText(path));
+  HEDDLE_ASSIGN(std::string bytes, readVocabularyFile(path));
   return fromBytes(bytes, path.string());
 }
 
@@ -177,7 +148,7 @@ Result<Tokenizer> Tokenizer::loadFolder(const std::filesystem::path &folder) {
   std::error_code error;
   for (std::string_view name : kFileNames)
     if (std::filesystem::exists(folder / name, error)) {
-      HEDDLE_ASSIGN(std::string bytes, readText(folder / name));
+      HEDDLE_ASSIGN(std::string bytes, readVocabularyFile(folder / name));
       files.push_back({std::string(name), std::move(bytes)});
     }
   return fromFiles(files, folder.string());
@@ -259,7 +230,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view line) const {
   // A model of many languages is told the target's by a piece before the sentence: >>deu<<.
   std::vector<int32_t> ids;
   if (size_t end = line.find("<<"); vocabulary && line.starts_with(">>") && end != std::string_view::npos) {
-    ids.push_back(vocabulary->idOf(std::string(line.substr(0, end + 2))));
+    ids.push_back(vocabulary->idOf(line.substr(0, end + 2)));
     line.remove_prefix(end + 2);
   }
   std::vector<int32_t> words = number(*source, line);
@@ -277,7 +248,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
     std::vector<std::string> known;
     for (int32_t id : ids)
       if (id >= 0 && id < pieces() && !vocabulary->isMark(id))
-        known.push_back(vocabulary->pieces[size_t(id)]);
+        known.push_back(vocabulary->pieces[id]);
     (void)target->Decode(known, &line);
     // Pieces that the target's model does not know keep their mark of a space.
     constexpr std::string_view kSpace = "\xe2\x96\x81";
@@ -299,12 +270,12 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
 }
 
 std::string Tokenizer::piece(int32_t id) const {
-  if (id < 0 || id >= pieces())
-    return str("#", id);
-  return vocabulary ? vocabulary->pieces[size_t(id)] : source->IdToPiece(id);
+  if (vocabulary)
+    return vocabulary->pieces.shown(id);
+  return id < 0 || id >= pieces() ? str("#", id) : source->IdToPiece(id);
 }
 
-int32_t Tokenizer::pieces() const { return vocabulary ? int32_t(vocabulary->pieces.size()) : source->GetPieceSize(); }
+int32_t Tokenizer::pieces() const { return vocabulary ? vocabulary->pieces.size() : source->GetPieceSize(); }
 
 int32_t Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
 

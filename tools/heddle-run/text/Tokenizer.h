@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -30,7 +31,7 @@ struct TokenizerFile {
 
 enum class VocabularyType { Bpe, Unigram };
 
-class Tokenizer {
+class Tokenizer final : public TextCodec {
 public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
   static Result<Tokenizer> fromBytes(std::string_view model, const std::string &name);
@@ -48,18 +49,18 @@ public:
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;
-  ~Tokenizer();
+  ~Tokenizer() override;
 
-  std::vector<int32_t> encode(std::string_view line) const; // a source sentence
+  std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
   std::vector<int32_t> encodeTarget(std::string_view line) const;
 
   // A target sentence. Identifiers that name no piece, and those of marks, are left out.
-  std::string decode(std::span<const int32_t> ids) const;
+  std::string decode(std::span<const int32_t> ids) const override;
 
-  // A token as it stands in the vocabulary, its mark of a space (U+2581) included; "#7" where 7 has no piece.
-  std::string piece(int32_t id) const;
+  // With its mark of a space (U+2581).
+  std::string piece(int32_t id) const override;
 
-  int32_t pieces() const;
+  int32_t pieces() const override;
   int32_t endId() const;
 
   // Every file that a tokenizer may have.

@@ -70,19 +70,21 @@ size_t whiteSpaceBytes(std::string_view text) {
   return 0;
 }
 
+Character firstCharacter(std::string_view text) {
+  size_t bytes = characterBytes(text);
+  if (bytes == 0)
+    return {U'\ufffd', 1};
+  uint8_t lead = uint8_t(text[0]);
+  char32_t point = bytes == 1 ? lead : lead & (0x7f >> bytes);
+  for (size_t i = 1; i < bytes; ++i)
+    point = point << 6 | (uint8_t(text[i]) & 0x3f);
+  return {point, bytes};
+}
+
 std::u32string codePoints(std::string_view text) {
-  std::string valid;
-  if (!isValidUtf8(text)) {
-    valid = replaceInvalidUtf8(text);
-    text = valid;
-  }
   std::u32string result;
   while (!text.empty()) {
-    size_t bytes = characterBytes(text);
-    uint8_t lead = uint8_t(text[0]);
-    char32_t point = bytes == 1 ? lead : lead & (0x7f >> bytes);
-    for (size_t i = 1; i < bytes; ++i)
-      point = point << 6 | (uint8_t(text[i]) & 0x3f);
+    auto [point, bytes] = firstCharacter(text);
     result += point;
     text.remove_prefix(bytes);
   }

@@ -12,6 +12,14 @@ bool isValidUtf8(std::string_view text);
 // Every byte that no valid character holds becomes U+FFFD.
 std::string replaceInvalidUtf8(std::string_view text);
 
+struct Character {
+  char32_t point;
+  size_t bytes;
+};
+
+// What `text`, which is not empty, begins with: U+FFFD of one byte where that is no character.
+Character firstCharacter(std::string_view text);
+
 // The characters, U+FFFD for each byte that no valid one holds.
 std::u32string codePoints(std::string_view text);
 

@@ -1,0 +1,211 @@
+"""`heddle-run generate` and `fill` on Hugging Face folders with random weights against PyTorch's models (published.py) and
+the vocabularies of subwords.py.
+
+    text_commands.py --bin build/bin --case NAME [--target=NAME]"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import published
+import subwords
+from parity import Report, run
+from tokenize_lines import CORPUS, escape
+
+
+class Text:
+    """A compiled folder and the command that answers lines with it."""
+
+    def __init__(self, arguments, folder, command, sizes):
+        self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
+        sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
+        run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", f"{folder}/model.heddle",
+             f"--target={arguments.target}", *sets])
+
+    def start(self, *flags):
+        return [self.tool, self.command, f"{self.folder}/model.heddle", "--checkpoint", f"{self.folder}/published", *flags]
+
+    def lines(self, texts, *flags):
+        data = b"".join(text.encode() + b"\n" for text in texts)
+        done = subprocess.run(self.start(*flags), input=data, capture_output=True)
+        if done.returncode != 0:
+            sys.exit(f"exit code {done.returncode}: {done.stderr.decode()}")
+        self.said = done.stderr.decode()
+        return done.stdout.decode().split("\n")[:-1]
+
+    def in_pipe(self, texts, *flags):
+        """Each line is answered before the next one is there."""
+        process = subprocess.Popen(self.start(*flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        answers = []
+        for text in texts:
+            process.stdin.write(text.encode() + b"\n")
+            process.stdin.flush()
+            answers.append(process.stdout.readline().decode().rstrip("\n"))
+        process.stdin.close()
+        return answers if process.wait() == 0 else []
+
+
+def differ(actual, expected):
+    for a, b in zip(actual, expected):
+        if a != b:
+            print(f"is  {a!r}\nnot {b!r}")
+    return sum(a != b for a, b in zip(actual, expected)) + abs(len(actual) - len(expected))
+
+
+class LanguageModel(Text):
+    """A GPT-2 whose caches have room for three of the longest sequences, and whose calls for seven tokens: prompts wait, and
+    are read in several calls."""
+
+    positions = 60
+
+    def __init__(self, arguments, folder):
+        self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
+        self.end = self.vocabulary.vocabulary[subwords.END]
+        self.config = {**published.GPT2, "vocab_size": self.end + 1, "n_positions": self.positions,
+                       "bos_token_id": self.end, "eos_token_id": self.end}
+        self.tensors = published.draw_gpt2(self.config)
+        self.tensors["transformer.wte.weight"] *= 2  # so that the answer depends on the prompt
+        self.tensors["transformer.wte.weight"][self.end] *= 2  # and ends at times
+        self.oracle = published.Gpt2(self.config, published.write_folder(folder / "published", self.config, self.tensors))
+        self.vocabulary.write(folder / "published")
+        super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
+        self.gaps = []
+
+    def tokens(self, prompt):
+        return self.vocabulary.encode(prompt) or [self.end]
+
+    @torch.no_grad()
+    def continuation(self, prompt):
+        """All tokens until the end mark or the last position, and whether it was the mark."""
+        ids, new = self.tokens(prompt), []
+        while len(ids) < self.positions:
+            logits = self.oracle.logits(torch.tensor(ids))[-1]
+            best, second = logits.topk(2).values.tolist()
+            self.gaps.append(best - second)
+            ids.append(int(logits.argmax()))
+            if ids[-1] == self.end:
+                return new, True
+            new.append(ids[-1])
+        return new, False
+
+    def answer(self, prompt, ids):
+        return escape(prompt + self.vocabulary.decode(ids).decode(errors="replace"))
+
+
+def squeeze(lines):
+    """One replacement stands for each byte of a broken character, where Python's stands for several."""
+    return [re.sub("\ufffd+", "\ufffd", line) for line in lines]
+
+
+def prompts():
+    words = CORPUS.split()
+    texts = ["", "T", "The", "They're weaving; we've", " ".join(words[:9]), " ", "a\nb \\n \r", "naïve 東京 🙂",
+             " ".join(words[30:33]), "x" + subwords.END + "y", "12 34", " ".join(words[3:7]), "weft", "ü" * 24]
+    return texts + [" ".join(words[i:i + 1 + i % 5]) for i in range(40, 60)]
+
+
+def generate(arguments, folder):
+    report, model, most = Report(), LanguageModel(arguments, folder), 33
+    # At last two tokens less than the model has positions, one less, as many, which are not continued, and more.
+    texts = prompts() + ["T" + "\x01" * (model.positions - 1 - room) for room in (2, 1, 0)] + ["weft " * 100]
+    told = [model.continuation(text) for text in texts]
+    said = model.lines([escape(text) for text in texts], "--tokens", str(most))
+    report.check("continuations that differ", differ(
+        squeeze(said), squeeze([model.answer(text, new[:most]) for text, (new, _) in zip(texts, told)])), 0)
+    ends = sum(ended and len(new) < most for new, ended in told)
+    report.check("whether some end with the mark, not all", int(ends in (0, len(told))), 0)
+    cut = sum(len(model.tokens(text)) + len(new) >= model.positions and len(new) < most and not ended
+              for text, (new, ended) in zip(texts, told))
+    report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
+                                                              model.said.count("is not continued") - cut), 0)
+    print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
+    return report
+
+
+def sample(arguments, folder):
+    """Samples depend on the seed and the line's number alone; of the most probable token alone they are greedy."""
+    report, model = Report(), LanguageModel(arguments, folder)
+    texts, few = [escape(text) for text in prompts()], ("--tokens", "9")
+    greedy = model.lines(texts, *few)
+    report.check("continuations that differ", differ(
+        squeeze(greedy), squeeze([model.answer(text, model.continuation(text)[0][:9]) for text in prompts()])), 0)
+    report.check("lines in a pipe that differ", differ(model.in_pipe(texts[:5], *few), greedy[:5]), 0)
+    draw = lambda texts, seed: model.lines(texts, *few, "--sample", "--temperature", "0.8", "--seed", seed)
+    sampled = draw(texts, "3")
+    report.check("samples that differ", differ(draw(texts[:7], "3"), sampled[:7]), 0)
+    report.check("another seed's samples are the same", int(draw(texts[:7], "4") == sampled[:7]), 0)
+    report.check("samples of one token that are not greedy", differ(
+        model.lines(texts, *few, "--sample", "--top-k", "1"), greedy), 0)
+
+    model.tensors["transformer.ln_f.weight"][3] = np.nan
+    published.write_folder(folder / "published", model.config, model.tensors)
+    done = subprocess.run(model.start(), input=b"The\n", capture_output=True)
+    report.check("NaN that is not said", int(done.returncode != 1 or b"not numbers" not in done.stderr), 0)
+    return report
+
+
+def fill(arguments, folder):
+    report, vocabulary = Report(), subwords.WordPieces.learn(CORPUS, 350)
+    longest = 48
+    config = {**published.BERT, "vocab_size": len(vocabulary.pieces), "max_position_embeddings": longest}
+    oracle = published.Bert(config, published.write_folder(folder / "published", config, published.draw_bert(config)))
+    vocabulary.write(folder / "published")
+    model = Text(arguments, folder, "fill", {"max_tokens": 70, "max_sequences": 5})
+    mask = vocabulary.ids["[MASK]"]
+    lines = ["The loom's [MASK] is lifted.", "[MASK]", "no mask here", "", "[MASK] wea[MASK]  [MASK]", "Быстрая [MASK] 東京[MASK]!",
+             "weaving " * 60 + "[MASK]", "[MASK] " + "weft under " * 30 + " [MASK]", "[mask] [MASK][SEP] café"] * 3
+
+    top, expected, filled = 4, [], []
+    for number, line in enumerate(lines, 1):
+        ids = vocabulary.encode(line)
+        ids = ids if len(ids) <= longest else ids[:longest - 1] + ids[-1:]
+        logits = oracle.logits(torch.tensor(ids), torch.zeros(len(ids), dtype=torch.long)).detach()
+        masks, text, place = [i for i, token in enumerate(ids) if token == mask], line, 0
+        for which, i in enumerate(masks, 1):
+            best = torch.softmax(logits[i], -1).topk(top)
+            pieces = [vocabulary.pieces[token] for token in best.indices]
+            expected += [(number, which, p, piece) for p, piece in zip(best.values.tolist(), pieces)]
+            before, after = text[:place] + text[place:].split("[MASK]", 1)[0], text[place:].split("[MASK]", 1)[1]
+            before, piece = (before.rstrip(" "), pieces[0][2:]) if pieces[0].startswith("##") else (before, pieces[0])
+            text, place = before + piece + after, len(before + piece)
+        if not masks:
+            expected.append((number, 0, float("nan"), ""))
+        filled.append(text)
+    report.check("filled lines that differ", differ(model.lines(lines), filled), 0)
+    report.check("what is said of lines without a mask and of long ones",
+                 int(not ("line 3 has no [MASK]" in model.said and "line 7 has" in model.said and "line 4 " not in model.said)),
+                 0)
+    report.check("lines in a pipe that differ", differ(model.in_pipe(lines[:5]), filled[:5]), 0)
+
+    said = [line.split("\t") for line in model.lines(lines, "--top-k", str(top))]
+    report.check("choices that differ", differ([(int(n), int(m), piece) for n, m, _, piece in said],
+                                               [(n, m, piece) for n, m, _, piece in expected]), 0)
+    errors = [abs(float(row[2]) - p) for row, (_, _, p, _) in zip(said, expected) if p == p]
+    report.check("probabilities", max(errors), 1e-4)
+    report.check("lines without a mask", sum((row[2] == "nan") != (p != p) for row, (_, _, p, _) in zip(said, expected)), 0)
+    return report
+
+
+CASES = {"generate": generate, "sample": sample, "fill": fill}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = CASES[arguments.case](arguments, Path(folder))
+    print(f"{arguments.case}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()

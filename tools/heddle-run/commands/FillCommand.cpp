@@ -1,0 +1,51 @@
+#include "tools/heddle-run/commands/LineAnswers.h"
+#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/model/MaskFiller.h"
+
+#include <limits>
+
+namespace heddle::run {
+namespace {
+
+// A line of its own for each choice: the line's number, the mask's, from 1, probability, piece. The mask 0 says that
+// there is none.
+void printChoices(const FilledLine &line) {
+  auto number = static_cast<unsigned long long>(line.number);
+  if (line.masks.empty())
+    std::printf("%llu\t0\t%.6f\t\n", number, std::numeric_limits<double>::quiet_NaN());
+  for (size_t mask = 0; mask < line.masks.size(); ++mask)
+    for (const FilledLine::Choice &choice : line.masks[mask]) {
+      std::printf("%llu\t%zu\t%.6f\t", number, mask + 1, choice.probability);
+      printLine(choice.piece);
+    }
+}
+
+Status fill(const FillCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(OpenModel model, openModel(command.common, kEncoderAlone, "fill", profile));
+  if (!model.engine->hasEntry("logits"))
+    return makeError(ErrorKind::Unsupported,
+                     "the artifact's model gives hidden states and has no head that says words; "
+                     "compile a BertForMaskedLM.");
+  HEDDLE_ASSIGN(WordPieces vocabulary, WordPieces::load(command.checkpoint));
+  HEDDLE_CHECK(checkVocabulary(vocabulary.pieces(), std::nullopt, model.description));
+  if (!vocabulary.maskId())
+    return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
+                     MaskFiller::kMask, ", so that there is nothing to fill in.");
+  HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
+
+  MaskFiller filler(*model.engine, model.description, vocabulary, std::max<int64_t>(command.choices, 1));
+  auto add = [&](const std::string &line) -> Status {
+    filler.add(line);
+    return Success();
+  };
+  auto print = [&](const FilledLine &line) { command.choices == 0 ? printLine(line.text) : printChoices(line); };
+  return answerLines(filler, kCallsAhead * uint64_t(model.description.maximumSequences), add, print);
+}
+
+} // namespace
+
+Status runFill(const FillCommand &command) {
+  return profiled(command.common, "fill", [&](Profile *profile) { return fill(command, profile); });
+}
+
+} // namespace heddle::run

@@ -1,0 +1,64 @@
+#include "tools/heddle-run/commands/Flags.h"
+
+namespace heddle::run {
+
+void addArtifact(CLI::App *command, ArtifactOptions &options) {
+  command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
+  command->add_option("--device", options.device,
+                      "Where to run: cuda, vulkan, or vulkan:1 as `heddle-run devices` says (default: cuda where\n"
+                      "the artifact has code for such a device of this machine, else vulkan)");
+}
+
+CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
+  return command->add_option(
+      "--profile", options.profile,
+      "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+      "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
+}
+
+CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
+  return command->add_flag("--debug-numerics", options.debugNumerics,
+                           "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
+                           "model that it computes; several times slower");
+}
+
+void addDecoding(CLI::App *command, DecodingOptions &options) {
+  command
+      ->add_option("--max-length", options.maximumLength,
+                   "Tokens of a translation at most (default: the sentence's and 50)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--no-cache", options.noCache,
+                    "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
+                    "needs a model compiled with --set logits_entry=true");
+  command->add_option("--beam", options.beam, "Hypotheses that are followed side by side; 1: greedy")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--length-penalty", options.lengthPenalty,
+                   "Scores are log-probabilities over ((5 + length) / 6) to this power")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values, const char *purpose) {
+  return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
+}
+
+void addSampling(CLI::App *command, SamplingFlags &flags) {
+  CLI::Option *sample = command->add_flag("--sample", flags.sample, "Draw each token at random");
+  command->add_option("--temperature", flags.options.temperature, "Divides the logits before a token is drawn")
+      ->check(CLI::Range(1e-3, 1e3))
+      ->needs(sample)
+      ->capture_default_str();
+  command->add_option("--top-k", flags.options.topK, "Draw from as many tokens, the most probable ones; 0: from all")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(sample)
+      ->capture_default_str();
+  command->add_option("--top-p", flags.options.topP, "Draw from the most probable tokens that hold this probability")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->needs(sample)
+      ->capture_default_str();
+  command->add_option("--seed", flags.options.seed, "Seed of the random numbers")->needs(sample)->capture_default_str();
+}
+
+} // namespace heddle::run

@@ -1,0 +1,22 @@
+// Flags that several commands have.
+#pragma once
+
+#include "tools/heddle-run/commands/Commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace heddle::run {
+
+void addArtifact(CLI::App *command, ArtifactOptions &options);
+CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
+CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
+void addDecoding(CLI::App *command, DecodingOptions &options);
+void addSampling(CLI::App *command, SamplingFlags &flags);
+
+// One value for each time the flag is given.
+CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values, const char *purpose);
+
+} // namespace heddle::run

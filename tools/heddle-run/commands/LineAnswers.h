@@ -1,0 +1,55 @@
+// The loop of all commands that answer lines of standard input.
+#pragma once
+
+#include "runtime/core/Span.h"
+#include "runtime/core/Status.h"
+#include "tools/heddle-run/text/InputLines.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+
+namespace heddle::run {
+
+// Lines that are read and not yet answered, in times of what one call of the model holds. Enough that lines of like
+// length find each other and that one long line does not keep the others waiting; few enough that memory stays small.
+inline constexpr uint64_t kCallsAhead = 8;
+
+inline void printLine(std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::putchar('\n');
+}
+
+// Gives each line to `add`, which hands it to the worker, and each of the worker's answers to `print`, in order and as
+// soon as it is there; at most `window` lines are in work. A reader that has gone is an end like any other.
+template <typename Worker, typename Add, typename Print>
+Status answerLines(Worker &worker, uint64_t window, Add add, Print print) {
+  std::signal(SIGPIPE, SIG_IGN); // seen when writing
+  InputLines input(STDIN_FILENO);
+  while (true) {
+    if (worker.held() < window && !input.ended()) {
+      auto wait = worker.busy() ? InputLines::Wait::No : InputLines::Wait::ForOne;
+      HEDDLE_ASSIGN(std::vector<std::string> lines, input.next(size_t(window - worker.held()), wait));
+      Span span("tokenise lines");
+      span.with("lines", int64_t(lines.size()));
+      for (std::string &line : lines)
+        HEDDLE_CHECK(add(line));
+    }
+    HEDDLE_CHECK(worker.step());
+    auto answers = worker.take();
+    Span span("write answers");
+    span.with("lines", int64_t(answers.size()));
+    for (const auto &answer : answers)
+      print(answer);
+    if (!answers.empty() && std::fflush(stdout) != 0)
+      return errno == EPIPE ? Status(Success())
+                            : Status(makeError(ErrorKind::Io, "cannot write the answers: ", std::strerror(errno)));
+    if (worker.held() == 0 && input.ended())
+      return Success();
+  }
+}
+
+} // namespace heddle::run

@@ -1,0 +1,100 @@
+#include "tools/heddle-run/commands/LineAnswers.h"
+#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/model/CheckpointFolder.h"
+#include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/Escapes.h"
+#include "tools/heddle-run/text/WordPieces.h"
+
+#include <charconv>
+#include <utility>
+
+namespace heddle::run {
+namespace {
+
+constexpr uint64_t kLinesAhead = 1024;
+
+// What kind of vocabulary a folder has is told by its files.
+Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &folder) {
+  std::error_code error;
+  auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
+  auto own = [](auto codec) -> std::unique_ptr<TextCodec> {
+    return std::make_unique<decltype(codec)>(std::move(codec));
+  };
+  if (has("vocab.txt")) {
+    HEDDLE_ASSIGN(WordPieces pieces, WordPieces::load(folder));
+    return own(std::move(pieces));
+  }
+  if (has("source.spm") || has("manifest.json") || !listCheckpoints(folder).empty()) {
+    HEDDLE_ASSIGN(Tokenizer tokenizer, has("source.spm") ? Tokenizer::loadFolder(folder) : loadTokenizer(folder));
+    return own(std::move(tokenizer));
+  }
+  if (has("vocab.json") || has("merges.txt")) {
+    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(folder));
+    return own(std::move(pairs));
+  }
+  return makeError(
+      ErrorKind::NotFound, "'", folder.string(),
+      "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor vocab.json and "
+      "merges.txt, as GPT-2 has them, nor source.spm, target.spm and vocab.json, as Marian has them, nor a "
+      "checkpoint of Heddle's.",
+      aboutTokenizerJson(folder));
+}
+
+std::string describeTokens(const TextCodec &codec, std::string_view line) {
+  std::string ids, pieces;
+  for (int32_t id : codec.encode(line)) {
+    ids += str(ids.empty() ? "" : " ", id);
+    pieces += (pieces.empty() ? "" : " ") + codec.piece(id);
+  }
+  return ids + '\t' + pieces;
+}
+
+// Of the ids before a line's first tab.
+Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64_t number) {
+  std::vector<int32_t> ids;
+  for (std::string_view rest = line.substr(0, line.find('\t')); !rest.empty();) {
+    std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    int32_t id = -1;
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (word.empty())
+      continue;
+    if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= codec.pieces())
+      return makeError(ErrorKind::InvalidArgument, "line ", number, " of the standard input has '", word,
+                       "', which is no token of this vocabulary: these are the numbers from 0 to ", codec.pieces() - 1,
+                       ", separated by spaces.");
+    ids.push_back(id);
+  }
+  return escaped(codec.decode(ids));
+}
+
+// Answers at once.
+struct LineTokenizer {
+  std::vector<std::string> answers;
+
+  uint64_t held() const { return answers.size(); }
+  bool busy() const { return false; }
+  Status step() { return Success(); }
+  std::vector<std::string> take() { return std::exchange(answers, {}); }
+};
+
+} // namespace
+
+Status runTokenize(const TokenizeCommand &command) {
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> codec, openVocabulary(command.folder));
+  LineTokenizer worker;
+  uint64_t number = 0;
+  auto add = [&](const std::string &line) -> Status {
+    ++number;
+    if (command.decode) {
+      HEDDLE_ASSIGN(std::string text, decode(*codec, line, number));
+      worker.answers.push_back(std::move(text));
+    } else {
+      worker.answers.push_back(describeTokens(*codec, unescaped(line)));
+    }
+    return Success();
+  };
+  return answerLines(worker, kLinesAhead, add, printLine);
+}
+
+} // namespace heddle::run

@@ -1,0 +1,113 @@
+#include "tools/heddle-run/model/Generator.h"
+
+#include "runtime/core/Span.h"
+#include "tools/heddle-run/model/CallInputs.h"
+
+namespace heddle::run {
+
+int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
+
+// A sequence gets cache rows for all that it may become: one that is alone always finds them.
+void Generator::admit() {
+  while (!waiting.empty() && int64_t(jobs.size()) < model.maximumSequences) {
+    Prompt &prompt = waiting.front();
+    int64_t rows = longest(prompt.tokens.size());
+    std::optional<int64_t> first = cacheRows.take(rows);
+    if (!first)
+      return;
+    size_t length = prompt.tokens.size();
+    jobs.push_back({prompt.number, std::move(prompt.tokens), length, *first, rows});
+    waiting.pop_front();
+  }
+}
+
+// One call of `decode_step`. Its rows need not be of different sequences: in every layer the keys and values of all
+// rows go to the cache before any of them is attended to, so that neighbouring tokens of a prompt see each other. Each
+// sequence has a row, and what is left goes to prompts.
+Status Generator::runStep() {
+  std::vector<int32_t> token, position, queryStarts, queryLengths, rows, cacheStarts, cacheLengths;
+  size_t spare = size_t(model.maximumSequences) - jobs.size();
+  for (Job &job : jobs) {
+    size_t more = std::min(job.tokens.size() - job.read - 1, spare);
+    spare -= more;
+    job.taken = more + 1;
+    for (size_t i = job.read; i < job.read + job.taken; ++i) {
+      queryStarts.push_back(int32_t(token.size()));
+      queryLengths.push_back(1);
+      token.push_back(job.tokens[i]);
+      position.push_back(int32_t(i));
+      rows.push_back(int32_t(job.firstRow) + int32_t(i));
+      cacheStarts.push_back(int32_t(job.firstRow));
+      cacheLengths.push_back(int32_t(i) + 1);
+    }
+  }
+  CallInputs inputs;
+  inputs.add("token", token)
+      .add("position", position)
+      .add("query_starts", queryStarts)
+      .add("query_lengths", queryLengths)
+      .add("cache_rows", rows)
+      .add("cache_starts", cacheStarts)
+      .add("cache_lengths", cacheLengths);
+  return engine.run("decode_step", inputs);
+}
+
+// What is the largest of NaN is a token too. So logits are looked at where a sequence begins, also without sampling.
+bool Generator::needsLogits(const Job &job) const {
+  return job.read + job.taken == job.tokens.size() && (options.sampling || job.tokens.size() == job.prompt);
+}
+
+Result<int32_t> Generator::chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const {
+  HEDDLE_CHECK(checkLogits(logits));
+  return options.sampling
+             ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
+             : greedy;
+}
+
+std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
+  if (token != model.marks.end)
+    job.tokens.push_back(token);
+  auto length = int64_t(job.tokens.size());
+  if (token != model.marks.end && length < job.rows)
+    return std::nullopt;
+  bool cutOff = token != model.marks.end && length < int64_t(job.prompt) + options.tokens;
+  return Continuation{job.number, {job.tokens.begin() + ptrdiff_t(job.prompt), job.tokens.end()}, cutOff};
+}
+
+Result<std::vector<Continuation>> Generator::step() {
+  admit();
+  std::vector<Continuation> finished;
+  if (jobs.empty())
+    return finished;
+  Span span("decoding step");
+  span.with("sequences", int64_t(jobs.size()));
+  HEDDLE_CHECK(runStep());
+  HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
+  HostTensor logits;
+  if (std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
+    HEDDLE_ASSIGN(logits, engine.output("logits"));
+  }
+  size_t row = 0; // of each sequence the last
+  for (auto job = jobs.begin(); job != jobs.end();) {
+    row += job->taken;
+    std::span<const float> ofRow;
+    if (auto pieces = size_t(model.vocabularySize); needsLogits(*job))
+      ofRow = logits.values<float>().subspan((row - 1) * pieces, pieces);
+    job->read += job->taken;
+    std::optional<Continuation> end;
+    if (job->read == job->tokens.size()) {
+      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row - 1], ofRow));
+      end = advance(*job, token);
+    }
+    if (!end) {
+      ++job;
+      continue;
+    }
+    finished.push_back(std::move(*end));
+    cacheRows.giveBack(job->firstRow, job->rows);
+    job = jobs.erase(job);
+  }
+  return finished;
+}
+
+} // namespace heddle::run

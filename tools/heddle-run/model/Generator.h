@@ -1,0 +1,79 @@
+// Continues token sequences with a decoder alone: greedily or by sampling. Sequences go on side by side; one that is
+// finished leaves at once, and its place goes to one that waits.
+#pragma once
+
+#include "tools/heddle-run/model/CacheRows.h"
+#include "tools/heddle-run/model/Description.h"
+#include "tools/heddle-run/model/Engine.h"
+#include "tools/heddle-run/model/Sampling.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace heddle::run {
+
+struct GenerationOptions {
+  int64_t tokens = 50;                     // to continue a prompt with at most
+  std::optional<SamplingOptions> sampling; // none: the most probable token each time
+};
+
+struct Prompt {
+  uint64_t number = 0; // names it, and its random numbers
+  std::vector<int32_t> tokens;
+};
+
+struct Continuation {
+  uint64_t number = 0;
+  std::vector<int32_t> tokens; // without the end mark
+  bool cutOff = false;         // there was no room in the model for more
+};
+
+class Generator {
+public:
+  Generator(Engine &engine, const ModelDescription &model, GenerationOptions options)
+      : engine(engine), model(model), options(options), cacheRows(model.maximumTokens) {}
+
+  // Tokens of a prompt with its continuation at most.
+  int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
+
+  // Prompts have 1 to maximumLength() - 1 tokens.
+  void add(Prompt prompt) { waiting.push_back(std::move(prompt)); }
+  // Added and not yet finished.
+  size_t pending() const { return waiting.size() + jobs.size(); }
+
+  // Takes in what there is room for, gives each sequence in work a token more, or reads on in its prompt, and returns
+  // those that are finished.
+  Result<std::vector<Continuation>> step();
+
+private:
+  // A sequence in work. `read` of its tokens are in the cache, at rows from `firstRow` on; the rest of them, never
+  // none, has to go there before there is a next one.
+  struct Job {
+    uint64_t number;
+    std::vector<int32_t> tokens;
+    size_t prompt; // tokens of it
+    int64_t firstRow, rows;
+    size_t read = 0, taken = 0; // `taken` of the tokens are read in this step
+  };
+
+  int64_t longest(size_t prompt) const;
+  void admit();
+  Status runStep();
+  bool needsLogits(const Job &job) const;
+  Result<int32_t> chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const;
+  std::optional<Continuation> advance(Job &job, int32_t token) const;
+
+  Engine &engine;
+  const ModelDescription &model;
+  GenerationOptions options;
+  std::deque<Prompt> waiting;
+  std::list<Job> jobs; // in the order in which they came
+  RowRanges cacheRows;
+};
+
+} // namespace heddle::run

@@ -1,0 +1,186 @@
+#include "tools/heddle-run/text/BytePairs.h"
+
+#include "tools/heddle-run/text/Lines.h"
+#include "tools/heddle-run/text/Unicode.h"
+#include "tools/heddle-run/text/Utf8.h"
+
+#include <queue>
+
+namespace heddle::run {
+namespace {
+
+constexpr const char *kEndPiece = "<|endoftext|>";
+
+// The character that stands for a byte: itself where that can be printed and is no space, else one from U+0100 on.
+std::array<char32_t, 256> byteCharacters() {
+  std::array<char32_t, 256> characters;
+  char32_t next = 0x100;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    bool isPrintable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+    characters[byte] = isPrintable ? char32_t(byte) : next++;
+  }
+  return characters;
+}
+
+enum class Kind { Letter, Number, Space, Other };
+
+Kind kindOf(char32_t point) {
+  return isLetter(point)       ? Kind::Letter
+         : isNumber(point)     ? Kind::Number
+         : isWhiteSpace(point) ? Kind::Space
+                               : Kind::Other;
+}
+
+} // namespace
+
+size_t firstWordBytes(std::string_view text) {
+  for (std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+    if (text.starts_with(contraction))
+      return contraction.size();
+  size_t space = text[0] == ' ' && text.size() > 1 ? 1 : 0, last = 0, count = 0;
+  if (space == 1 && kindOf(firstCharacter(text.substr(1)).point) == Kind::Space)
+    space = 0;
+  Kind kind = kindOf(firstCharacter(text.substr(space)).point);
+  size_t bytes = space;
+  for (; bytes < text.size(); bytes += last, ++count) {
+    Character next = firstCharacter(text.substr(bytes));
+    if (kindOf(next.point) != kind)
+      return kind == Kind::Space && count > 1 ? bytes - last : bytes;
+    last = next.bytes;
+  }
+  return bytes;
+}
+
+Result<BytePairs> BytePairs::load(const std::filesystem::path &folder) {
+  HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.json", "merges.txt"}, "GPT-2"));
+  std::filesystem::path path = folder / "vocab.json";
+  HEDDLE_ASSIGN(std::string json, readVocabularyFile(path));
+  BytePairs pairs;
+  HEDDLE_ASSIGN(pairs.table, PieceTable::fromJson(json, path.string()));
+  std::array<char32_t, 256> characters = byteCharacters();
+  std::unordered_map<char32_t, char> bytes;
+  for (size_t byte = 0; byte < characters.size(); ++byte) {
+    bytes[characters[byte]] = char(byte);
+    std::string character = toUtf8(std::u32string_view(&characters[byte], 1));
+    std::optional<int32_t> id = pairs.table.find(character);
+    if (!id)
+      return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of GPT-2's: it lacks the piece \"",
+                       character, "\", which is the byte ", byte, "; take the one that was published with the model.");
+    pairs.byteIds[byte] = *id;
+  }
+  for (int32_t id = 0; id < pairs.pieces(); ++id) {
+    std::string &text = pairs.texts.emplace_back();
+    for (char32_t point : codePoints(pairs.table[id]))
+      if (auto byte = bytes.find(point); byte != bytes.end())
+        text += byte->second;
+      else
+        text += toUtf8(std::u32string_view(&point, 1));
+  }
+  std::optional<int32_t> end = pairs.table.find(kEndPiece);
+  if (!end)
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of GPT-2's: it lacks \"", kEndPiece,
+                     "\"; take the one that was published with the model.");
+  pairs.end = *end;
+  HEDDLE_CHECK(pairs.readMerges(folder / "merges.txt"));
+  return pairs;
+}
+
+Status BytePairs::readMerges(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
+  std::string line;
+  for (int32_t rank = 0; reader.next(line);) {
+    if (line.empty() || (reader.lineNumber() == 1 && line.starts_with("#version")))
+      continue;
+    size_t space = line.find(' ');
+    std::string_view left = std::string_view(line).substr(0, space);
+    std::string_view right = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
+    std::optional<int32_t> first = table.find(left), second = table.find(right);
+    std::optional<int32_t> product = table.find(str(left, right));
+    if (!first || !second || !product)
+      return makeError(ErrorKind::Malformed, "'", path.string(), "', line ", reader.lineNumber(), ", is \"", line,
+                       "\", and not two pieces of vocab.json that make a third; the two files belong together.");
+    merges.try_emplace(pairOf(*first, *second), Merge{rank++, *product});
+  }
+  return reader.status();
+}
+
+const BytePairs::Merge *BytePairs::findMerge(int32_t left, int32_t right) const {
+  auto found = merges.find(pairOf(left, right));
+  return found == merges.end() ? nullptr : &found->second;
+}
+
+std::vector<int32_t> BytePairs::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  for (TextPart part : table.cutAt(std::span(&end, 1), line)) {
+    if (part.whole)
+      ids.push_back(*part.whole);
+    for (size_t bytes; !part.whole && !part.text.empty(); part.text.remove_prefix(bytes)) {
+      bytes = firstWordBytes(part.text);
+      appendWord(part.text.substr(0, bytes), ids);
+    }
+  }
+  return ids;
+}
+
+// While there is a pair of neighbours with a merge, all those of the first merge are merged, from left to right. What
+// that makes can have a merge of its own, even an earlier one: its turn is afterwards.
+void BytePairs::appendWord(std::string_view bytes, std::vector<int32_t> &ids) const {
+  constexpr int32_t kGone = -1;
+  struct Node {
+    int32_t id;
+    size_t before, behind; // the word's length where there is none
+  };
+  const size_t none = bytes.size();
+  std::vector<Node> nodes;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    nodes.push_back({byteIds[uint8_t(bytes[i])], i == 0 ? none : i - 1, i + 1});
+
+  using Entry = std::pair<int32_t, size_t>; // a merge's rank, and where its left side was seen
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> entries;
+  auto mergeAt = [&](size_t place) -> const Merge * {
+    const Node &node = nodes[place];
+    return node.id == kGone || node.behind == none ? nullptr : findMerge(node.id, nodes[node.behind].id);
+  };
+  auto note = [&](size_t place) {
+    if (const Merge *merge = mergeAt(place))
+      entries.emplace(merge->rank, place);
+  };
+  for (size_t i = 0; i < nodes.size(); ++i)
+    note(i);
+  std::vector<size_t> merged;
+  while (!entries.empty()) {
+    int32_t rank = entries.top().first;
+    merged.clear();
+    for (; !entries.empty() && entries.top().first == rank; entries.pop()) {
+      size_t place = entries.top().second;
+      const Merge *merge = mergeAt(place);
+      if (!merge || merge->rank != rank)
+        continue;
+      Node &left = nodes[place], &right = nodes[left.behind];
+      left.id = merge->product;
+      left.behind = right.behind;
+      if (right.behind != none)
+        nodes[right.behind].before = place;
+      right.id = kGone;
+      merged.push_back(place);
+    }
+    for (size_t place : merged) {
+      note(place);
+      if (nodes[place].before != none)
+        note(nodes[place].before);
+    }
+  }
+  for (const Node &node : nodes)
+    if (node.id != kGone)
+      ids.push_back(node.id);
+}
+
+std::string BytePairs::decode(std::span<const int32_t> ids) const {
+  std::string text;
+  for (int32_t id : ids)
+    if (table.contains(id))
+      text += texts[size_t(id)];
+  return text;
+}
+
+} // namespace heddle::run

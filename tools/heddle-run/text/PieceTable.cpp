@@ -1,0 +1,104 @@
+#include "tools/heddle-run/text/PieceTable.h"
+
+#include "runtime/core/File.h"
+#include "tools/heddle-run/text/Lines.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace heddle::run {
+namespace {
+
+constexpr uint64_t kFileLimit = 256ull << 20;
+constexpr uint64_t kMostPieces = 1 << 24;
+
+} // namespace
+
+Result<std::string> readVocabularyFile(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kFileLimit));
+  return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+}
+
+std::string aboutTokenizerJson(const std::filesystem::path &folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / "tokenizer.json", error)
+             ? " Its tokenizer.json says the same in another way, which Heddle does not read."
+             : "";
+}
+
+Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,
+                              std::string_view kind) {
+  std::error_code error;
+  std::string all;
+  for (const char *name : names)
+    all += str(all.empty() ? "" : " and ", name);
+  for (const char *name : names)
+    if (!std::filesystem::exists(folder / name, error))
+      return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no ", name, ", and the vocabulary of ", kind,
+                       " is ", all, "; download what is missing from where the model was published.",
+                       aboutTokenizerJson(folder));
+  return Success();
+}
+
+Result<PieceTable> PieceTable::fromJson(std::string_view text, const std::string &name) {
+  auto malformed = [&](const auto &...why) {
+    return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary: ", why...,
+                     ". It has an object of pieces with their numbers.");
+  };
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return malformed("it holds no JSON object");
+  PieceTable table;
+  for (const auto &[piece, id] : json.items()) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMostPieces)
+      return malformed("the number of \"", piece, "\" is ", id.dump());
+    size_t place = id.get<size_t>();
+    if (place >= table.texts.size())
+      table.texts.resize(place + 1);
+    if (!table.texts[place].empty())
+      return malformed("\"", table.texts[place], "\" and \"", piece, "\" have the same number");
+    table.texts[place] = piece;
+    table.ids[piece] = int32_t(place);
+  }
+  return table;
+}
+
+Result<PieceTable> PieceTable::readLines(const std::filesystem::path &path) {
+  PieceTable table;
+  HEDDLE_ASSIGN(table.texts, run::readLines(path));
+  for (size_t id = 0; id < table.texts.size(); ++id)
+    table.ids[table.texts[id]] = int32_t(id);
+  return table;
+}
+
+std::optional<int32_t> PieceTable::find(std::string_view piece) const {
+  auto found = ids.find(piece);
+  return found == ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string PieceTable::shown(int32_t id) const { return contains(id) ? texts[size_t(id)] : str("#", id); }
+
+std::vector<TextPart> PieceTable::cutAt(std::span<const int32_t> wholes, std::string_view text) const {
+  std::vector<TextPart> parts;
+  size_t begin = 0;
+  auto end = [&](size_t place) {
+    if (place > begin)
+      parts.push_back({text.substr(begin, place - begin), {}});
+  };
+  for (size_t place = 0; place < text.size();) {
+    auto here = std::ranges::find_if(wholes, [&](int32_t id) { return text.substr(place).starts_with((*this)[id]); });
+    if (here == wholes.end()) {
+      ++place;
+      continue;
+    }
+    end(place);
+    size_t bytes = (*this)[*here].size();
+    parts.push_back({text.substr(place, bytes), *here});
+    begin = place += bytes;
+  }
+  end(text.size());
+  return parts;
+}
+
+} // namespace heddle::run

@@ -1,0 +1,62 @@
+// The pieces of a vocabulary and their numbers.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle::run {
+
+// A part of a text: a piece that stood there as a whole, or what was between such pieces.
+struct TextPart {
+  std::string_view text;
+  std::optional<int32_t> whole;
+};
+
+class PieceTable {
+public:
+  // An object of JSON whose keys are pieces; `name` is the file's, for messages.
+  static Result<PieceTable> fromJson(std::string_view text, const std::string &name);
+  // A file with a piece a line.
+  static Result<PieceTable> readLines(const std::filesystem::path &path);
+
+  int32_t size() const { return int32_t(texts.size()); }
+  std::optional<int32_t> find(std::string_view piece) const;
+  // Empty where the number has no piece.
+  const std::string &operator[](int32_t id) const { return texts[size_t(id)]; }
+  bool contains(int32_t id) const { return id >= 0 && id < size(); }
+  // For people: "#7" where 7 has no piece.
+  std::string shown(int32_t id) const;
+
+  // Cuts a text at the pieces with these numbers, of which none begins another, wherever they are in it.
+  std::vector<TextPart> cutAt(std::span<const int32_t> wholes, std::string_view text) const;
+
+private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  std::vector<std::string> texts; // by number
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids;
+};
+
+// The text of a vocabulary's file.
+Result<std::string> readVocabularyFile(const std::filesystem::path &path);
+
+// An error of kind NotFound where the folder lacks one of the files that a vocabulary of this kind of model is.
+Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,
+                              std::string_view kind);
+
+// What to add to such an error where the folder has a tokenizer.json; else empty.
+std::string aboutTokenizerJson(const std::filesystem::path &folder);
+
+} // namespace heddle::run

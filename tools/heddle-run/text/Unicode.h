@@ -1,0 +1,28 @@
+// What Unicode says of characters; their table is utf8proc's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heddle::run {
+
+// By general category: L*, N*, P*, C* (controls, formats, what is not assigned) and Mn.
+bool isLetter(char32_t point);
+bool isNumber(char32_t point);
+bool isPunctuation(char32_t point);
+bool isOther(char32_t point);
+bool isNonspacingMark(char32_t point);
+
+// The property White_Space.
+bool isWhiteSpace(char32_t point);
+
+// As the Unicode Standard defines it for strings, with its two special cases that hold in any language: a capital I
+// with a dot becomes two characters, and a capital sigma at a word's end another than within.
+std::u32string lowerCase(std::u32string_view text);
+
+// Normalization form D. `text` has no surrogates.
+std::u32string decomposed(std::u32string_view text);
+
+std::string toUtf8(std::u32string_view text);
+
+} // namespace heddle::run
