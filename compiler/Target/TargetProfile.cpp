@@ -40,7 +40,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .attentionKeys = 8,
       .attentionWork = 4096,
       .tensorAttentionSubgroups = 4,
-      .tensorAttentionRows = 16,
+      .tensorAttentionRows = 32,
       .tensorAttentionKeys = 64,
       .sharesRows = true,
       .elementwiseRows = 4,

@@ -33,12 +33,8 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   emitter.setSpread(KernelEmitter::Spread::Rows);
   emitter.setVector({width, attention.pairKeys});
   const TargetProfile &profile = emitter.getProfile();
-  StringRef longest = ownsQueries ? attention.querySize : attention.keySize;
   // Where sequences are short, a lane need not own as many rows as it could.
-  int64_t rowsOfLane = 1;
-  if (!longest.empty())
-    rowsOfLane =
-        std::min<int64_t>(profile.attentionRows, llvm::divideCeil(emitter.maximumOf(longest), emitter.getLanes()));
+  int64_t rowsOfLane = std::min<int64_t>(profile.attentionRows, llvm::divideCeil(maximumOwned(), emitter.getLanes()));
   step = profile.attentionKeys;
   auto work = [&] { return rowsOfLane * step * width * products; };
   while (work() > profile.attentionWork && step % (2 * emitter.getVector()) == 0)
@@ -51,11 +47,19 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   step = emitter.stepFor(maximumVisited(), step);
 }
 
+static constexpr int64_t kFewProducts = 3, kNarrowHead = 64;
+
 void AttentionFrame::chooseFragments(int64_t products) {
   const TargetProfile &profile = emitter.getProfile();
   emitter.setFragments(profile.tensorAttentionSubgroups);
-  rows = profile.tensorAttentionSubgroups * profile.tensorAttentionRows;
-  step = profile.tensorAttentionKeys;
+  // Twice the rows read the visited side half as often, if a lane has room for them and sequences fill them.
+  int64_t rowsOfSubgroup = profile.tensorAttentionRows;
+  auto owned = [&] { return rowsOfSubgroup * profile.tensorAttentionSubgroups; };
+  while (rowsOfSubgroup > kFragmentRows &&
+         (products > kFewProducts || width > kNarrowHead || maximumOwned() < 4 * owned()))
+    rowsOfSubgroup /= 2;
+  rows = owned();
+  step = profile.tensorAttentionKeys * kFragmentRows / rowsOfSubgroup;
   // A lane holds a tile of scores for each product but those that add up to results, and those results.
   while (step > 2 * kFragmentDepth && products > 2 && width > 64)
     step /= 2;
@@ -85,6 +89,12 @@ void AttentionFrame::emit(function_ref<void()> body) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
   body();
+}
+
+/// The longest sequence of the side whose rows are owned.
+int64_t AttentionFrame::maximumOwned() {
+  StringRef longest = ownsQueries ? attention.querySize : attention.keySize;
+  return longest.empty() ? 1 : emitter.maximumOf(longest);
 }
 
 /// How many rows of the other side the loop passes at most. Two conditions that leave a band along the diagonal bound

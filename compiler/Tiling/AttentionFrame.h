@@ -154,6 +154,7 @@ private:
   /// These set the spread, `rows` and `step`.
   void chooseRegisters(int64_t products);
   void chooseFragments(int64_t products);
+  int64_t maximumOwned();
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
   double scale() const;

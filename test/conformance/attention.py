@@ -1,5 +1,7 @@
 """`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 128, one head and several,
-and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts."""
+and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts.
+
+    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N]"""
 
 import argparse
 import subprocess
@@ -13,6 +15,7 @@ WIDTHS = [(8, 3), (24, 1), (64, 2), (128, 1)]  # of a head, and heads
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
 RADIUS = 9
 BOUND = 1e-5
+BOUNDS = {"f32": BOUND, "f16": 2e-3}  # f16 keeps 11 bits of a factor
 # Each mask as the body of a region of (%i, %j), and as a function of columns of queries and rows of keys.
 CAUSAL = "%late = arith.cmpi sle, %j, %i : i32"
 NEAR = f"""%radius = arith.constant {RADIUS} : i32
@@ -78,20 +81,25 @@ def attend(query, key, value, counts, heads):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
-    tools = parser.parse_args().bin
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--precision", choices=BOUNDS, default="f32")
+    parser.add_argument("--longest", type=int, help="compile for sequences of up to so many rows; tiles depend on it")
+    arguments = parser.parse_args()
+    tools, bound = arguments.bin, BOUNDS[arguments.precision]
     random = np.random.default_rng(5)
-    lengths = np.array(LENGTHS, np.int32)
+    lengths = np.array(LENGTHS + ([(150, 140)] if arguments.longest else []), np.int32)
     starts = (np.cumsum(lengths, 0) - lengths).astype(np.int32)
     inputs = {f"{side}_{what}": array[:, column].copy() for column, side in enumerate(("query", "key"))
               for what, array in (("starts", starts), ("lengths", lengths))}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/attention.mlir", "w") as file:
-            limits = (int(lengths.sum(0).max()), int(lengths.max()))
+            limits = (int(lengths.sum(0).max()), arguments.longest or int(lengths.max()))
             file.write(write_sizes(limits[0], len(lengths), limits[1]))
             file.writelines(write_entry(f"{name}_{width}x{heads}", mask, width, heads, *limits)
                             for width, heads in WIDTHS for name, (mask, _) in MASKS.items())
-        subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle"],
+        subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
+                        f"--target={arguments.target}", f"--precision={arguments.precision}"],
                        check=True, stdout=subprocess.DEVNULL)
         for width, heads in WIDTHS:
             for column, names in enumerate((("query", "gradient"), ("key", "value"))):
@@ -120,7 +128,7 @@ def main():
                     expected = expected.numpy()
                     error = np.abs(np.load(f"{folder}/out.{name}.npy").astype(np.float64) - expected).max()
                     errors.append(error / np.abs(expected).max())
-                bad = not max(errors) <= BOUND  # NaN is bad too
+                bad = not max(errors) <= bound  # NaN is bad too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {mask:<13} {heads} x {width:<4}",
                       "  ".join(f"{name} {error:.1e}" for name, error in zip(outputs, errors)))
