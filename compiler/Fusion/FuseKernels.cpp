@@ -7,6 +7,7 @@
 // that uses them.
 #include "compiler/Fusion/FuseKernels.h"
 
+#include "compiler/Cost/Cost.h"
 #include "compiler/Places/Places.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "dialects/Heddle/Heddle.h"
@@ -277,6 +278,9 @@ private:
       return false;
     if (group.anchor && !group.anchor.takesEpilogue())
       return false;
+    // What is computed again where it is needed would be kept all the way from here.
+    if (op->hasAttr(kRecomputedAttrName) && !placeOf(group)->hasAttr(kRecomputedAttrName))
+      return false;
     SetVector<Value> outside;
     for (Operation *member : group.ops)
       if (!collectOperands(member, group, outside))
@@ -311,7 +315,7 @@ private:
   static bool isThere(Value operand, Operation *op, Group &group) {
     bool isSideResult = group.anchor && operand.getDefiningOp() == group.anchor.getOperation() &&
                         operand != operand.getDefiningOp()->getResult(0);
-    if (isSideResult)
+    if (isSideResult && !sameMatrix(operand.getType(), group.anchor.getEpilogueType()))
       return group.anchor.ownsRows() && isColumn(cast<RankedTensorType>(operand.getType()));
     return sameMatrix(operand.getType(), op->getResult(0).getType());
   }

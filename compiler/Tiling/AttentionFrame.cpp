@@ -210,6 +210,12 @@ void AttentionFrame::storePerQuery(Value result, Value tile) {
   emitter.store(result, tile, {ownedPlace.row, head, rows, 1, ownedPlace.rowLimit, {}});
 }
 
+void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
+  for (auto [result, tile] : results)
+    emitter.define(result, ownedPlace, tile);
+  (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), ownedPlace); // the emitter knows if it failed
+}
+
 Place AttentionFrame::pairs(Value visited) const {
   Value firstOfHead = emitter.mul(head, attention.pairKeys);
   Value pastHead = emitter.add(firstOfHead, emitter.index(attention.pairKeys));

@@ -128,6 +128,8 @@ public:
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
   void storePerQuery(Value result, Value tile);
+  /// Writes what the kernel makes of the op's results, of which these are the tiles of the owned rows.
+  void finish(ArrayRef<std::pair<Value, Value>> results);
 
   /// A tile in the type of the kernel's factors.
   Value asFactor(Value tile);

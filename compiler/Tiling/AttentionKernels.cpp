@@ -20,6 +20,8 @@ using Step = AttentionFrame::Step;
 constexpr double kLowest = -1e30;
 
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto attention = cast<AttentionOp>(op);
     auto &b = emitter.builder();
@@ -49,7 +51,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(rows, 1, 0));
       Value sum = arith::SelectOp::create(b, any, last[1], one);
       Value inverse = arith::DivFOp::create(b, one, sum);
-      emitter.store(attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, rows, width)), frame.owned());
+      frame.finish({{attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, rows, width))}});
       Value logSumExp = arith::AddFOp::create(b, frame.mul(last[0], std::numbers::ln2), math::LogOp::create(b, sum));
       frame.storePerQuery(attention.getLogSumExp(), logSumExp);
     });
@@ -77,6 +79,8 @@ struct StepGradient {
 
 // dQ = scale * dS K.
 struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGradQueryKernel, AttentionGradQueryOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<AttentionGradQueryOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad), Owns::Queries, /*products=*/3);
@@ -92,7 +96,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                   StepGradient step(frame, at, scaled, products, logSumExp, delta);
                                   return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];
-      emitter.store(grad.getResult(), frame.mul(total, grad.getScale().convertToDouble()), frame.owned());
+      frame.finish({{grad.getResult(), frame.mul(total, grad.getScale().convertToDouble())}});
     });
     return success();
   }
@@ -101,6 +105,8 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
 // The same, transposed: a lane owns keys, and the loop walks over queries. dV = (D P)^T dO, dK = scale * dS^T Q.
 struct AttentionGradKeyValueKernel
     : KernelOpInterface::ExternalModel<AttentionGradKeyValueKernel, AttentionGradKeyValueOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<AttentionGradKeyValueOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad), Owns::Keys, /*products=*/4);
@@ -118,8 +124,8 @@ struct AttentionGradKeyValueKernel
             return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
                     frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
           });
-      emitter.store(grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble()), frame.owned());
-      emitter.store(grad.getValueGradient(), totals[1], frame.owned());
+      frame.finish({{grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble())},
+                    {grad.getValueGradient(), totals[1]}});
     });
     return success();
   }

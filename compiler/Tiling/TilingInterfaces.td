@@ -14,7 +14,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
         operand is read once, so that nothing is computed twice.
       }], "bool", "takesPrologue", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-        Whether elementwise consumers of its first result may be computed inside, on the finished tile.
+        Whether elementwise consumers of its first result, and of others of that type, may be computed inside, on the
+        finished tiles.
       }], "bool", "takesEpilogue", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
         Whether the kernel can compute the result of another anchor as well while it reads its own operands.

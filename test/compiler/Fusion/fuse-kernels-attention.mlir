@@ -1,0 +1,42 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!half = tensor<?x64xbf16, #heddle.dims<"tokens">>
+!per_head = tensor<?x2xf32, #heddle.dims<"tokens">>
+!sequences = tensor<?xi32, #heddle.dims<"sequences">>
+
+// What follows attention element by element is computed on its finished tiles, of both gradients too.
+// CHECK-LABEL: func.func @rounded
+// CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
+// CHECK: heddle.attention
+// CHECK: arith.truncf
+// CHECK: heddle.yield
+// CHECK: %[[D:.*]]:2 = heddle.kernel "attention_grad_key_value_truncf_truncf"(
+// CHECK: %[[DK:.*]], %[[DV:.*]] = heddle.attention_grad_key_value
+// CHECK-DAG: arith.truncf %[[DK]]
+// CHECK-DAG: arith.truncf %[[DV]]
+// CHECK: heddle.yield
+// CHECK: return %[[Y]]#{{[01]}}, %[[D]]#0, %[[D]]#1
+func.func @rounded(%q: !x, %k: !x, %v: !x, %g: !x, %delta: !per_head, %starts: !sequences, %lengths: !sequences) -> (!half, !half, !half) {
+  %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
+  %rounded = arith.truncf %y : !x to !half
+  %dk, %dv = heddle.attention_grad_key_value %q, %k, %v gradient %g, %lse, %delta queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !x, !per_head, !per_head, !sequences, !sequences, !sequences, !sequences) -> (!x, !x)
+  %a = arith.truncf %dk : !x to !half
+  %b = arith.truncf %dv : !x to !half
+  return %rounded, %a, %b : !half, !half, !half
+}
+
+// What is computed again for the backward pass does not join the kernel of the forward pass, which would keep it.
+// CHECK-LABEL: func.func @recomputed
+// CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
+// CHECK: %[[Z:.*]] = heddle.kernel "truncf"(%[[Y]]#{{[01]}} :
+// CHECK: return %[[Y]]#{{[01]}}, %[[Z]]
+func.func @recomputed(%q: !x, %k: !x, %v: !x, %starts: !sequences, %lengths: !sequences) -> (!half, !half) {
+  %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
+  %rounded = arith.truncf %y : !x to !half
+  %again = arith.truncf %y {heddle.recomputed} : !x to !half
+  return %rounded, %again : !half, !half
+}
