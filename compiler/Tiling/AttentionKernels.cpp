@@ -19,8 +19,11 @@ using Step = AttentionFrame::Step;
 /// A score below every real one. Infinity would make NaN of the difference of two.
 constexpr double kLowest = -1e30;
 
+/// Elsewhere a lane has whole rows, and no registers to spare.
+template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return isOnTensorCores(op, op.getQuery()); }
+
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
-  bool takesEpilogue(Operation *) const { return true; }
+  bool takesEpilogue(Operation *op) const { return takesEpilogueOf(cast<AttentionOp>(op)); }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto attention = cast<AttentionOp>(op);
@@ -79,7 +82,7 @@ struct StepGradient {
 
 // dQ = scale * dS K.
 struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGradQueryKernel, AttentionGradQueryOp> {
-  bool takesEpilogue(Operation *) const { return true; }
+  bool takesEpilogue(Operation *op) const { return takesEpilogueOf(cast<AttentionGradQueryOp>(op)); }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<AttentionGradQueryOp>(op);
@@ -105,7 +108,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
 // The same, transposed: a lane owns keys, and the loop walks over queries. dV = (D P)^T dO, dK = scale * dS^T Q.
 struct AttentionGradKeyValueKernel
     : KernelOpInterface::ExternalModel<AttentionGradKeyValueKernel, AttentionGradKeyValueOp> {
-  bool takesEpilogue(Operation *) const { return true; }
+  bool takesEpilogue(Operation *op) const { return takesEpilogueOf(cast<AttentionGradKeyValueOp>(op)); }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<AttentionGradKeyValueOp>(op);

@@ -5,7 +5,7 @@
 !per_head = tensor<?x2xf32, #heddle.dims<"tokens">>
 !sequences = tensor<?xi32, #heddle.dims<"sequences">>
 
-// What follows attention element by element is computed on its finished tiles, of both gradients too.
+// What follows attention on tensor cores element by element is computed on its finished tiles, of both gradients too.
 // CHECK-LABEL: func.func @rounded
 // CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
 // CHECK: heddle.attention
@@ -17,12 +17,12 @@
 // CHECK-DAG: arith.truncf %[[DV]]
 // CHECK: heddle.yield
 // CHECK: return %[[Y]]#{{[01]}}, %[[D]]#0, %[[D]]#1
-func.func @rounded(%q: !x, %k: !x, %v: !x, %g: !x, %delta: !per_head, %starts: !sequences, %lengths: !sequences) -> (!half, !half, !half) {
+func.func @rounded(%q: !half, %k: !half, %v: !half, %g: !half, %delta: !per_head, %starts: !sequences, %lengths: !sequences) -> (!half, !half, !half) {
   %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths)
-      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!half, !half, !half, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
   %rounded = arith.truncf %y : !x to !half
   %dk, %dv = heddle.attention_grad_key_value %q, %k, %v gradient %g, %lse, %delta queries(%starts, %lengths) keys(%starts, %lengths)
-      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !x, !per_head, !per_head, !sequences, !sequences, !sequences, !sequences) -> (!x, !x)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!half, !half, !half, !half, !per_head, !per_head, !sequences, !sequences, !sequences, !sequences) -> (!x, !x)
   %a = arith.truncf %dk : !x to !half
   %b = arith.truncf %dv : !x to !half
   return %rounded, %a, %b : !half, !half, !half
@@ -33,10 +33,21 @@ func.func @rounded(%q: !x, %k: !x, %v: !x, %g: !x, %delta: !per_head, %starts: !
 // CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
 // CHECK: %[[Z:.*]] = heddle.kernel "truncf"(%[[Y]]#{{[01]}} :
 // CHECK: return %[[Y]]#{{[01]}}, %[[Z]]
-func.func @recomputed(%q: !x, %k: !x, %v: !x, %starts: !sequences, %lengths: !sequences) -> (!half, !half) {
+func.func @recomputed(%q: !half, %k: !half, %v: !half, %starts: !sequences, %lengths: !sequences) -> (!half, !half) {
   %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths)
-      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!half, !half, !half, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
   %rounded = arith.truncf %y : !x to !half
   %again = arith.truncf %y {heddle.recomputed} : !x to !half
   return %rounded, %again : !half, !half
+}
+
+// Without tensor cores a lane has whole rows, and no registers to spare.
+// CHECK-LABEL: func.func @in_registers
+// CHECK: heddle.kernel "attention"(
+// CHECK: heddle.kernel "truncf"(
+func.func @in_registers(%q: !x, %starts: !sequences, %lengths: !sequences) -> !half {
+  %y, %lse = heddle.attention %q, %q, %q queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "n", key_size = "n"} : (!x, !x, !x, !sequences, !sequences, !sequences, !sequences) -> (!x, !per_head)
+  %rounded = arith.truncf %y : !x to !half
+  return %rounded : !half
 }
