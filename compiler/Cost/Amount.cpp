@@ -58,7 +58,14 @@ SmallVector<TermAttr> Amount::toTerms(MLIRContext *context) const {
       terms, [&](const Term &term) { return TermAttr::get(context, term.coefficient, term.sizes, term.pairs); });
 }
 
-int64_t mlir::heddle::evaluateAtMaximum(ArrayRef<TermAttr> terms, const llvm::StringMap<int64_t> &maxima) {
+SizeMaxima mlir::heddle::getSizeMaxima(ModuleOp module) {
+  SizeMaxima maxima;
+  for (auto size : module.getOps<SizeOp>())
+    maxima[size.getSymName()] = size.getMaximum();
+  return maxima;
+}
+
+int64_t mlir::heddle::evaluateAtMaximum(ArrayRef<TermAttr> terms, const SizeMaxima &maxima) {
   int64_t sum = 0;
   for (TermAttr term : terms) {
     int64_t product = term.getCoefficient();

@@ -45,8 +45,12 @@ private:
   SmallVector<Term, 2> terms;
 };
 
+/// What each run-time size is at most, by name.
+using SizeMaxima = llvm::StringMap<int64_t>;
+SizeMaxima getSizeMaxima(ModuleOp module);
+
 /// The value of a formula when every size is at its maximum.
-int64_t evaluateAtMaximum(ArrayRef<TermAttr> terms, const llvm::StringMap<int64_t> &maxima);
+int64_t evaluateAtMaximum(ArrayRef<TermAttr> terms, const SizeMaxima &maxima);
 
 /// Which keys a query sees, from the query's own place on: -1 is no bound. An absent region, and one whose arithmetic
 /// is not understood, has no bounds.
@@ -90,7 +94,7 @@ private:
   Amount bytesRead(BlockArgument argument);
 
   MLIRContext *context;
-  llvm::StringMap<int64_t> maxima;
+  SizeMaxima maxima;
 };
 
 /// `heddle-count-costs`: gives every heddle.kernel its `heddle.cost`.

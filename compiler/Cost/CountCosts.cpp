@@ -32,10 +32,7 @@ public:
 
 } // namespace
 
-CostCounter::CostCounter(ModuleOp module) : context(module.getContext()) {
-  for (auto size : module.getOps<SizeOp>())
-    maxima[size.getSymName()] = size.getMaximum();
-}
+CostCounter::CostCounter(ModuleOp module) : context(module.getContext()), maxima(getSizeMaxima(module)) {}
 
 FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
   Amount flops, model, bytes;

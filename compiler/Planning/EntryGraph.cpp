@@ -3,13 +3,6 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-SizeMaxima mlir::heddle::getSizeMaxima(ModuleOp module) {
-  SizeMaxima maxima;
-  for (auto size : module.getOps<SizeOp>())
-    maxima[size.getSymName()] = size.getMaximum();
-  return maxima;
-}
-
 int64_t mlir::heddle::getMaximumBytes(RankedTensorType type, const SizeMaxima &maxima) {
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   for (int64_t dim = 0; dim < type.getRank(); ++dim)

@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_PLANNING_ENTRYGRAPH_H
 #define HEDDLE_COMPILER_PLANNING_ENTRYGRAPH_H
 
+#include "compiler/Cost/Cost.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,8 +15,6 @@
 namespace mlir::heddle {
 
 /// The bytes of a tensor when every run-time size is at its maximum.
-using SizeMaxima = llvm::StringMap<int64_t>;
-SizeMaxima getSizeMaxima(ModuleOp module);
 int64_t getMaximumBytes(RankedTensorType type, const SizeMaxima &maxima);
 
 /// Bytes of a variable's memory. A view lies in another variable's.

@@ -47,6 +47,7 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   step = emitter.stepFor(maximumVisited(), step);
 }
 
+/// Up to so many products and columns a head a lane has registers for two fragments' rows.
 static constexpr int64_t kFewProducts = 3, kNarrowHead = 64;
 
 void AttentionFrame::chooseFragments(int64_t products) {

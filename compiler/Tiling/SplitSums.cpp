@@ -9,10 +9,12 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
+#include "compiler/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -30,19 +32,10 @@ public:
   StringRef getDescription() const override { return "Share the rows of a sum out among workgroups"; }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
-  LogicalResult initialize(MLIRContext *) override {
-    std::string message;
-    if (!profile && !(profile = lookupTargetProfile(target, message))) {
-      llvm::errs() << message << "\n";
-      return failure();
-    }
-    return success();
-  }
+  LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
   void runOnOperation() override {
-    llvm::StringMap<int64_t> maxima;
-    for (auto size : getOperation().getOps<SizeOp>())
-      maxima[size.getSymName()] = size.getMaximum();
+    SizeMaxima maxima = getSizeMaxima(getOperation());
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     for (KernelOp kernel : kernels)
@@ -53,7 +46,7 @@ public:
 private:
   /// How many partial sums there should be; 1 if the kernel is better left as it is, or makes anything but sums of
   /// rows.
-  int64_t groupsOf(KernelOp kernel, const llvm::StringMap<int64_t> &maxima) const {
+  int64_t groupsOf(KernelOp kernel, const SizeMaxima &maxima) const {
     constexpr int64_t fewest = 8; // less is not worth a launch
     std::optional<Matrix> matrix;
     for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {

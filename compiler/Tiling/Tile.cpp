@@ -51,21 +51,12 @@ public:
     registry.insert<tile::TileDialect, scf::SCFDialect, memref::MemRefDialect, gpu::GPUDialect, math::MathDialect>();
   }
 
-  LogicalResult initialize(MLIRContext *) override {
-    std::string message;
-    if (!profile && !(profile = lookupTargetProfile(target, message))) {
-      llvm::errs() << message << "\n";
-      return failure();
-    }
-    return success();
-  }
+  LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
   void runOnOperation() override {
     names.clear();
     functions.clear();
-    maxima.clear();
-    for (auto size : getOperation().getOps<SizeOp>())
-      maxima[size.getSymName()] = size.getMaximum();
+    maxima = getSizeMaxima(getOperation());
     for (Operation &op : getOperation())
       if (auto symbol = dyn_cast<SymbolOpInterface>(op))
         names.insert(symbol.getName());
@@ -203,12 +194,20 @@ private:
   TileChoices *choices = nullptr;
   Option<std::string> target{*this, "target", llvm::cl::desc("Profile that decides the tiles' shapes"),
                              llvm::cl::init(kDefaultTarget.str())};
-  llvm::StringMap<int64_t> maxima;
+  SizeMaxima maxima;
   llvm::StringSet<> names;
   llvm::StringMap<tile::FuncOp> functions;
 };
 
 } // namespace
+
+LogicalResult heddle::resolveTarget(const TargetProfile *&profile, StringRef target) {
+  std::string message;
+  if (profile || (profile = lookupTargetProfile(target, message)))
+    return success();
+  llvm::errs() << message << "\n";
+  return failure();
+}
 
 std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileChoices *choices) {
   return std::make_unique<TilePass>(profile, choices);
