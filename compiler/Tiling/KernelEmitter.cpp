@@ -110,7 +110,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  func.setSpread(spread == Spread::Rows ? "rows" : spread == Spread::Columns ? "columns" : "fragments");
+  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "fragments"};
+  func.setSpread(spreads[static_cast<size_t>(spread)]);
   func.setWorkgroup(profile.lanes * subgroups);
   func.setVector(vector);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {

@@ -54,7 +54,7 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Fragments };
+  enum class Spread { Rows, Columns, Quads, Fragments };
   /// Along which dimension of its tiles the lanes stand.
   void setSpread(Spread spread) { this->spread = spread; }
   /// Tiles are dealt as fragments: for products on tensor cores, which several subgroups share.

@@ -83,9 +83,9 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
-  if (!llvm::is_contained({"rows", "columns", "fragments"}, getSpread()))
-    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\" or \"fragments\", got \"" << getSpread()
-                         << "\"";
+  if (!llvm::is_contained({"rows", "columns", "quads", "fragments"}, getSpread()))
+    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\", \"quads\" or \"fragments\", got \""
+                         << getSpread() << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (getFunctionType().getNumResults() != 0)
