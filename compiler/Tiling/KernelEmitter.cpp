@@ -426,6 +426,7 @@ LogicalResult KernelEmitter::emitElementwise() {
     setSpread(Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
+    rows = std::max<int64_t>(rows, llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups));
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
   }
   Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);
