@@ -63,9 +63,9 @@ bool AttentionFrame::isOfOneQuery(AttentionOp op) {
 void AttentionFrame::chooseQuads() {
   emitter.setSpread(KernelEmitter::Spread::Quads);
   emitter.setVector({width / kQuad});
-  // A lane has a sum for each element of its part of the step's keys.
+  // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
   constexpr int64_t most = 64, fewest = 4;
-  int64_t rowsOfLane = emitter.getProfile().accumulators * kQuad / width;
+  int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * kQuad / width;
   rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
   int64_t rowLanes = emitter.getLanes() / kQuad;
   rows = rowsOfLane * rowLanes, step = 1;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,6 +107,9 @@ struct Launch {
   std::span<const Argument> arguments;
   uint32_t count = 0;   // index into the workgroup counts that come with each submission
   bool barrier = false; // wait for all earlier launches
+  // The earlier launches, by their index, that this one must wait for, with those that they wait for. A device that
+  // can do so lets it wait for no others, if this is known of all launches; else barriers are what counts.
+  std::optional<std::span<const uint32_t>> after = std::nullopt;
 };
 
 // A write that happens on the queue, before a program; the data is copied before submit() returns.

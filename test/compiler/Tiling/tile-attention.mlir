@@ -115,16 +115,16 @@ heddle.size @cache_length max 256 longest "cache_lengths"
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK-SAME: attributes {spread = "quads", vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[Q:.*]] = tile.load %arg0{{.*}} -> tensor<1x16xf32>
-// CHECK: %[[ALL:.*]]:3 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}}) -> (tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x16xf32>)
-// CHECK: tile.load %arg1{{.*}} -> tensor<64x16xf32>
-// CHECK: tile.reduce sum %{{.*}} dim 1 : tensor<64x16xf32> -> tensor<64x1xf32>
+// CHECK: %[[ALL:.*]]:3 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}}) -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>)
+// CHECK: tile.load %arg1{{.*}} -> tensor<32x16xf32>
+// CHECK: tile.reduce sum %{{.*}} dim 1 : tensor<32x16xf32> -> tensor<32x1xf32>
 // CHECK-NOT: tile.dot
-// CHECK: %[[LARGEST:.*]] = tile.reduce max %[[ALL]]#0 dim 0 : tensor<64x1xf32> -> tensor<1x1xf32>
+// CHECK: %[[LARGEST:.*]] = tile.reduce max %[[ALL]]#0 dim 0 : tensor<32x1xf32> -> tensor<1x1xf32>
 // CHECK: %[[WIDE:.*]] = tile.broadcast %[[LARGEST]]
 // CHECK: %[[LESS:.*]] = arith.subf %[[ALL]]#0, %[[WIDE]]
 // CHECK: %[[RESCALE:.*]] = math.exp2 %[[LESS]]
-// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<64x1xf32> -> tensor<1x1xf32>
-// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<64x16xf32> -> tensor<1x16xf32>
+// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<32x1xf32> -> tensor<1x1xf32>
+// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<32x16xf32> -> tensor<1x16xf32>
 // CHECK: tile.store {{.*}} : tensor<1x16xf32>, memref<?x64xf32>
 // GPU-LABEL: tile.func @attention_Tx64(
 func.func @decode(%x: !x, %cache: tensor<1024x64xf32>, %s: !segments, %l: !segments, %ks: !segments, %kl: !segments) -> !x {
