@@ -5,6 +5,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
@@ -45,6 +46,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
+    passes.addPass(createKeepRoundedPass());
   }
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));

@@ -7,6 +7,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
@@ -56,6 +57,7 @@ void mlir::heddle::registerAllPasses() {
   registerTilePass();
   registerSetPrecisionPass();
   registerReadRoundedPass();
+  registerKeepRoundedPass();
   registerRecomputePass();
   registerStageFactorsPass();
   registerAssignLayoutsPass();
