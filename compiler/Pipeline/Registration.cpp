@@ -13,6 +13,7 @@
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
@@ -56,6 +57,7 @@ void mlir::heddle::registerAllPasses() {
   registerSetPrecisionPass();
   registerRecomputePass();
   registerStageFactorsPass();
+  registerStageThroughRegistersPass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();
