@@ -43,8 +43,10 @@ public:
     bool rows = func.getSpread() == "rows", fragments = func.getSpread() == "fragments",
          cooperative = func.getSpread() == "cooperative";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
+    int64_t alongRow = rows ? 1 : func.getSpread() == "quads" ? 4 : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
-                           : SimtAttr::get(&getContext(), rows ? lanes : 1, rows ? 1 : lanes, 1, 1, vector);
+                           : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
+                                           1, vector);
     auto whole = fragments ? SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)
                            : SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
 

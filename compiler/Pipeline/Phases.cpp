@@ -5,6 +5,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
@@ -42,8 +43,10 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
-  if (options.precision != Precision::F32)
+  if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
+    passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
+  }
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));

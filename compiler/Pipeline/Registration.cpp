@@ -7,6 +7,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
@@ -55,6 +56,7 @@ void mlir::heddle::registerAllPasses() {
   registerCountCostsPass();
   registerTilePass();
   registerSetPrecisionPass();
+  registerReadRoundedPass();
   registerRecomputePass();
   registerStageFactorsPass();
   registerStageThroughRegistersPass();

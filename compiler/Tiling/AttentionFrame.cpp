@@ -16,7 +16,8 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 //===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
-    : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
+    : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
+      isOneQuery(owns == Owns::OneQuery),
       fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
   for (const MaskBound &bound : attention.mask ? getMaskBounds(*attention.mask) : SmallVector<MaskBound>()) {
@@ -24,7 +25,9 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
     if (visited == 1 || visited == -1)
       bounds.push_back({owned, visited, bound.constant});
   }
-  if (fragments)
+  if (isOneQuery)
+    chooseQuads();
+  else if (fragments)
     chooseFragments(products);
   else
     chooseRegisters(products);
@@ -46,6 +49,30 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   while (step / 2 >= maximumVisited() && step % (2 * emitter.getVector()) == 0)
     step /= 2;
   step = emitter.stepFor(maximumVisited(), step);
+}
+
+/// Lanes that share a row of keys: they read 64 neighbouring bytes of it.
+static constexpr int64_t kQuad = 4;
+
+bool AttentionFrame::isOfOneQuery(AttentionOp op) {
+  int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
+  // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
+  return op.getQuerySize().empty() && op.getDropout().isZero() && width % kQuad == 0 &&
+         !hasTensorFactors(op, op.getQuery());
+}
+
+void AttentionFrame::chooseQuads() {
+  emitter.setSpread(KernelEmitter::Spread::Quads);
+  emitter.setVector({width / kQuad});
+  // A lane has a sum for each element of its part of the step's keys.
+  constexpr int64_t most = 64, fewest = 4;
+  int64_t rowsOfLane = emitter.getProfile().accumulators * kQuad / width;
+  rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
+  int64_t rowLanes = emitter.getLanes() / kQuad;
+  rows = rowsOfLane * rowLanes, step = 1;
+  while (rows > std::max(fewest, rowLanes) && (rows > most || rows / 2 >= maximumVisited()))
+    rows /= 2;
+  rows = emitter.stepFor(maximumVisited(), rows);
 }
 
 /// Up to so many products and columns a head a lane has registers for two fragments' rows.
@@ -71,7 +98,7 @@ void AttentionFrame::chooseFragments(int64_t products) {
 
 void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
-  Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
+  Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce());
   head = emitter.setGrid(1, attention.heads, {}, 1);
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
@@ -82,9 +109,13 @@ void AttentionFrame::emit(function_ref<void()> body) {
   ownedLength = ownsQueries ? queryLength : keyLength;
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
-  first = emitter.mul(block, rows);
-  ownedPlace = {
-      emitter.add(ownedStart, first), emitter.mul(head, width), rows, width, emitter.add(ownedStart, ownedLength), {}};
+  first = emitter.mul(block, ownedAtOnce());
+  ownedPlace = {emitter.add(ownedStart, first),
+                emitter.mul(head, width),
+                ownedAtOnce(),
+                width,
+                emitter.add(ownedStart, ownedLength),
+                {}};
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, ownedLength);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
@@ -111,7 +142,8 @@ int64_t AttentionFrame::maximumVisited() {
   for (const Bound &lower : bounds)
     for (const Bound &upper : bounds)
       if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)
-        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (rows - 1) + step);
+        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (ownedAtOnce() - 1) +
+                                        visitedAtOnce());
   return std::max<int64_t>(maximum, 1);
 }
 
@@ -120,7 +152,7 @@ std::pair<Value, Value> AttentionFrame::visitedRange() {
   // first.
   Value begin = emitter.index(0), end = visitedLength;
   for (const Bound &bound : bounds) {
-    int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (rows - 1) : 0);
+    int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (ownedAtOnce() - 1) : 0);
     if (bound.visited == 1)
       begin = b.createOrFold<arith::MaxSIOp>(begin,
                                              emitter.add(emitter.mul(first, -bound.owned), emitter.index(-constant)));
@@ -129,7 +161,7 @@ std::pair<Value, Value> AttentionFrame::visitedRange() {
                                            emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
   }
   // Whole steps from 0 on: random numbers are drawn for four columns together.
-  Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(step));
+  Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(visitedAtOnce()));
   return {b.createOrFold<arith::SubIOp>(begin, over), end};
 }
 
@@ -137,12 +169,12 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                                          function_ref<SmallVector<Value>(const Step &, ValueRange)> body) {
   auto [begin, end] = visitedRange();
   auto indices = [&](Value from, int64_t dim) { return emitter.indices(Place{from, from, rows, step, {}, {}}, dim); };
-  Value ownedIndex = broadcast(indices(first, 0));
+  Value ownedIndex = broadcast(indices(first, isOneQuery ? 1 : 0));
   Value pastLast = emitter.add(visitedStart, visitedLength);
-  return emitter.loop(begin, end, step, maximumVisited(), state, [&](Value at, ValueRange state) {
-    Value index = indices(at, 1), visitedIndex = broadcast(index);
+  return emitter.loop(begin, end, visitedAtOnce(), maximumVisited(), state, [&](Value at, ValueRange state) {
+    Value index = indices(at, isOneQuery ? 0 : 1), visitedIndex = broadcast(index);
     Step now{at,
-             Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
+             Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce(), width, pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex,
              ownsQueries ? visitedIndex : ownedIndex,
              {}};
@@ -154,7 +186,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
       now.counts = arith::AndIOp::create(b, now.counts, emitter.inlineRegion(*attention.mask, {now.query, now.key}));
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
-                              {sequence, now.visited.row, 1, step, {}, now.visited.rowLimit}, Padding::Zero,
+                              {sequence, now.visited.row, 1, visitedAtOnce(), {}, now.visited.rowLimit}, Padding::Zero,
                               /*transposed=*/true);
     return body(now, state);
   });
@@ -170,7 +202,7 @@ Value AttentionFrame::load(Value value, const Place &place) {
 Value AttentionFrame::loadVisited(Value value, const Step &at) {
   if (!at.rows)
     return load(value, at.visited);
-  RankedTensorType type = emitter.tileType(step, width, typeOf(value).getElementType());
+  RankedTensorType type = emitter.tileType(visitedAtOnce(), width, typeOf(value).getElementType());
   Value tile = tile::GatherOp::create(b, type, emitter.memoryOf(value), at.rows, at.visited.column, Value());
   return fragments ? tile : emitter.widen(tile);
 }
@@ -213,7 +245,7 @@ Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
 }
 
 void AttentionFrame::storePerQuery(Value result, Value tile) {
-  emitter.store(result, tile, {ownedPlace.row, head, rows, 1, ownedPlace.rowLimit, {}});
+  emitter.store(result, tile, {ownedPlace.row, head, ownedAtOnce(), 1, ownedPlace.rowLimit, {}});
 }
 
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
@@ -250,6 +282,8 @@ Value AttentionFrame::mul(Value x, double factor) { return mul(x, splat(factor, 
 Value AttentionFrame::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
 
 Value AttentionFrame::products(Value ownedRows, Value visitedRows) {
+  if (isOneQuery)
+    return emitter.reduce(tile::Combine::Sum, mul(emitter.broadcast(ownedRows, rows, width), visitedRows), 1);
   Value zeros = emitter.constant(rows, step, 0);
   return tile::DotOp::create(b, zeros.getType(), ownedRows, visitedRows, zeros, false, /*transposeRhs=*/true);
 }
@@ -262,6 +296,8 @@ Value AttentionFrame::asFactor(Value tile) {
 }
 
 Value AttentionFrame::accumulate(Value weights, Value value, const Step &at, Value accumulator) {
+  if (isOneQuery)
+    return math::FmaOp::create(b, emitter.broadcast(weights, rows, width), loadVisited(value, at), accumulator);
   // Tensor cores take the right side transposed.
   Value right = fragments ? emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true)
                           : loadVisited(value, at);

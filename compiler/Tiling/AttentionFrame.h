@@ -79,13 +79,21 @@ struct Attention {
 /// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole (four
 /// lanes together on tensor cores), and visits the sequence's keys (or queries) in steps. So the tiles of scores have
 /// the owned side's rows and the visited side's columns, and all sums stay within those lanes.
+///
+/// Where a sequence has one query that would leave all lanes but one idle. Its keys are dealt to the lanes instead: the
+/// tile of scores is a column, a row of it a key of the step, and what is summed up are as many softmaxes, each of the
+/// keys that came to its row. Four lanes share a row, as they then read neighbours of each other.
 class AttentionFrame {
 public:
-  enum class Owns { Queries, Keys };
+  enum class Owns { Queries, Keys, OneQuery };
+
+  /// Whether OneQuery can be owned.
+  static bool isOfOneQuery(AttentionOp op);
 
   /// `products`: how many products of the head's width a step computes, which bounds the size of its code.
   AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products);
 
+  /// The rows and columns of a tile of scores.
   int64_t getRows() const { return rows; }
   int64_t getStep() const { return step; }
   int64_t getWidth() const { return width; }
@@ -148,6 +156,9 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, rows, step); }
 
 private:
+  int64_t ownedAtOnce() const { return isOneQuery ? 1 : rows; }
+  int64_t visitedAtOnce() const { return isOneQuery ? rows : step; }
+
   /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts.
   /// `visited` is 1 or -1.
   struct Bound {
@@ -155,6 +166,7 @@ private:
   };
   /// These set the spread, `rows` and `step`.
   void chooseRegisters(int64_t products);
+  void chooseQuads();
   void chooseFragments(int64_t products);
   int64_t maximumOwned();
   int64_t maximumVisited();
@@ -166,8 +178,8 @@ private:
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;
   const Attention attention;
-  const bool ownsQueries, fragments;
-  int64_t width, rows, step;
+  const bool ownsQueries, isOneQuery, fragments;
+  int64_t width, rows, step; // of tiles of scores: rows x step
   SmallVector<Bound> bounds;
   Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;

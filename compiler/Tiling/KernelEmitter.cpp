@@ -111,7 +111,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  constexpr StringLiteral spreads[] = {"rows", "columns", "fragments", "cooperative"};
+  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "fragments", "cooperative"};
   func.setSpread(spreads[static_cast<size_t>(spread)]);
   func.setWorkgroup(profile.lanes * subgroups);
   func.setVector(vector);
@@ -461,6 +461,7 @@ LogicalResult KernelEmitter::emitElementwise() {
     setSpread(Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
+    rows = std::max<int64_t>(rows, llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups));
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
   }
   Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);

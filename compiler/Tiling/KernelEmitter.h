@@ -54,7 +54,7 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Fragments, Cooperative };
+  enum class Spread { Rows, Columns, Quads, Fragments, Cooperative };
   /// Along which dimension of its tiles the lanes stand.
   void setSpread(Spread spread) { this->spread = spread; }
   /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
