@@ -375,6 +375,8 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_shared_bytes(code.sharedBytes);
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
+  kernel.add_halves(code.halves);
+  kernel.add_cooperative_side(code.cooperativeSide);
   return kernel.Finish();
 }
 

@@ -2,6 +2,9 @@
 #ifndef HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
 #define HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
 
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::heddle {
@@ -10,6 +13,13 @@ namespace mlir::heddle {
 /// tile.dot come through a ring of `stages` tiles in shared memory, which copies fill `stages` - 1 iterations ahead.
 std::unique_ptr<Pass> createStageFactorsPass(int64_t stages);
 void registerStageFactorsPass();
+
+/// Whether both read the same part of a matrix, one of them perhaps transposed.
+bool readSame(tile::LoadOp a, tile::LoadOp b);
+
+/// What `value` is where the loop's counter is what `mapping` says: what it is computed from inside of the loop is
+/// computed once more.
+Value cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping);
 
 } // namespace mlir::heddle
 

@@ -9,6 +9,7 @@
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
@@ -62,9 +63,12 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
-    passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(options.profile->tensorStages));
+    if (options.profile->cooperativeSide)
+      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
+    else
+      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(options.profile->tensorStages));
   }
-  passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
+  passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }
 
 static void buildLower(OpPassManager &passes, const PipelineOptions &options) {

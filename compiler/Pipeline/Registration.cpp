@@ -15,6 +15,7 @@
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
@@ -60,6 +61,7 @@ void mlir::heddle::registerAllPasses() {
   registerKeepRoundedPass();
   registerRecomputePass();
   registerStageFactorsPass();
+  registerStageThroughRegistersPass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();

@@ -17,7 +17,8 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
-      isOneQuery(owns == Owns::OneQuery), fragments(attention.onTensorCores),
+      isOneQuery(owns == Owns::OneQuery),
+      fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
   for (const MaskBound &bound : attention.mask ? getMaskBounds(*attention.mask) : SmallVector<MaskBound>()) {
     auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
@@ -57,7 +58,7 @@ bool AttentionFrame::isOfOneQuery(AttentionOp op) {
   int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
   // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
   return op.getQuerySize().empty() && op.getDropout().isZero() && width % kQuad == 0 &&
-         !isOnTensorCores(op, op.getQuery());
+         !hasTensorFactors(op, op.getQuery());
 }
 
 void AttentionFrame::chooseQuads() {
@@ -79,7 +80,7 @@ static constexpr int64_t kFewProducts = 3, kNarrowHead = 64;
 
 void AttentionFrame::chooseFragments(int64_t products) {
   const TargetProfile &profile = emitter.getProfile();
-  emitter.setFragments(profile.tensorAttentionSubgroups);
+  emitter.setTensorTiles(profile.tensorAttentionSubgroups);
   // Twice the rows read the visited side half as often, if a lane has room for them and sequences fill them.
   int64_t rowsOfSubgroup = profile.tensorAttentionRows;
   auto owned = [&] { return rowsOfSubgroup * profile.tensorAttentionSubgroups; };
@@ -193,13 +194,17 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
-Value AttentionFrame::load(Value value, const Place &place) { return emitter.evaluate(value, place, Padding::Any); }
+Value AttentionFrame::load(Value value, const Place &place) {
+  Value tile = emitter.evaluate(value, place, Padding::Any);
+  return fragments ? tile : emitter.widen(tile);
+}
 
 Value AttentionFrame::loadVisited(Value value, const Step &at) {
   if (!at.rows)
     return load(value, at.visited);
-  return tile::GatherOp::create(b, emitter.tileType(visitedAtOnce(), width), emitter.memoryOf(value), at.rows,
-                                at.visited.column, Value());
+  RankedTensorType type = emitter.tileType(visitedAtOnce(), width, typeOf(value).getElementType());
+  Value tile = tile::GatherOp::create(b, type, emitter.memoryOf(value), at.rows, at.visited.column, Value());
+  return fragments ? tile : emitter.widen(tile);
 }
 
 double AttentionFrame::scale() const { return attention.scale * (attention.score ? 1 : std::numbers::log2e); }
@@ -285,7 +290,7 @@ Value AttentionFrame::products(Value ownedRows, Value visitedRows) {
 
 Value AttentionFrame::asFactor(Value tile) {
   Type element = typeOf(attention.query).getElementType();
-  if (typeOf(tile).getElementType() == element)
+  if (!fragments || typeOf(tile).getElementType() == element)
     return tile;
   return arith::TruncFOp::create(b, typeOf(tile).clone(element), tile);
 }

@@ -19,7 +19,7 @@ struct Attention {
   Region *scoreGradient;        // likewise, and in the forward pass
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
-  bool onTensorCores = false;
+  bool hasTensorFactors = false;
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -47,7 +47,7 @@ struct Attention {
             scoreGradientOf(op),
             keyRowsOf(op),
             /*pairKeys=*/0,
-            isOnTensorCores(op, op.getQuery())};
+            heddle::hasTensorFactors(op, op.getQuery())};
   }
 
   /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.

@@ -20,7 +20,7 @@ using Step = AttentionFrame::Step;
 constexpr double kLowest = -1e30;
 
 /// Elsewhere a lane has whole rows, and no registers to spare.
-template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return isOnTensorCores(op, op.getQuery()); }
+template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return hasTensorFactors(op, op.getQuery()); }
 
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
   bool takesEpilogue(Operation *op) const {

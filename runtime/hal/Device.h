@@ -41,7 +41,9 @@ struct DeviceInfo {
   uint32_t maxSharedBytes = 0;    // of a workgroup that asks for shared memory at run time; CUDA only
   uint32_t computeCapability = 0; // 90 for 9.0; CUDA only
   std::array<uint32_t, 3> maxWorkgroups{};
-  std::string unusable; // why Heddle cannot run on it; empty where it can
+  bool halves = false;                    // 16-bit floats in memory and registers; Vulkan only
+  std::vector<uint32_t> cooperativeSides; // of square cooperative matrices of f16 with sums of f32; Vulkan only
+  std::string unusable;                   // why Heddle cannot run on it; empty where it can
 };
 
 // Device memory that buffers take, in bytes: now, and the most that it has been.

@@ -173,8 +173,8 @@ std::optional<CommandLine> check(Flags &flags) {
   line.precision = *precision;
   if (line.precision != Precision::F32)
     for (const TargetProfile *profile : line.targets)
-      if (profile->tensorSubgroups == 0)
-        return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
+      if (profile->chip.empty() && line.precision != Precision::F16)
+        return wrong("--precision=" + flags.precision + ": target " + profile->name + " has f32 and f16");
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)
