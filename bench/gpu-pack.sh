@@ -5,15 +5,16 @@
 #
 #   bench/gpu-pack.sh OUT [--bin=build/bin] [--device=vulkan] [--targets=NAME,...] [--cases=NAME,...] [--no-bench]
 #
-# --device makes the expected outputs. --targets: those of the list below that the compiler knows. --cases: of
-# long-loops, attention and parity-NAME (test/conformance/parity.py).
+# --device makes the expected outputs; those of bf16 are made by the emulated CUDA driver, which the tests' build has.
+# --targets: those of the list below that the compiler knows. --cases: of long-loops, attention and parity-NAME
+# (test/conformance/parity.py), the latter with -f16 or -bf16 at its end perhaps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin
 device=vulkan
 targets=vulkan:software,vulkan:nvidia,cuda:sm_80,cuda:sm_90a
-cases=long-loops,attention,parity-base,parity-one-head,parity-odd-widths,parity-pre-norm,parity-clipped,parity-window
+cases=long-loops,attention,parity-base,parity-one-head,parity-odd-widths,parity-pre-norm,parity-clipped,parity-window,parity-base-f16,parity-odd-widths-f16,parity-base-bf16
 bench=yes
 out=
 for argument in "$@"; do
@@ -76,17 +77,34 @@ mkdir "$work/bin"
 for name in heddle-compile heddle-run; do
   ln -s "$PWD/bench/pack_calls.py" "$work/bin/$name"
 done
-export HEDDLE_PACK_BIN=$bin HEDDLE_PACK_TARGETS=$known HEDDLE_PACK_DEVICE=$device
+export HEDDLE_PACK_BIN=$bin
+emulator=$(dirname "$bin")/test/cuda/lib
 for name in ${cases//,/ }; do
-  export HEDDLE_PACK_CASE=$out/golden/$name
-  mkdir "$HEDDLE_PACK_CASE"
+  export HEDDLE_PACK_CASE=$out/golden/$name HEDDLE_PACK_TARGETS=$known HEDDLE_PACK_DEVICE=$device HEDDLE_PACK_PRECISION=f32
+  libraries=${LD_LIBRARY_PATH:-}
   case $name in
+    *-f16) HEDDLE_PACK_PRECISION=f16 ;;
+    *-bf16) # which is for CUDA alone
+      HEDDLE_PACK_PRECISION=bf16 HEDDLE_PACK_DEVICE=cuda
+      HEDDLE_PACK_TARGETS=$(tr ',' '\n' <<< "$known" | grep '^cuda:' | paste -s -d ',' || true)
+      libraries=$emulator${libraries:+:$libraries}
+      if [ -z "$HEDDLE_PACK_TARGETS" ] || [ ! -d "$emulator" ]; then
+        echo "without $name: it takes a CUDA target, and the emulated driver in $emulator"
+        continue
+      fi ;;
+  esac
+  mkdir "$HEDDLE_PACK_CASE"
+  precise=(--precision "$HEDDLE_PACK_PRECISION" --target "${HEDDLE_PACK_TARGETS%%,*}")
+  case $name in
+    parity-*-f16 | parity-*-bf16)
+      test=(parity.py --model models/numbers.toml --case "$(sed 's/^parity-//; s/-b*f16$//' <<< "$name")" "${precise[@]}"
+            --steps 4) ;;
     parity-*) test=(parity.py --model models/numbers.toml --case "${name#parity-}") ;;
     attention) test=(attention.py) ;;
     long-loops) test=(long_loops.py) ;;
     *) echo "bench/gpu-pack.sh: there is no case '$name'" >&2; exit 2 ;;
   esac
-  if ! PYTHONPATH=test/conformance "$python" "test/conformance/${test[0]}" --bin "$work/bin" "${test[@]:1}" > "$work/log" 2>&1
+  if ! LD_LIBRARY_PATH=$libraries PYTHONPATH=test/conformance "$python" "test/conformance/${test[0]}" --bin "$work/bin" "${test[@]:1}" > "$work/log" 2>&1
   then tail -n 20 "$work/log"; echo "bench/gpu-pack.sh: $name fails here already" >&2; exit 1
   fi
   rm -f "$HEDDLE_PACK_CASE/state.json"
@@ -121,13 +139,14 @@ if [ "$bench" = yes ]; then
   causal='mask { ^bb0(%i: i32, %j: i32): %c = arith.cmpi sle, %j, %i : i32 heddle.yield %c : i1 }'
   # As PyTorch trains it beside this: $out/torch has the same descriptions.
   sed -i 's/^max_tokens = .*/max_tokens = 16384/' "$out/torch/transformer-big.toml"
-  for precision in f32 bf16; do
+  for precision in f32 bf16 f16; do
     flag=--precision=$precision
     [ $precision = f32 ] && suffix= || suffix=-$precision
     for extent in 1024 4096 8192; do
       fill matmul.mlir.in M=$extent N=$extent K=$extent
       pack "matmul-$extent$suffix" "" "$work/model.mlir" $flag
     done
+    [ $precision != f16 ] || continue # its products are for Vulkan's tensor cores; CUDA's are those of bf16
     for width in 64 128; do
       for mask in full causal; do
         [ $mask = causal ] && region=$causal || region=
