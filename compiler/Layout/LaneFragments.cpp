@@ -107,10 +107,16 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     Value lane = lanes.number(),
           piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
     Value inPiece = b.remainder(lane, kPiece);
-    // Of the four pieces the first two are of two rows of the lane's, the other two of the next run.
+    // Of the four pieces two are of one row of the lane's and two of the next, and either two of one run. An
+    // instruction takes them in registers side by side: of the left side both rows of a run, of the right both runs of
+    // a row.
     int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
-    Value ofRow = b.remainder(piece, rowPieces);
-    Value ofRun = b.remainder(arith::DivUIOp::create(b, piece, b.index(rowPieces)), 2);
+    bool isRight = rowLanes == kPiece; // and so whole in each subgroup
+    int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
+    auto bitOf = [&](int64_t step, int64_t count) {
+      return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
+    };
+    Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
     // Further subgroups have further rows.
     Value subgroup =
         rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
@@ -136,7 +142,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
             nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
                                       static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
         for (int64_t part = 0; part < 2 * rowPieces; ++part)
-          registers[(i + part % rowPieces) * shape.runs + run + part / rowPieces] =
+          registers[(i + part / rowStep % rowPieces) * shape.runs + run + part / runStep % 2] =
               vector::ExtractOp::create(b, pieces, part);
       }
     rewriter.replaceOpWithMultiple(op, {registers});

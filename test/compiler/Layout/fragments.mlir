@@ -13,11 +13,18 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, spre
   // CHECK: %[[B:.*]] = tile.shared : memref<16x16xbf16
   %a = tile.shared : memref<32x16xbf16, #gpu.address_space<workgroup>>
   %b = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>
-  // CHECK: nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
+  // CHECK: %[[LEFT:.*]] = nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
   %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
-  // CHECK: nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
+  // CHECK: %[[RIGHT:.*]] = nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
   %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
-  // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+  // Registers that an instruction takes together are loaded side by side: no move stands between the two.
+  // CHECK: %[[FIRST:.*]] = vector.extract %[[RIGHT]][0]
+  // CHECK: %[[SECOND:.*]] = vector.extract %[[RIGHT]][1]
+  // CHECK-DAG: %[[PARTS:.*]]:2 = vector.to_elements %[[FIRST]]
+  // CHECK-DAG: %[[MORE:.*]]:2 = vector.to_elements %[[SECOND]]
+  // CHECK: %[[OPERAND:.*]] = vector.from_elements %[[PARTS]]#0, %[[PARTS]]#1, %[[MORE]]#0, %[[MORE]]#1
+  // CHECK: nvgpu.mma.sync(%{{.*}}, %[[OPERAND]], %{{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+  // CHECK: nvgpu.mma.sync
   // CHECK-NOT: nvgpu.mma.sync
   %p = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x16xbf16, #sums>, tensor<16x16xbf16, #right> -> tensor<32x16xf32, #sums>
   // A row's sum is over four lanes.
