@@ -57,7 +57,7 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
-    passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(options.profile->tensorStages));
+    passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
 }

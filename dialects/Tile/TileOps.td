@@ -16,7 +16,7 @@ def Tile_I32 : TileOf<[I32]>;
 def Tile_Factor : TileOf<[F32, BF16, F16]>;
 def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
 def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
-def Tile_Shared : MemRefRankOf<[BF16, F16], [2]>;
+def Tile_Shared : MemRefRankOf<[F32, BF16, F16], [2]>;
 
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
