@@ -94,8 +94,11 @@ void AttentionFrame::chooseFragments(int64_t products) {
 
 void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
-  Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
-  head = emitter.setGrid(1, attention.heads, {}, 1);
+  // Where a mask makes some rows visit more than others, those of all heads that visit most come first, so that none is
+  // left over when the others are done.
+  bool inOrder = fragments && llvm::any_of(bounds, [](const Bound &bound) { return bound.owned * bound.visited < 0; });
+  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
+  head = emitter.setGrid(inOrder ? 0 : 1, attention.heads, {}, 1);
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
@@ -105,11 +108,19 @@ void AttentionFrame::emit(function_ref<void()> body) {
   ownedLength = ownsQueries ? queryLength : keyLength;
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
-  first = emitter.mul(block, rows);
+  Value begin = emitter.mul(block, rows);
+  first = begin;
+  if (inOrder && llvm::any_of(bounds, [](const Bound &bound) { return bound.visited < 0; })) {
+    // The last rows visit most.
+    Value blocks =
+        b.createOrFold<arith::DivUIOp>(emitter.add(ownedLength, emitter.index(rows - 1)), emitter.index(rows));
+    Value last = b.createOrFold<arith::SubIOp>(emitter.mul(blocks, rows), emitter.index(rows));
+    first = b.createOrFold<arith::SubIOp>(last, begin);
+  }
   ownedPlace = {
       emitter.add(ownedStart, first), emitter.mul(head, width), rows, width, emitter.add(ownedStart, ownedLength), {}};
 
-  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, ownedLength);
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());

@@ -10,7 +10,14 @@ heddle.size @length max 4096 longest "lengths"
 
 // Pairs are looked at one by one only in steps that the mask or the sequence's end cuts. The queries are loaded once; a
 // score's scale is a factor of what is subtracted from, not an instruction of its own.
+// Workgroups of the last queries, which see most keys, come first, and all heads' of those.
+// CHECK-LABEL: func.func @causal(
+// CHECK: tile.launch @attention_Tx128({{.*}} grid [#tile.grid<"", 1, 2>, #tile.grid<"length", 128, 1>, #tile.grid<"sequences", 1, 1>]
 // CHECK-LABEL: tile.func @attention_Tx128(
+// CHECK: %[[BLOCK:.*]] = gpu.block_id y
+// CHECK: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c128
+// CHECK: %[[FIRST:.*]] = arith.subi %{{.*}}, %[[BEGIN]]
+// CHECK: arith.cmpi ult, %[[BEGIN]], %{{.*}}
 // CHECK: tile.load %{{.*}} : memref<?x128xbf16> -> tensor<128x64xbf16>
 // CHECK: scf.for %[[KEY:.*]] = %{{.*}} step %c64
 // CHECK:   %[[PRODUCTS:.*]] = tile.dot {{.*}} {transpose_rhs} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
