@@ -1,9 +1,9 @@
 // for (k) {                      for (s < stages - 1) { copy tile s; commit }
 //   a = load A[.., k]            for (k) {
 //   ..dot a..            ->        wait stages - 2            // tile k is there, tile k - 1 is no longer read
-// }                                copy tile k + stages - 1 over tile k - 1; commit
-//                                  a = load ring[k mod stages]
+// }                                a = load ring[k mod stages]
 //                                  ..dot a..
+//                                  copy tile k + stages - 1 over tile k - 1; commit
 //                                }
 #include "compiler/Layout/StageFactors.h"
 
@@ -124,10 +124,17 @@ private:
 
     b.setInsertionPointToStart(body);
     WaitOp::create(b, stages - 2);
-    Value last = next.getInductionVar();
-    for (int64_t s = 0; s + 1 < stages; ++s)
-      last = arith::AddIOp::create(b, last, step);
-    copyAt(b, loop, staged, last, ahead);
+    auto copyNext = [&] {
+      Value last = next.getInductionVar();
+      for (int64_t s = 0; s + 1 < stages; ++s)
+        last = arith::AddIOp::create(b, last, step);
+      copyAt(b, loop, staged, last, ahead);
+    };
+    // After the barrier all lanes are at the same place: what they do there before they multiply, no multiplication
+    // hides. Of two tiles the next one has no time to lose, though.
+    bool isEarly = stages == kFewestStages;
+    if (isEarly)
+      copyNext();
 
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), next.getInductionVar());
@@ -145,6 +152,8 @@ private:
                                  /*any_padding=*/true, found->load.getTransposed())
                       .getResult());
     }
+    if (!isEarly)
+      copyNext();
     SmallVector<Value> yielded;
     for (Value value : loop.getYieldedValues())
       yielded.push_back(mapping.lookupOrDefault(value));

@@ -31,7 +31,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorRows = 32,
       .tensorColumns = 128,
       .tensorDepth = 64,
-      .tensorStages = 3,
+      .tensorStages = 4,
       // Kernels of so many registers have 256 lanes on a processor; two workgroups leave a kilobyte each.
       .sharedBytesOfLane = (shared - 4096) / 256,
       // By datasheets and what is published of Hopper's L2; nothing of it was measured.

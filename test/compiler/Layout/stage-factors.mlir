@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-factors{stages=3}))' --split-input-file | FileCheck %s
 
-// Two tiles are on their way when the loop starts. Each turn waits for the oldest, copies the next but one over the tile
-// of the turn before, and reads from the ring.
+// Two tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
+// the next but one over the tile of the turn before.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
@@ -19,16 +19,16 @@ tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<
   // CHECK: tile.commit
   // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}}, %[[CURRENT:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}})
   // CHECK: tile.wait 1
+  // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
+  // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: tile.dot %[[X]], %[[Y]]
   // CHECK: %[[LATER:.*]] = arith.addi
   // CHECK: %[[LATEST:.*]] = arith.addi %[[LATER]]
   // CHECK: scf.if
   // CHECK: arith.muli %[[AHEAD]]
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[LATEST]]] to %[[LEFT]]
   // CHECK: tile.commit
-  // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
-  // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
-  // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
-  // CHECK: tile.dot %[[X]], %[[Y]]
   %sum = scf.for %k = %c0 to %c256 step %c32 iter_args(%state = %zero) -> tensor<64x64xf32> {
     %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x32xbf16>
     %y = tile.load %b[%k, %c0] rows(%n) {transposed} : memref<256x64xbf16> -> tensor<64x32xbf16>
@@ -63,7 +63,7 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
 // -----
 
 // What is the same in all iterations is copied once. A column that goes with a tile's rows comes through a ring as well, and
-// rings have two tiles where three do not fit.
+// rings have two tiles where three do not fit: then the copy is the first thing to do.
 // CHECK-LABEL: tile.func @attention
 // CHECK-DAG: %[[Q:.*]] = tile.shared : memref<128x128xbf16, #gpu.address_space<workgroup>>
 // CHECK-DAG: %[[K:.*]] = tile.shared : memref<256x128xbf16, #gpu.address_space<workgroup>>
@@ -74,6 +74,8 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
 // CHECK: scf.for
 // CHECK: tile.wait 0
 // CHECK-NOT: to %[[Q]]
+// CHECK: tile.copy %{{.*}} to %[[K]]
+// CHECK: tile.commit
 // CHECK: tile.load %[[Q]][%c0{{.*}}, %c0{{.*}}]
 // CHECK: tile.load %[[K]]
 // CHECK: tile.load %[[N]][%{{.*}}, %{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<1x128xf32>

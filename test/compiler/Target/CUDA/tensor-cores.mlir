@@ -17,7 +17,7 @@
 // PRODUCT: .maxntid 128
 // PRODUCT: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, %r{{[0-9]+}};
 // PRODUCT: cp.async.commit_group;
-// PRODUCT: cp.async.wait_group 1;
+// PRODUCT: cp.async.wait_group 2;
 // PRODUCT: bar.sync 0;
 // PRODUCT: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // PRODUCT: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
