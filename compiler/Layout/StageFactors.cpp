@@ -93,7 +93,7 @@ private:
       bool isFixed = llvm::all_of(load->getOperands(), [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
       staged.push_back({load, {}, rows, columns, same == staged.end(), isFixed});
     }
-    int64_t stages = makeRings(b, staged, loop->getParentOfType<tile::FuncOp>());
+    int64_t stages = makeRings(b, staged, loop);
 
     // Copies of the first tiles. Where the loop is one of another's iterations, its last tiles may still be read.
     b.setInsertionPoint(loop);
@@ -168,7 +168,8 @@ private:
   }
 
   /// As many tiles a ring as there is room for. Returns their number.
-  int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, tile::FuncOp kernel) {
+  int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
+    auto kernel = loop->getParentOfType<tile::FuncOp>();
     auto bytesOf = [](const Stage &stage) {
       return stage.rows * stage.columns * LoadOp(stage.load).getType().getElementTypeBitWidth() / 8;
     };
@@ -180,7 +181,10 @@ private:
     for (const Stage &stage : staged)
       if (stage.copies)
         (stage.isFixed ? fixed : moving) += bytesOf(stage);
-    int64_t room = bytesOfLane * static_cast<int64_t>(kernel.getWorkgroup()), count = stages;
+    // Steps of several products take longer than a copy does; more workgroups are worth more.
+    bool isLong = llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2);
+    int64_t room = bytesOfLane * static_cast<int64_t>(kernel.getWorkgroup()),
+            count = isLong ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
     while (count > kFewestStages && fixed + count * moving > room)
       --count;
     auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
