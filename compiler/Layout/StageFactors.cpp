@@ -131,8 +131,8 @@ private:
       copyAt(b, loop, staged, last, ahead);
     };
     // After the barrier all lanes are at the same place: what they do there before they multiply, no multiplication
-    // hides. Of two tiles the next one has no time to lose, though.
-    bool isEarly = stages == kFewestStages;
+    // hides. Where there is more than a product between barriers, that is little, and registers are scarce at the end.
+    bool isEarly = stages == kFewestStages || isLong(loop);
     if (isEarly)
       copyNext();
 
@@ -167,6 +167,9 @@ private:
     loop.erase();
   }
 
+  /// Several products make a step that takes longer than a copy does.
+  static bool isLong(scf::ForOp loop) { return llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2); }
+
   /// As many tiles a ring as there is room for. Returns their number.
   int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
@@ -181,10 +184,9 @@ private:
     for (const Stage &stage : staged)
       if (stage.copies)
         (stage.isFixed ? fixed : moving) += bytesOf(stage);
-    // Steps of several products take longer than a copy does; more workgroups are worth more.
-    bool isLong = llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2);
+    // More workgroups are worth more than tiles that are there long before their use.
     int64_t room = bytesOfLane * static_cast<int64_t>(kernel.getWorkgroup()),
-            count = isLong ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
+            count = isLong(loop) ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
     while (count > kFewestStages && fixed + count * moving > room)
       --count;
     auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
