@@ -2,6 +2,7 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Emit/KernelTable.h"
+#include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Places/Places.h"
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
@@ -197,6 +198,17 @@ LogicalResult Writer::verifySameVariables() {
   return success();
 }
 
+static_assert(std::string_view(kRoundEntry.data()) == schema::kRoundEntry, "the runtime looks for it by name");
+
+/// Callers see words of 32 bits. A variable of 16 bits is a cache of the program's own; two elements are one word.
+static RankedTensorType inWords(RankedTensorType type) {
+  if (type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
+    return type;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() /= 2;
+  return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 32));
+}
+
 LogicalResult Writer::writeVariables() {
   VariablePlaces places = getVariablePlaces(module);
   // A view that others are views of is but a name within the compiler: bindings refer to where all of it is stored.
@@ -213,13 +225,13 @@ LogicalResult Writer::writeVariables() {
   for (VariableOp variable : written) {
     const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
     int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
-    auto type = writePortType(variable, variable.getTensorType());
+    auto type = writePortType(variable, inWords(variable.getTensorType()));
     if (failed(type))
       return failure();
     if (!variable.getTensorType().hasStaticShape())
       return variable.emitError() << "variable '" << variable.getSymName() << "' has no static shape";
     auto name = writeString(variable.getSymName());
-    uint64_t bytes = variable.getTensorType().getNumElements() * 4;
+    uint64_t bytes = inWords(variable.getTensorType()).getNumElements() * 4;
     variables.push_back(
         schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset));
   }
@@ -363,6 +375,8 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_shared_bytes(code.sharedBytes);
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
+  kernel.add_halves(code.halves);
+  kernel.add_cooperative_side(code.cooperativeSide);
   return kernel.Finish();
 }
 

@@ -15,6 +15,9 @@ struct KernelCode {
   uint32_t subgroup = 0; // lanes that exchange values without shared memory
   SmallVector<uint32_t, 0> words;
   SmallVector<uint32_t> texels; // follows from the words
+  // Vulkan alone.
+  bool halves = false;          // there are floats of 16 bits
+  uint32_t cooperativeSide = 0; // of cooperative matrices; 0: there are none
   // CUDA alone.
   std::string chip;
   std::string binary;       // a cubin; may be empty

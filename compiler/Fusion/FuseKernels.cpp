@@ -25,9 +25,10 @@ namespace {
 /// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included.
 constexpr size_t kMaxOperands = 13;
 
-/// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there.
+/// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there. So are
+/// conversions to more bits, whose operand is the smaller one.
 bool isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp>(op) ||
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(op) ||
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 

@@ -123,7 +123,7 @@ int64_t Recomputer::flopsOf(Operation *op) {
 /// A variable's new value lies in the variable.
 int64_t Recomputer::bytesInMemory(Value value) {
   Operation *producer = value.getDefiningOp();
-  if (isa<ReadOp, SliceOp, ConcatOp, FillOp, BroadcastOp, IotaOp>(producer))
+  if (isa<ReadOp, SliceOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(producer))
     return 0;
   if (value.hasOneUse() && isElementwise(*value.user_begin()))
     return 0;

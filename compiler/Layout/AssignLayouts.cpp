@@ -1,9 +1,10 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
 // result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments instead (dialects/Tile/README.md).
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
+#include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -13,45 +14,68 @@ using namespace mlir::tile;
 
 namespace {
 
+/// Of a product's result, left and right side.
+constexpr StringLiteral kUses[] = {CooperativeAttr::kSum, CooperativeAttr::kLeft, CooperativeAttr::kRight};
+
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 class AssignLayoutsPass : public PassWrapper<AssignLayoutsPass, OperationPass<tile::FuncOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AssignLayoutsPass)
+  AssignLayoutsPass() = default;
+  explicit AssignLayoutsPass(const heddle::TargetProfile &profile) : profile(&profile) {}
+  AssignLayoutsPass(const AssignLayoutsPass &other) : PassWrapper(other), profile(other.profile) {}
   StringRef getArgument() const override { return "heddle-assign-layouts"; }
   StringRef getDescription() const override { return "Give every tile a layout: which lane holds which element"; }
 
+  LogicalResult initialize(MLIRContext *) override { return heddle::resolveTarget(profile, target); }
+
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
+    if (func.getSpread() == "cooperative" && profile->cooperativeSide == 0) {
+      func.emitError() << "target " << profile->name << " has no cooperative matrices";
+      return signalPassFailure();
+    }
     separateSources(func);
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
-    bool rows = func.getSpread() == "rows", fragments = func.getSpread() == "fragments";
+    bool rows = func.getSpread() == "rows", fragments = func.getSpread() == "fragments",
+         cooperative = func.getSpread() == "cooperative";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
+    int64_t alongRow = rows ? 1 : func.getSpread() == "quads" ? 4 : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
-                           : SimtAttr::get(&getContext(), rows ? lanes : 1, rows ? 1 : lanes, 1, 1, vector);
+                           : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
+                                           1, vector);
     auto whole = fragments ? SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)
                            : SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
 
     // The operand of a product that does not share the dimension along which the lanes stand is whole in every lane.
-    DenseMap<const void *, SimtAttr> layouts;
+    DenseMap<const void *, Attribute> layouts;
     WalkResult walked = func.walk([&](DotOp dot) {
-      if (fragments && (dot.getTransposeLhs() || !dot.getTransposeRhs())) {
-        dot.emitError("of fragments the right side, and only that, is transposed");
+      bool onTensorCores = fragments || cooperative;
+      if (onTensorCores && (dot.getTransposeLhs() || !dot.getTransposeRhs())) {
+        dot.emitError("on tensor cores the right side, and only that, is transposed");
         return WalkResult::interrupt();
       }
-      if (!fragments && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
+      if (!onTensorCores && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
         dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
                         << func.getSpread() << " that is the " << (rows ? "left" : "right") << " one";
         return WalkResult::interrupt();
       }
-      for (auto [value, layout] : {std::pair<Value, SimtAttr>{dot.getResult(), dealt},
-                                   {dot.getLhs(), rows || fragments ? dealt : whole},
-                                   {dot.getRhs(), rows || fragments ? whole : dealt}}) {
-        SimtAttr &known = layouts[classOf(value)];
+      auto pieces = [&](StringRef use) -> Attribute {
+        return CooperativeAttr::get(&getContext(), use, profile->cooperativeSide, lanes / profile->lanes);
+      };
+      std::pair<Value, Attribute> needed[] = {{dot.getResult(), dealt},
+                                              {dot.getLhs(), rows || fragments ? dealt : whole},
+                                              {dot.getRhs(), rows || fragments ? whole : dealt}};
+      if (cooperative)
+        for (auto [place, use] : llvm::zip(needed, kUses))
+          place.second = pieces(use);
+      for (auto [value, layout] : needed) {
+        Attribute &known = layouts[classOf(value)];
         if (known && known != layout) {
-          dot.emitError() << "one tile is needed both dealt to the lanes and whole in each lane";
+          dot.emitError() << "one tile is needed in two layouts, " << known << " and " << layout;
           return WalkResult::interrupt();
         }
         known = layout;
@@ -61,14 +85,25 @@ public:
     if (walked.wasInterrupted())
       return signalPassFailure();
 
+    // Between cooperative matrices, tiles come from memory and go there: neighbouring lanes have neighbouring columns.
+    DenseMap<const void *, int64_t> widest;
+    auto note = [&](Value value) {
+      if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+        int64_t &columns = widest[classOf(value)];
+        columns = std::max(columns, type.getDimSize(1));
+      }
+    };
+    if (cooperative)
+      func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
+
     auto assign = [&](Value value) -> LogicalResult {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type)
         return success();
-      SimtAttr layout = layouts.lookup(classOf(value));
+      Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = dealt;
-      if (failed(layout.verifyEncoding(type.getShape(), type.getElementType(), [&] {
+        layout = cooperative ? dealRows(lanes, vector, widest.lookup(classOf(value))) : dealt;
+      if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
         return failure();
@@ -94,6 +129,12 @@ public:
   }
 
 private:
+  /// The lanes along rows of `columns` elements, a register of neighbours each; those that are left take further rows.
+  SimtAttr dealRows(int64_t lanes, int64_t vector, int64_t columns) {
+    int64_t alongRow = std::clamp<int64_t>(columns / vector, 1, lanes);
+    return SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow, 1, vector);
+  }
+
   const void *classOf(Value value) {
     classes.insert(value.getAsOpaquePointer());
     return classes.getLeaderValue(value.getAsOpaquePointer());
@@ -152,11 +193,16 @@ private:
     llvm::for_each(op->getResults(), connectToFirst);
   }
 
+  Option<std::string> target{*this, "target", llvm::cl::init(heddle::kDefaultTarget.str()),
+                             llvm::cl::desc("The target whose lanes hold the tiles")};
+  const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createAssignLayoutsPass() { return std::make_unique<AssignLayoutsPass>(); }
+std::unique_ptr<Pass> heddle::createAssignLayoutsPass(const TargetProfile &profile) {
+  return std::make_unique<AssignLayoutsPass>(profile);
+}
 
 void heddle::registerAssignLayoutsPass() { PassRegistration<AssignLayoutsPass>(); }

@@ -2,12 +2,13 @@
 #ifndef HEDDLE_COMPILER_LAYOUT_ASSIGNLAYOUTS_H
 #define HEDDLE_COMPILER_LAYOUT_ASSIGNLAYOUTS_H
 
+#include "compiler/Target/TargetProfile.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::heddle {
 
-/// `heddle-assign-layouts`: gives every tile of a tile.func a #tile.simt layout.
-std::unique_ptr<Pass> createAssignLayoutsPass();
+/// `heddle-assign-layouts`: gives every tile of a tile.func a layout, #tile.simt or #tile.cooperative.
+std::unique_ptr<Pass> createAssignLayoutsPass(const TargetProfile &profile);
 void registerAssignLayoutsPass();
 
 } // namespace mlir::heddle

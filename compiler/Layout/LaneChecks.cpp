@@ -2,6 +2,7 @@
 #include "compiler/Layout/Lanes.h"
 
 #include "compiler/Tiling/Fragments.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -74,7 +75,7 @@ LogicalResult checkBroadcast(tile::BroadcastOp op) {
 LogicalResult checkColumns(tile::ColumnsOp op) {
   RankedTensorType input = typeOf(op.getInput());
   int64_t unit = columnsOfRun(input);
-  if (tile::getLayout(input) == tile::getLayout(op.getType()) && static_cast<int64_t>(op.getFrom()) % unit == 0 &&
+  if (input.getEncoding() == op.getType().getEncoding() && static_cast<int64_t>(op.getFrom()) % unit == 0 &&
       op.getType().getDimSize(1) % unit == 0)
     return success();
   return op.emitOpError() << "takes whole registers of every lane, " << unit << " columns each, got " << op.getType()
@@ -100,14 +101,50 @@ LogicalResult checkConstant(arith::ConstantOp op) {
   return op.emitOpError() << "is a tile whose elements differ; a lane knows only constants that all lanes share";
 }
 
+LogicalResult checkCooperativeDot(tile::DotOp op) {
+  using tile::CooperativeAttr;
+  CooperativeAttr sum = tile::getCooperativeLayout(op.getType());
+  auto has = [&](Value value, StringRef use) {
+    return sum && tile::getCooperativeLayout(value.getType()) ==
+                      CooperativeAttr::get(op.getContext(), use, sum.getSide(), sum.getSubgroups());
+  };
+  if (!op.getTransposeLhs() && op.getTransposeRhs() && has(op.getResult(), CooperativeAttr::kSum) &&
+      has(op.getLhs(), CooperativeAttr::kLeft) && has(op.getRhs(), CooperativeAttr::kRight))
+    return success();
+  return op.emitOpError() << "multiplies a left and a right tile of cooperative matrices to a sum, the right one "
+                          << "transposed, got " << op.getLhs().getType() << " and " << op.getRhs().getType();
+}
+
+/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, and go through shared memory.
+LogicalResult checkCooperative(Operation *op) {
+  auto isShared = [](Value memory) {
+    return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](tile::DotOp op) { return checkCooperativeDot(op); })
+      .Case([](tile::ColumnsOp op) { return checkColumns(op); })
+      .Case([](arith::ConstantOp op) { return checkConstant(op); })
+      .Case<scf::ForOp, scf::YieldOp>([](Operation *) { return success(); })
+      .Case<tile::LoadOp, tile::StoreOp>([&](auto op) -> LogicalResult {
+        if (isShared(op.getMemory()) && !op.getRowLimit() && !op.getColumnLimit())
+          return success();
+        return op.emitOpError(
+            "moves cooperative matrices, which is possible from and to shared memory, without limits");
+      })
+      .Default([](Operation *op) { return op->emitOpError("does not work on cooperative matrices"); });
+}
+
 } // namespace
 
 LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
   int64_t subgroup = std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
-      if (isa<RankedTensorType>(type) && !tile::getLayout(type))
+      if (isa<RankedTensorType>(type) && !tile::getLayout(type) && !tile::getCooperativeLayout(type))
         return op->emitOpError() << "has no layout for " << type << "; heddle-assign-layouts gives it one";
+    if (llvm::any_of(op->getOperandTypes(), tile::getCooperativeLayout) ||
+        llvm::any_of(op->getResultTypes(), tile::getCooperativeLayout))
+      return checkCooperative(op);
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([](tile::DotOp op) { return checkDot(op); })
         .Case([&](tile::ReduceOp op) { return checkReduce(op, subgroup); })

@@ -42,7 +42,8 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getLayout(op.getLhs().getType()).isFragment())
+    tile::SimtAttr layout = tile::getLayout(op.getLhs().getType());
+    if (!layout || !layout.isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
@@ -109,7 +110,7 @@ struct Swizzle {
 struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemory()) || !isTensorFactor(op.getType()))
+    if (!isShared(op.getMemory()) || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();

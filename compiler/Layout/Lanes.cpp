@@ -15,6 +15,8 @@ Dealing Dealing::of(RankedTensorType tile, int dim) {
 }
 
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
+  if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
+    return layout.getSide();
   Dealing dealing = Dealing::of(tile, 1);
   return dealing.lanes * dealing.unit;
 }
@@ -85,6 +87,13 @@ Value LaneBuilder::assemble(Type type, ArrayRef<Value> elements) {
 }
 
 Type heddle::getRegisterType(RankedTensorType tile) {
+  if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile)) {
+    StringRef use = layout.getUse();
+    StringRef operand = use == tile::CooperativeAttr::kLeft    ? "AOp"
+                        : use == tile::CooperativeAttr::kRight ? "BOp"
+                                                               : "COp";
+    return gpu::MMAMatrixType::get({layout.getSide(), layout.getSide()}, tile.getElementType(), operand);
+  }
   int64_t vector = tile::getLaneShape(tile).vector;
   return vector == 1 ? tile.getElementType() : VectorType::get({vector}, tile.getElementType());
 }

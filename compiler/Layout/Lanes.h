@@ -66,7 +66,7 @@ struct LaneBuilder : ImplicitLocOpBuilder {
   Value assemble(Type type, ArrayRef<Value> elements);
 };
 
-/// The type of one register of a tile: a scalar, or a vector of neighbouring columns.
+/// The type of one register of a tile: a scalar, a vector of neighbouring columns, or a cooperative matrix.
 Type getRegisterType(RankedTensorType tile);
 
 /// The registers that a lane holds of a tile, row by row.
@@ -107,6 +107,7 @@ template <typename Op> struct LanePattern : OpConversionPattern<Op> {
 void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
 /// The draws whose registers hold words of one counter each. They are found before the conversion, which takes

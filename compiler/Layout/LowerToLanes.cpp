@@ -39,7 +39,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     converter.addConversion([](Type type) { return type; });
     converter.addConversion(
         [](RankedTensorType tile, SmallVectorImpl<Type> &registers) -> std::optional<LogicalResult> {
-          if (!tile::getLayout(tile))
+          if (!tile::getLayout(tile) && !tile::getCooperativeLayout(tile))
             return failure();
           registers.append(tile::getLaneShape(tile).count(), getRegisterType(tile));
           return success();
@@ -50,6 +50,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
     populateLaneMemoryPatterns(converter, lanes, patterns);
     populateLaneArithmeticPatterns(converter, lanes, patterns);
     populateLaneFragmentPatterns(converter, lanes, patterns);
+    populateLaneCooperativePatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);

@@ -8,16 +8,15 @@
 #include "compiler/Layout/StageFactors.h"
 
 #include "compiler/Tiling/Fragments.h"
-#include "dialects/Tile/Tile.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tile;
+using heddle::cloneForCounter;
+using heddle::readSame;
 
 namespace {
 
@@ -32,12 +31,6 @@ struct Stage {
   bool copies;           // false where another load's copies fill the ring
   bool isFixed;          // the same tile in all iterations: a ring of one
 };
-
-/// Both read the same part of a matrix, one of them perhaps transposed.
-bool readSame(LoadOp a, LoadOp b) {
-  return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&
-         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit();
-}
 
 int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
 int64_t columnsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 0 : 1); }
@@ -220,7 +213,7 @@ private:
       for (const Stage &stage : staged) {
         if (!stage.copies || stage.isFixed)
           continue;
-        auto place = [&](Value value) { return value ? clonePlace(b, loop, value, mapping) : Value(); };
+        auto place = [&](Value value) { return value ? cloneForCounter(b, loop, value, mapping) : Value(); };
         LoadOp load = stage.load;
         Value row = place(load.getRow()), column = place(load.getColumn());
         Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
@@ -231,17 +224,6 @@ private:
     CommitOp::create(b);
   }
 
-  /// The value with the loop's counter replaced: what it is computed from inside of the loop, once more.
-  static Value clonePlace(ImplicitLocOpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping) {
-    Operation *op = value.getDefiningOp();
-    if (mapping.contains(value) || !op || !loop->isProperAncestor(op))
-      return mapping.lookupOrDefault(value);
-    for (Value operand : op->getOperands())
-      clonePlace(b, loop, operand, mapping);
-    b.clone(*op, mapping);
-    return mapping.lookup(value);
-  }
-
   Option<int64_t> stages{*this, "stages", llvm::cl::init(3), llvm::cl::desc("Tiles of a ring, at most")};
   Option<int64_t> bytesOfLane{*this, "bytes", llvm::cl::init(896),
                               llvm::cl::desc("Shared memory for each lane of a workgroup")};
@@ -249,6 +231,21 @@ private:
 };
 
 } // namespace
+
+bool heddle::readSame(LoadOp a, LoadOp b) {
+  return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&
+         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit();
+}
+
+Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping) {
+  Operation *op = value.getDefiningOp();
+  if (mapping.contains(value) || !op || !loop->isProperAncestor(op))
+    return mapping.lookupOrDefault(value);
+  for (Value operand : op->getOperands())
+    cloneForCounter(b, loop, operand, mapping);
+  b.clone(*op, mapping);
+  return mapping.lookup(value);
+}
 
 std::unique_ptr<Pass> heddle::createStageFactorsPass(const TargetProfile &profile) {
   auto pass = std::make_unique<StageFactorsPass>();

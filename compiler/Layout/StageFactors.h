@@ -3,6 +3,9 @@
 #define HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
 
 #include "compiler/Target/TargetProfile.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::heddle {
@@ -12,6 +15,13 @@ namespace mlir::heddle {
 /// numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once.
 std::unique_ptr<Pass> createStageFactorsPass(const TargetProfile &profile);
 void registerStageFactorsPass();
+
+/// Whether both read the same part of a matrix, one of them perhaps transposed.
+bool readSame(tile::LoadOp a, tile::LoadOp b);
+
+/// What `value` is where the loop's counter is what `mapping` says: what it is computed from inside of the loop is
+/// computed once more.
+Value cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping);
 
 } // namespace mlir::heddle
 

@@ -5,8 +5,11 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/KeepRounded.h"
+#include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
@@ -41,8 +44,11 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
-  if (options.precision != Precision::F32)
+  if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
+    passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
+    passes.addPass(createKeepRoundedPass());
+  }
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
@@ -57,9 +63,12 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
-    passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
+    if (options.profile->cooperativeSide)
+      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
+    else
+      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
   }
-  passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass());
+  passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }
 
 static void buildLower(OpPassManager &passes, const PipelineOptions &options) {

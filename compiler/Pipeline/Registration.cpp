@@ -7,12 +7,15 @@
 #include "compiler/Fusion/FuseKernels.h"
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/KeepRounded.h"
+#include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
@@ -54,8 +57,11 @@ void mlir::heddle::registerAllPasses() {
   registerCountCostsPass();
   registerTilePass();
   registerSetPrecisionPass();
+  registerReadRoundedPass();
+  registerKeepRoundedPass();
   registerRecomputePass();
   registerStageFactorsPass();
+  registerStageThroughRegistersPass();
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();

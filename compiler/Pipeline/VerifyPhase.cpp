@@ -47,7 +47,9 @@ bool isTiled(Operation *op) {
 }
 
 bool isLaidOut(Operation *op) {
-  auto hasLayout = [](Type type) { return !isa<RankedTensorType>(type) || tile::getLayout(type); };
+  auto hasLayout = [](Type type) {
+    return !isa<RankedTensorType>(type) || tile::getLayout(type) || tile::getCooperativeLayout(type);
+  };
   return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || llvm::all_of(op->getResultTypes(), hasLayout));
 }
 

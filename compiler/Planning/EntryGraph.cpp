@@ -17,7 +17,8 @@ VariablePlaces mlir::heddle::getVariablePlaces(ModuleOp module) {
   VariablePlaces places;
   for (auto [name, variable] : variables) {
     RankedTensorType type = variable.getTensorType();
-    int64_t bytes = type.getNumElements() * 4, rowBytes = bytes / type.getDimSize(0), offset = 0;
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8, rowBytes = bytes / type.getDimSize(0),
+            offset = 0;
     VariableOp storage = variable;
     for (; storage.getStorageAttr(); storage = variables.lookup(storage.getStorageAttr().getAttr()))
       offset += static_cast<int64_t>(storage.getFrom()) * rowBytes;

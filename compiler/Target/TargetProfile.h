@@ -47,6 +47,9 @@ struct TargetProfile {
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
   int64_t sharedBytesOfLane = 0;
+  /// Rows, columns and depth of a cooperative matrix (VK_KHR_cooperative_matrix), of f16 with sums of f32, by which
+  /// tensor cores are reached through Vulkan; 0: by the instructions of a CUDA architecture.
+  int64_t cooperativeSide = 0;
   /// What a tile is chosen by: multiply-adds that a processor's tensor cores do in a clock, bytes that it reads from
   /// its shared memory, and bytes that it, and all processors together, get from the cache that they share.
   double tensorRate = 0;

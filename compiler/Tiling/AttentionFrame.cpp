@@ -16,8 +16,10 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 //===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
-    : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns == Owns::Queries),
-      fragments(attention.onTensorCores), width(typeOf(attention.query).getDimSize(1) / attention.heads) {
+    : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
+      isOneQuery(owns == Owns::OneQuery),
+      fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
+      width(typeOf(attention.query).getDimSize(1) / attention.heads) {
   if (attention.mask)
     for (const MaskBound &bound : getMaskBounds(*attention.mask, &boundsAreExact)) {
       auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
@@ -34,7 +36,9 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
   } else {
     factor = attention.scale * std::numbers::log2e;
   }
-  if (fragments)
+  if (isOneQuery)
+    chooseQuads();
+  else if (fragments)
     chooseFragments(products);
   else
     chooseRegisters(products);
@@ -58,10 +62,34 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   step = emitter.stepFor(maximumVisited(), step);
 }
 
+/// Lanes that share a row of keys: they read 64 neighbouring bytes of it.
+static constexpr int64_t kQuad = 4;
+
+bool AttentionFrame::isOfOneQuery(AttentionOp op) {
+  int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
+  // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
+  return op.getQuerySize().empty() && op.getDropout().isZero() && width % kQuad == 0 &&
+         !hasTensorFactors(op, op.getQuery());
+}
+
+void AttentionFrame::chooseQuads() {
+  emitter.setSpread(KernelEmitter::Spread::Quads);
+  emitter.setVector({width / kQuad});
+  // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
+  constexpr int64_t most = 64, fewest = 4;
+  int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * kQuad / width;
+  rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
+  int64_t rowLanes = emitter.getLanes() / kQuad;
+  rows = rowsOfLane * rowLanes, step = 1;
+  while (rows > std::max(fewest, rowLanes) && (rows > most || rows / 2 >= maximumVisited()))
+    rows /= 2;
+  rows = emitter.stepFor(maximumVisited(), rows);
+}
+
 void AttentionFrame::chooseFragments(int64_t products) {
   const TargetProfile &profile = emitter.getProfile();
   subgroups = profile.tensorAttentionSubgroups;
-  emitter.setFragments(subgroups);
+  emitter.setTensorTiles(subgroups);
   int64_t rowsOfSubgroup = profile.tensorAttentionRows;
   // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
   int64_t results = products > 3 ? 2 : 1, tiles = products > 2 ? 2 : 1;
@@ -97,7 +125,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
   // Where a mask makes some rows visit more than others, those of all heads that visit most come first, so that none is
   // left over when the others are done.
   bool inOrder = fragments && llvm::any_of(bounds, [](const Bound &bound) { return bound.owned * bound.visited < 0; });
-  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, rows);
+  Value block =
+      emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce());
   head = emitter.setGrid(inOrder ? 0 : 1, attention.heads, {}, 1);
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
@@ -108,7 +137,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
   ownedLength = ownsQueries ? queryLength : keyLength;
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
-  Value begin = emitter.mul(block, rows);
+  Value begin = emitter.mul(block, ownedAtOnce());
   first = begin;
   if (inOrder && llvm::any_of(bounds, [](const Bound &bound) { return bound.visited < 0; })) {
     // The last rows visit most.
@@ -117,8 +146,12 @@ void AttentionFrame::emit(function_ref<void()> body) {
     Value last = b.createOrFold<arith::SubIOp>(emitter.mul(blocks, rows), emitter.index(rows));
     first = b.createOrFold<arith::SubIOp>(last, begin);
   }
-  ownedPlace = {
-      emitter.add(ownedStart, first), emitter.mul(head, width), rows, width, emitter.add(ownedStart, ownedLength), {}};
+  ownedPlace = {emitter.add(ownedStart, first),
+                emitter.mul(head, width),
+                ownedAtOnce(),
+                width,
+                emitter.add(ownedStart, ownedLength),
+                {}};
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
@@ -145,7 +178,8 @@ int64_t AttentionFrame::maximumVisited() {
   for (const Bound &lower : bounds)
     for (const Bound &upper : bounds)
       if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)
-        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (rows - 1) + step);
+        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (ownedAtOnce() - 1) +
+                                        visitedAtOnce());
   return std::max<int64_t>(maximum, 1);
 }
 
@@ -154,7 +188,7 @@ std::pair<Value, Value> AttentionFrame::visitedRange() {
   // first.
   Value begin = emitter.index(0), end = visitedLength;
   for (const Bound &bound : bounds) {
-    int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (rows - 1) : 0);
+    int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (ownedAtOnce() - 1) : 0);
     if (std::abs(bound.visited) != 1)
       continue;
     if (bound.visited == 1)
@@ -165,7 +199,7 @@ std::pair<Value, Value> AttentionFrame::visitedRange() {
                                            emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
   }
   // Whole steps from 0 on: random numbers are drawn for four columns together.
-  Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(step));
+  Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(visitedAtOnce()));
   return {b.createOrFold<arith::SubIOp>(begin, over), end};
 }
 
@@ -173,24 +207,24 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                                          function_ref<SmallVector<Value>(const Step &, ValueRange)> body) {
   auto [begin, end] = visitedRange();
   auto indices = [&](Value from, int64_t dim) { return emitter.indices(Place{from, from, rows, step, {}, {}}, dim); };
-  Value ownedIndex = broadcast(indices(first, 0));
+  Value ownedIndex = broadcast(indices(first, isOneQuery ? 1 : 0));
   Value pastLast = emitter.add(visitedStart, visitedLength);
-  return emitter.loop(begin, end, step, maximumVisited(), state, [&](Value at, ValueRange state) {
-    Value index = indices(at, 1), visitedIndex = broadcast(index);
-    Step now{at, Place{emitter.add(visitedStart, at), ownedPlace.column, step, width, pastLast, {}},
+  return emitter.loop(begin, end, visitedAtOnce(), maximumVisited(), state, [&](Value at, ValueRange state) {
+    Value index = indices(at, isOneQuery ? 0 : 1), visitedIndex = broadcast(index);
+    Step now{at, Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce(), width, pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
     if (!fragments)
       now.counts = pairsThatCount(now);
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
-                              {sequence, now.visited.row, 1, step, {}, now.visited.rowLimit}, Padding::Zero,
+                              {sequence, now.visited.row, 1, visitedAtOnce(), {}, now.visited.rowLimit}, Padding::Zero,
                               /*transposed=*/true);
     return body(now, state);
   });
 }
 
 Value AttentionFrame::pairsThatCount(const Step &at) {
-  Value index = emitter.indices(Place{at.first, at.first, rows, step, {}, {}}, 1);
+  Value index = emitter.indices(Place{at.first, at.first, rows, step, {}, {}}, isOneQuery ? 0 : 1);
   Value length = arith::IndexCastOp::create(b, b.getI32Type(), visitedLength);
   Value counts = broadcast(
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length)));
@@ -233,13 +267,17 @@ Value AttentionFrame::where(const Step &at, Value tile, double otherwise) {
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
-Value AttentionFrame::load(Value value, const Place &place) { return emitter.evaluate(value, place, Padding::Any); }
+Value AttentionFrame::load(Value value, const Place &place) {
+  Value tile = emitter.evaluate(value, place, Padding::Any);
+  return fragments ? tile : emitter.widen(tile);
+}
 
 Value AttentionFrame::loadVisited(Value value, const Step &at) {
   if (!at.rows)
     return load(value, at.visited);
-  return tile::GatherOp::create(b, emitter.tileType(step, width), emitter.memoryOf(value), at.rows, at.visited.column,
-                                Value());
+  RankedTensorType type = emitter.tileType(visitedAtOnce(), width, typeOf(value).getElementType());
+  Value tile = tile::GatherOp::create(b, type, emitter.memoryOf(value), at.rows, at.visited.column, Value());
+  return fragments ? tile : emitter.widen(tile);
 }
 
 AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
@@ -288,7 +326,7 @@ Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
 }
 
 void AttentionFrame::storePerQuery(Value result, Value tile) {
-  emitter.store(result, tile, {ownedPlace.row, head, rows, 1, ownedPlace.rowLimit, {}});
+  emitter.store(result, tile, {ownedPlace.row, head, ownedAtOnce(), 1, ownedPlace.rowLimit, {}});
 }
 
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
@@ -325,6 +363,8 @@ Value AttentionFrame::mul(Value x, double factor) { return mul(x, splat(factor, 
 Value AttentionFrame::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
 
 Value AttentionFrame::products(Value ownedRows, Value visitedRows, Value sums) {
+  if (isOneQuery)
+    return emitter.reduce(tile::Combine::Sum, mul(emitter.broadcast(ownedRows, rows, width), visitedRows), 1);
   if (!sums)
     sums = emitter.constant(rows, step, 0);
   return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
@@ -332,12 +372,14 @@ Value AttentionFrame::products(Value ownedRows, Value visitedRows, Value sums) {
 
 Value AttentionFrame::asFactor(Value tile) {
   Type element = typeOf(attention.query).getElementType();
-  if (typeOf(tile).getElementType() == element)
+  if (!fragments || typeOf(tile).getElementType() == element)
     return tile;
   return arith::TruncFOp::create(b, typeOf(tile).clone(element), tile);
 }
 
 Value AttentionFrame::accumulate(Value weights, Value value, const Step &at, Value accumulator) {
+  if (isOneQuery)
+    return math::FmaOp::create(b, emitter.broadcast(weights, rows, width), loadVisited(value, at), accumulator);
   // Tensor cores take the right side transposed.
   Value right = fragments ? emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true)
                           : loadVisited(value, at);

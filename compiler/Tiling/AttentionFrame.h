@@ -20,7 +20,7 @@ struct Attention {
   Region *scoreGradient;        // likewise, and in the forward pass
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
-  bool onTensorCores = false;
+  bool hasTensorFactors = false;
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -48,7 +48,7 @@ struct Attention {
             scoreGradientOf(op),
             keyRowsOf(op),
             /*pairKeys=*/0,
-            isOnTensorCores(op, op.getQuery())};
+            heddle::hasTensorFactors(op, op.getQuery())};
   }
 
   /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.
@@ -80,13 +80,21 @@ struct Attention {
 /// A workgroup owns `rows` queries (or keys) of one sequence and one head, each lane some of them whole (four
 /// lanes together on tensor cores), and visits the sequence's keys (or queries) in steps. So the tiles of scores have
 /// the owned side's rows and the visited side's columns, and all sums stay within those lanes.
+///
+/// Where a sequence has one query that would leave all lanes but one idle. Its keys are dealt to the lanes instead: the
+/// tile of scores is a column, a row of it a key of the step, and what is summed up are as many softmaxes, each of the
+/// keys that came to its row. Four lanes share a row, as they then read neighbours of each other.
 class AttentionFrame {
 public:
-  enum class Owns { Queries, Keys };
+  enum class Owns { Queries, Keys, OneQuery };
+
+  /// Whether OneQuery can be owned.
+  static bool isOfOneQuery(AttentionOp op);
 
   /// `products`: how many products of the head's width a step computes, which bounds the size of its code.
   AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products);
 
+  /// The rows and columns of a tile of scores.
   int64_t getRows() const { return rows; }
   int64_t getStep() const { return step; }
   int64_t getWidth() const { return width; }
@@ -164,12 +172,16 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, rows, step); }
 
 private:
+  int64_t ownedAtOnce() const { return isOneQuery ? 1 : rows; }
+  int64_t visitedAtOnce() const { return isOneQuery ? rows : step; }
+
   /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts.
   struct Bound {
     int64_t owned, visited, constant;
   };
   /// These set the spread, `rows` and `step`.
   void chooseRegisters(int64_t products);
+  void chooseQuads();
   void chooseFragments(int64_t products);
   int64_t maximumOwned();
   int64_t maximumVisited();
@@ -184,8 +196,8 @@ private:
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;
   const Attention attention;
-  const bool ownsQueries, fragments;
-  int64_t width, rows, step, subgroups = 1;
+  const bool ownsQueries, isOneQuery, fragments;
+  int64_t width, rows, step, subgroups = 1;                    // of tiles of scores: rows x step
   int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned factors
   double ownedScale = 1, productScale = 1, unit = 1;           // of the owned rows, of their products, of the scores
   SmallVector<Bound> bounds;

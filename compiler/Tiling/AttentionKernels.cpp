@@ -17,15 +17,20 @@ using Owns = AttentionFrame::Owns;
 using Step = AttentionFrame::Step;
 
 /// Elsewhere a lane has whole rows, and no registers to spare.
-template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return isOnTensorCores(op, op.getQuery()); }
+template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return hasTensorFactors(op, op.getQuery()); }
 
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
-  bool takesEpilogue(Operation *op) const { return takesEpilogueOf(cast<AttentionOp>(op)); }
+  bool takesEpilogue(Operation *op) const {
+    auto attention = cast<AttentionOp>(op);
+    return takesEpilogueOf(attention) || AttentionFrame::isOfOneQuery(attention);
+  }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto attention = cast<AttentionOp>(op);
     auto &b = emitter.builder();
-    AttentionFrame frame(emitter, Attention::of(attention), Owns::Queries, /*products=*/2);
+    bool isOneQuery = AttentionFrame::isOfOneQuery(attention);
+    AttentionFrame frame(emitter, Attention::of(attention), isOneQuery ? Owns::OneQuery : Owns::Queries,
+                         /*products=*/2);
     int64_t rows = frame.getRows(), width = frame.getWidth();
     frame.emit([&] {
       AttentionFrame::OwnedFactor query = frame.ownedOfScores(attention.getQuery());
@@ -45,12 +50,21 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
             Value rescaled = frame.mul(state[2], emitter.broadcast(rescale, rows, width));
             return {largest, sum, frame.accumulate(powers, attention.getValue(), at, rescaled)};
           });
+      if (isOneQuery) { // the softmax of all keys, of those of each row's
+        Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
+        Value rescale = frame.power(frame.inLogs(frame.sub(last[0], emitter.broadcast(largest, rows, 1))));
+        auto total = [&](Value tile, int64_t columns) {
+          return emitter.reduce(tile::Combine::Sum, frame.mul(tile, emitter.broadcast(rescale, rows, columns)), 0);
+        };
+        last = {largest, total(last[1], 1), total(last[2], width)};
+      }
       // A query without any key gets zeros, not a division by zero.
-      Value one = emitter.constant(rows, 1, 1);
-      Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(rows, 1, 0));
+      int64_t queries = frame.owned().rows;
+      Value one = emitter.constant(queries, 1, 1);
+      Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
       Value sum = arith::SelectOp::create(b, any, last[1], one);
       Value inverse = arith::DivFOp::create(b, one, sum);
-      frame.finish({{attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, rows, width))}});
+      frame.finish({{attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, queries, width))}});
       Value logSumExp =
           arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
       frame.storePerQuery(attention.getLogSumExp(), logSumExp);

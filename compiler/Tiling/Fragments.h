@@ -34,8 +34,8 @@ inline bool isTensorFactor(Type type) {
   return element.isBF16() || element.isF16();
 }
 
-/// Whether tensor cores compute a product of the graph, given one of its factors.
-inline bool isOnTensorCores(Operation *product, Value factor) {
+/// Whether a product of the graph is one that tensor cores can compute, given one of its factors.
+inline bool hasTensorFactors(Operation *product, Value factor) {
   return isTensorFactor(factor.getType()) || product->hasAttr(kTensorFloatAttrName);
 }
 

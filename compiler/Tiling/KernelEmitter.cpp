@@ -1,5 +1,6 @@
 #include "compiler/Tiling/KernelEmitter.h"
 
+#include "compiler/Tiling/Fragments.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -110,7 +111,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  func.setSpread(spread == Spread::Rows ? "rows" : spread == Spread::Columns ? "columns" : "fragments");
+  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "fragments", "cooperative"};
+  func.setSpread(spreads[static_cast<size_t>(spread)]);
   func.setWorkgroup(profile.lanes * subgroups);
   func.setVector(vector);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
@@ -144,10 +146,18 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 //===-- Decisions -----------------------------------------------------------------------------------------------===//
 
-void KernelEmitter::setFragments(int64_t count) {
-  spread = Spread::Fragments;
+void KernelEmitter::setTensorTiles(int64_t count) {
   subgroups = count;
+  if (profile.cooperativeSide) {
+    spread = Spread::Cooperative;
+    return;
+  }
+  spread = Spread::Fragments;
   vector = 2;
+}
+
+bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {
+  return profile.tensorSubgroups > 0 && hasTensorFactors(product, factor);
 }
 
 void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
@@ -213,6 +223,11 @@ int64_t KernelEmitter::maximumRows(const Matrix &matrix) const {
 
 RankedTensorType KernelEmitter::tileType(int64_t rows, int64_t columns, Type element) {
   return RankedTensorType::get({rows, columns}, element ? element : b.getF32Type());
+}
+
+Value KernelEmitter::widen(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return isTensorFactor(type) ? arith::ExtFOp::create(b, type.clone(b.getF32Type()), tile).getResult() : tile;
 }
 
 Value KernelEmitter::constant(int64_t rows, int64_t columns, double value) {
@@ -347,14 +362,16 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
   constexpr int64_t mostElements = 32;
-  int64_t parts =
-      spread == Spread::Fragments ? place.rows * place.columns / (getLanes() * subgroups * mostElements) : 1;
+  bool cooperative = spread == Spread::Cooperative;
+  int64_t parts = cooperative || spread == Spread::Fragments
+                      ? place.rows * place.columns / (getLanes() * subgroups * mostElements)
+                      : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
     part.column = add(place.column, index(from));
     part.columns = columns;
-    if (columns < place.columns)
+    if (columns < place.columns || cooperative)
       definePart(place, part, from);
     if (mlir::failed(finishPart(matrix, part)))
       return failure();
@@ -363,12 +380,31 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  for (auto [value, at, block, tile] : SmallVector<std::tuple<Value, Place, Block *, Value>>(tiles))
-    if (at == whole && block == b.getInsertionBlock())
-      define(value, part,
-             tile::ColumnsOp::create(
-                 b, tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType()), tile,
-                 from));
+  SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
+  for (auto [value, at, block, tile] : tiles)
+    if (at == whole && block == b.getInsertionBlock()) {
+      RankedTensorType type =
+          tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
+      Value columns = type == tile.getType() ? tile : tile::ColumnsOp::create(b, type, tile, from).getResult();
+      parts.emplace_back(value, part, block, spread == Spread::Cooperative ? dealSums(columns) : columns);
+    }
+  tiles.insert(tiles.begin(), parts.begin(), parts.end()); // found first, where the part is the whole
+}
+
+Value KernelEmitter::dealSums(Value tile) {
+  constexpr int64_t paddingOfRows = 4; // elements, so that neighbouring rows begin in different banks
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (!sharedSums) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&func.getBody().front());
+    sharedSums = tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows));
+  }
+  Value zero = index(0);
+  tile::WaitOp::create(b, 0); // for those who still read what was there
+  tile::StoreOp::create(b, tile, sharedSums, zero, zero, Value(), Value());
+  tile::WaitOp::create(b, 0);
+  return tile::LoadOp::create(b, type, sharedSums, zero, zero, Value(), Value(), /*any_padding=*/true,
+                              /*transposed=*/false);
 }
 
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
@@ -425,6 +461,7 @@ LogicalResult KernelEmitter::emitElementwise() {
     setSpread(Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
+    rows = std::max<int64_t>(rows, llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups));
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
   }
   Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);

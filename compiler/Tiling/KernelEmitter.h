@@ -54,16 +54,19 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Fragments };
+  enum class Spread { Rows, Columns, Quads, Fragments, Cooperative };
   /// Along which dimension of its tiles the lanes stand.
   void setSpread(Spread spread) { this->spread = spread; }
-  /// Tiles are dealt as fragments: for products on tensor cores, which several subgroups share.
-  void setFragments(int64_t subgroups);
+  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
+  /// cooperative matrices where that is how the target reaches its tensor cores.
+  void setTensorTiles(int64_t subgroups);
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   int64_t getVector() const { return vector; }
   int64_t getLanes() const { return profile.lanes; }
   const TargetProfile &getProfile() const { return profile; }
+  /// Whether the target's tensor cores compute a product, given one of its factors. Otherwise lanes do, in f32.
+  bool usesTensorCores(Operation *product, Value factor) const;
 
   MatrixTile chooseTile(const Product &product) const { return heddle::chooseTile(profile, product, choices); }
 
@@ -90,6 +93,8 @@ public:
   int64_t maximumRows(const Matrix &matrix) const;
 
   RankedTensorType tileType(int64_t rows, int64_t columns, Type element = {});
+  /// A tile of 16-bit factors as lanes multiply them: in f32. Others are left as they are.
+  Value widen(Value tile);
   /// A tile of one f32, i32 or i1 value.
   Value constant(int64_t rows, int64_t columns, double value);
   Value constantInt(int64_t rows, int64_t columns, int64_t value);
@@ -135,6 +140,8 @@ public:
 private:
   /// The part of the tiles known at a place that begins at a column of them.
   void definePart(const Place &whole, const Place &part, int64_t from);
+  /// A tile of sums in cooperative matrices, dealt to lanes: they hand it on through shared memory.
+  Value dealSums(Value tile);
   LogicalResult finishPart(const Matrix &matrix, const Place &place);
   LogicalResult emitElementwise();
   SmallVector<Value> compute(Operation *op, const Place &place);
@@ -148,6 +155,7 @@ private:
   Spread spread = Spread::Columns;
   int64_t vector = 1;
   int64_t subgroups = 1;
+  Value sharedSums;    // see dealSums
   int64_t trips = 0;   // that one invocation's loops make at most, all together
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;

@@ -20,7 +20,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<MatmulOp>(op);
     bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
-    bool fragments = isOnTensorCores(op, matmul.getLhs());
+    bool fragments = emitter.usesTensorCores(op, matmul.getLhs());
     if (transposeLhs && transposeRhs && !fragments)
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
@@ -44,7 +44,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto sum = dyn_cast<SumOp>(other);
     return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
            !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
-           !isOnTensorCores(op, matmul.getRhs());
+           !hasTensorFactors(op, matmul.getRhs());
   }
 };
 

@@ -88,7 +88,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
   const TargetProfile &profile = emitter.getProfile();
   TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits);
-  emitter.setFragments(best.subgroups);
+  emitter.setTensorTiles(best.subgroups);
   int64_t deepest = std::max(kFragmentDepth, profile.tensorDepth * 16 / factorBits);
   step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
   return {best.allRows(), best.columns};
@@ -115,7 +115,8 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
     if (fragments)
       return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
-    Value left = emitter.evaluate(lhs, lhsPlace, padding), right = emitter.evaluate(rhs, rhsPlace, padding);
+    Value left = emitter.widen(emitter.evaluate(lhs, lhsPlace, padding));
+    Value right = emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
     SmallVector<Value> next{
         tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
     if (state.size() > 1)

@@ -24,6 +24,9 @@ constexpr double kLowest = -1e30;
 /// The most that a lane holds of a row which all of them share.
 constexpr int64_t kSharedRuns = 8;
 
+/// Rows of which lanes that share them read parts at once, so that enough is on its way.
+constexpr int64_t kRowsOfDelta = 8;
+
 /// The frame of a kernel that owns whole rows (of one part of the matrix, where it has several): which rows, and how to
 /// walk over their columns. A lane with rows of its own takes chunks that divide the width, so that no column needs a
 /// check. Lanes that share a row have few chunks to choose from: where none divides the width, the last piece lies
@@ -41,7 +44,11 @@ struct RowFrame {
     bool divides = width % together == 0;
     bool shared = emitter.getProfile().sharesRows && (divides || (width > together && matrix.parts == 1));
     emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
-    rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
+    // One row a workgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
+    int64_t workgroups = emitter.getProfile().maxWorkgroups;
+    rows = shared             ? llvm::divideCeil(emitter.maximumRows(matrix), workgroups)
+           : matrix.rows == 1 ? 1
+                              : emitter.getLanes();
     if (!shared) {
       chunk = chunkOf(width, emitter.getVector(), emitter.stepFor(width, std::min(kChunk, width), loops));
     } else if (divides) {
@@ -381,13 +388,22 @@ struct ArgmaxKernel : KernelOpInterface::ExternalModel<ArgmaxKernel, ArgmaxOp> {
 };
 
 struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKernel, AttentionDeltaOp> {
+  bool takesPrologue(Operation *) const { return true; }
+
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto delta = cast<AttentionDeltaOp>(op);
     auto &b = emitter.builder();
     Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
-    int64_t width = tokens.columns / result.columns, rows = emitter.getLanes();
-    emitter.setSpread(KernelEmitter::Spread::Rows);
-    emitter.setVector({width});
+    int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;
+    // Lanes that share a head's columns read neighbours of each other, each of some rows at once.
+    if (emitter.getProfile().sharesRows && width % lanes == 0) {
+      rows = kRowsOfDelta;
+      emitter.setSpread(KernelEmitter::Spread::Columns);
+      emitter.setVector({width / lanes});
+    } else {
+      emitter.setSpread(KernelEmitter::Spread::Rows);
+      emitter.setVector({width});
+    }
     Value row = emitter.mul(emitter.setGrid(0, tokens.rows, tokens.size, rows), rows);
     Value head = emitter.setGrid(1, result.columns, {}, 1);
     Value limit = tokens.isDynamic() || tokens.rows % rows != 0 ? emitter.rowsOf(tokens) : Value();

@@ -14,11 +14,14 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// What a lane compares an index to: enough for the comparisons to take longer than reading it.
 constexpr int64_t kNumbersOfLane = 8;
 
+/// Indices that a workgroup with a part of them reads at once: it waits for memory once for all of them.
+constexpr int64_t kIndicesAtOnce = 8;
+
 /// Groups of rows that a device's workgroups, `strips` of them wide, deal with independently of one another. A
 /// workgroup waits for memory between one row and the next, and many that wait at once keep a GPU busy; but each goes
 /// through all indices, and on a device that runs few at once that is all that more of them would do.
 int64_t partsOf(const TargetProfile &profile, int64_t strips) {
-  constexpr int64_t groupsWorthSharing = 4;
+  constexpr int64_t groupsWorthSharing = 2;
   return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));
 }
 
@@ -34,17 +37,34 @@ void forEachRow(KernelEmitter &emitter, Value rows, Value indices,
   Value column = emitter.mul(emitter.setGrid(0, matrix.columns, {}, columns), columns);
   Value part = parts > 1 ? emitter.setGrid(1, parts, {}, 1) : Value();
   Value columnLimit = matrix.columns % columns != 0 ? emitter.index(matrix.columns) : Value();
-  emitter.loop(emitter.index(0), emitter.rowsOf(matrix), 1, emitter.maximumRows(matrix), {},
-               [&](Value row, ValueRange) -> SmallVector<Value> {
-                 OpBuilder::InsertionGuard guard(b);
-                 Value index = emitter.loadIndex(indices, row);
-                 if (part) {
+  Value end = emitter.rowsOf(matrix);
+  if (!part) {
+    emitter.loop(emitter.index(0), end, 1, emitter.maximumRows(matrix), {},
+                 [&](Value row, ValueRange) -> SmallVector<Value> {
+                   body(emitter.loadIndex(indices, row), {row, column, 1, columns, {}, columnLimit});
+                   return {};
+                 });
+    return;
+  }
+  Value last = arith::SubIOp::create(b, end, emitter.index(1));
+  emitter.loop(emitter.index(0), end, kIndicesAtOnce, emitter.maximumRows(matrix), {},
+               [&](Value first, ValueRange) -> SmallVector<Value> {
+                 SmallVector<std::pair<Value, Value>> rows; // and their indices
+                 for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
+                   Value row = emitter.add(first, emitter.index(i));
+                   Value there = arith::MinUIOp::create(b, row, last);
+                   rows.emplace_back(row, emitter.loadIndex(indices, there));
+                 }
+                 for (auto [row, index] : rows) {
+                   OpBuilder::InsertionGuard guard(b);
                    Value of = arith::RemUIOp::create(b, index, emitter.index(parts));
                    Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, of, part);
-                   auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
+                   Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, end);
+                   Value both = arith::AndIOp::create(b, isOwn, isThere);
+                   auto branch = scf::IfOp::create(b, both, /*withElseRegion=*/false);
                    b.setInsertionPoint(branch.thenYield());
+                   body(index, {row, column, 1, columns, {}, columnLimit});
                  }
-                 body(index, {row, column, 1, columns, {}, columnLimit});
                  return {};
                });
 }

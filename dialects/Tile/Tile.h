@@ -33,8 +33,13 @@ struct LaneShape {
 };
 LaneShape getLaneShape(RankedTensorType tile);
 
-/// The layout of a tile, or null before `layout` has run.
+/// The layout of a tile that lanes share out, or null: before `layout` has run, and for cooperative matrices.
 SimtAttr getLayout(Type tile);
+/// The layout of a tile of cooperative matrices, or null. One of them counts as one register in `getLaneShape`.
+CooperativeAttr getCooperativeLayout(Type tile);
+
+/// Shared memory for `tiles` tiles one below the other, whose rows lie `padding` elements apart, in their order.
+MemRefType getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles = 1);
 
 } // namespace mlir::tile
 

@@ -35,6 +35,26 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
   }];
 }
 
+def Tile_CooperativeAttr : AttrDef<Tile_Dialect, "Cooperative", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "cooperative";
+  let summary = "Square pieces that a subgroup's lanes hold together, the device knows how";
+  let description = [{
+    The tile is cut into pieces of `side` x `side` elements, each of them one cooperative matrix (VK_KHR_cooperative_matrix).
+    `use` says what it is in a product: "left", "right" or "sum". Of a left side and of a sum the `subgroups` of the
+    workgroup have equally many neighbouring rows each; a right side, which is given transposed (a row of the tile for
+    each column of the product), is whole in each subgroup. Which lane has which element of a piece is not known:
+    elements are reached through memory.
+  }];
+  let parameters = (ins StringRefParameter<>:$use, "int64_t":$side, "int64_t":$subgroups);
+  let assemblyFormat = "`<` $use `,` `side` `=` $side `,` `subgroups` `=` $subgroups `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr StringLiteral kLeft = "left", kRight = "right", kSum = "sum";
+    /// Subgroups that share the rows out.
+    int64_t getRowShares() const { return getUse() == kRight ? 1 : getSubgroups(); }
+  }];
+}
+
 def Tile_GridAttr : AttrDef<Tile_Dialect, "Grid"> {
   let mnemonic = "grid";
   let summary = "Workgroups along one axis: ceil(size / tile) * repeat, or `repeat` where no size is named";

@@ -51,12 +51,38 @@ LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType
   return success();
 }
 
+LogicalResult CooperativeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef use, int64_t side,
+                                      int64_t subgroups) {
+  if (!llvm::is_contained({kLeft, kRight, kSum}, use))
+    return emitError() << "expects the use left, right or sum, got '" << use << "'";
+  if (side < 1 || subgroups < 1)
+    return emitError() << "expects a side and subgroups of at least 1";
+  return success();
+}
+
+LogicalResult CooperativeAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                              function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "a tile has two static dimensions";
+  if (shape[0] % (getSide() * getRowShares()) != 0 || shape[1] % getSide() != 0)
+    return emitError() << shape[0] << " x " << shape[1] << " elements cannot be cut into pieces of " << getSide()
+                       << " x " << getSide() << " for " << getRowShares() << " subgroups";
+  return success();
+}
+
+CooperativeAttr tile::getCooperativeLayout(Type tile) {
+  auto type = dyn_cast<RankedTensorType>(tile);
+  return type ? dyn_cast_or_null<CooperativeAttr>(type.getEncoding()) : CooperativeAttr();
+}
+
 SimtAttr tile::getLayout(Type tile) {
   auto type = dyn_cast<RankedTensorType>(tile);
   return type ? dyn_cast_or_null<SimtAttr>(type.getEncoding()) : SimtAttr();
 }
 
 LaneShape tile::getLaneShape(RankedTensorType tile) {
+  if (CooperativeAttr layout = getCooperativeLayout(tile))
+    return {tile.getDimSize(0) / (layout.getSide() * layout.getRowShares()), tile.getDimSize(1) / layout.getSide(), 1};
   SimtAttr layout = getLayout(tile);
   assert(layout && "a tile without a layout has no lanes");
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
@@ -64,6 +90,14 @@ LaneShape tile::getLaneShape(RankedTensorType tile) {
     return {rows == 1 ? 1 : rows / layout.getRowLanes(), 1, 1};
   return {rows == 1 ? 1 : rows / layout.getRowLanes(), columns / (layout.getColumnLanes() * layout.getVector()),
           layout.getVector()};
+}
+
+MemRefType tile::getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles) {
+  MLIRContext *context = tile.getContext();
+  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  return MemRefType::get({tiles * rows, columns}, tile.getElementType(),
+                         StridedLayoutAttr::get(context, 0, {columns + padding, 1}),
+                         gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup));
 }
 
 //===-- Kernels and launches ------------------------------------------------------------------------------------===//
@@ -83,9 +117,9 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
-  if (!llvm::is_contained({"rows", "columns", "fragments"}, getSpread()))
-    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\" or \"fragments\", got \"" << getSpread()
-                         << "\"";
+  if (!llvm::is_contained({"rows", "columns", "quads", "fragments", "cooperative"}, getSpread()))
+    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\", \"quads\", \"fragments\" or \"cooperative\", got \""
+                         << getSpread() << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (getFunctionType().getNumResults() != 0)

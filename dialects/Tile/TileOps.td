@@ -22,7 +22,8 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its "rows" or "columns", or as a tensor core wants "fragments" of it.
+    `spread` how they stand over a tile: along its "rows" or "columns", four along each row ("quads"), as a tensor core
+    wants "fragments" of it, or in subgroups that hold "cooperative" matrices.
     `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
@@ -97,7 +98,7 @@ def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory that the lanes of a workgroup share for as long as the kernel runs";
   let description = [{
     A row's elements do not lie in their order: lanes that read neighbouring rows at once would meet in one bank. Only
-    `copy` and `load` know where they are.
+    `copy` and `load` know where they are. With a strided layout they do, and `store` writes there too.
   }];
   let results = (outs Tile_Shared:$result);
   let assemblyFormat = "attr-dict `:` type($result)";

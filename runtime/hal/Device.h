@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +41,9 @@ struct DeviceInfo {
   uint32_t maxSharedBytes = 0;    // of a workgroup that asks for shared memory at run time; CUDA only
   uint32_t computeCapability = 0; // 90 for 9.0; CUDA only
   std::array<uint32_t, 3> maxWorkgroups{};
-  std::string unusable; // why Heddle cannot run on it; empty where it can
+  bool halves = false;                    // 16-bit floats in memory and registers; Vulkan only
+  std::vector<uint32_t> cooperativeSides; // of square cooperative matrices of f16 with sums of f32; Vulkan only
+  std::string unusable;                   // why Heddle cannot run on it; empty where it can
 };
 
 // Device memory that buffers take, in bytes: now, and the most that it has been.
@@ -106,6 +109,9 @@ struct Launch {
   std::span<const Argument> arguments;
   uint32_t count = 0;   // index into the workgroup counts that come with each submission
   bool barrier = false; // wait for all earlier launches
+  // The earlier launches, by their index, that this one must wait for, with those that they wait for. A device that
+  // can do so lets it wait for no others, if this is known of all launches; else barriers are what counts.
+  std::optional<std::span<const uint32_t>> after = std::nullopt;
 };
 
 // A write that happens on the queue, before a program; the data is copied before submit() returns.

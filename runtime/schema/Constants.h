@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace heddle::schema {
 
 // Module.schema_version. Raised when the meaning of a field changes; appended fields leave it alone.
 inline constexpr uint32_t kSchemaVersion = 1;
+
+// The entry, if there is one, that makes the program's own copies of weights: to be run before any other once weights
+// have been written from outside.
+inline constexpr std::string_view kRoundEntry = "round_weights";
 
 // Vulkan guarantees 128 bytes of push constants: sixteen 64-bit addresses.
 inline constexpr uint32_t kMaxBindings = 16;

@@ -37,6 +37,15 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
   if (kernel.subgroup() > device.maxSubgroupSize)
     return str("kernel '", view(kernel.name()), "' is written for subgroups of ", kernel.subgroup(), " lanes, and '",
                device.name, "' has ", device.maxSubgroupSize, " at most");
+  if (kernel.halves() && !device.halves)
+    return str("kernel '", view(kernel.name()), "' has floats of 16 bits, which '", device.name,
+               "' lacks; --precision=f32 has none");
+  if (uint32_t side = kernel.cooperative_side();
+      side &&
+      std::find(device.cooperativeSides.begin(), device.cooperativeSides.end(), side) == device.cooperativeSides.end())
+    return str("kernel '", view(kernel.name()), "' multiplies cooperative matrices of ", side, " x ", side, ", and '",
+               device.name, "' has ", device.cooperativeSides.empty() ? "none" : "others",
+               "; --precision=f32 needs none, and vulkan:portable takes f16 without them");
   if (kernel.shared_bytes() > device.maxSharedBytes)
     return str("kernel '", view(kernel.name()), "' needs ", describeBytes(kernel.shared_bytes()),
                " of shared memory, and '", device.name, "' gives a workgroup ", describeBytes(device.maxSharedBytes),

@@ -2,6 +2,7 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
+#include "runtime/session/LaunchOrder.h"
 #include "runtime/session/NumberCheck.h"
 
 #include <algorithm>
@@ -53,6 +54,9 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t
                                                           bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
+  std::vector<std::vector<uint32_t>> order; // of a part, and of launches one by one, nobody needs it
+  if (!timed && count == entry.launches()->size())
+    order = launchOrder(entry);
   std::vector<hal::Launch> launches;
   for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
     const schema::Launch &launch = *entry.launches()->Get(first + i);
@@ -74,6 +78,8 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t
     }
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
                         countOfLaunch[first + i], launch.barrier()});
+    if (!order.empty())
+      launches.back().after = order[i];
   }
   return state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed);
 }

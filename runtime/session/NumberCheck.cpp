@@ -63,15 +63,6 @@ std::string placeOf(const schema::Launch &launch) {
   return launch.location() ? str(" (", view(launch.location()), ")") : "";
 }
 
-NumberCheck::Range::Range(const schema::Binding &binding)
-    : space(binding.space()), index(binding.space() == schema::Space::Arena ? 0 : binding.index()),
-      offset(binding.offset()), bytes(binding.bytes()) {}
-
-bool NumberCheck::Range::overlaps(const Range &other) const {
-  return space == other.space && index == other.index && offset < other.offset + other.bytes &&
-         other.offset < offset + bytes;
-}
-
 NumberCheck::NumberCheck(DeviceState &state, const schema::Entry &entry, const CallBinding &binding)
     : state(state), entry(entry), binding(binding) {}
 
@@ -163,8 +154,10 @@ std::string NumberCheck::describe(const schema::Binding &at, const schema::Tenso
                                   (byte - variable->storage_offset()) / kElementBytes),
                           " of variable '", view(variable->name()), "'");
     const schema::Variable &variable = *state.module.variables()->Get(at.index());
-    return text + str(placeIn(maximumShape(state.module, *variable.type()), byte / kElementBytes), " of variable '",
-                      view(variable.name()), "'");
+    bool isOfWords = elementBytes(type.element()) == kElementBytes; // 16-bit copies of weights are not
+    return text + str(isOfWords ? placeIn(maximumShape(state.module, *variable.type()), byte / kElementBytes)
+                                : placeIn(shape, bad.first),
+                      " of variable '", view(variable.name()), "'");
   }
   std::string extents;
   for (int64_t extent : shape)

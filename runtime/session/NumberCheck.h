@@ -3,6 +3,7 @@
 
 #include "runtime/session/CallBinding.h"
 #include "runtime/session/DeviceState.h"
+#include "runtime/session/LaunchOrder.h"
 
 #include <optional>
 #include <set>
@@ -31,16 +32,7 @@ public:
   Status after(flatbuffers::uoffset_t launch);
 
 private:
-  // Bytes of the arena or of a variable.
-  struct Range {
-    schema::Space space;
-    uint32_t index;
-    uint64_t offset, bytes;
-
-    explicit Range(const schema::Binding &binding);
-    bool overlaps(const Range &other) const;
-    auto operator<=>(const Range &) const = default;
-  };
+  using Range = BindingRange;
   // Numbers that were not finite before the call began.
   struct Given {
     Range range;

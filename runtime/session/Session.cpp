@@ -1,6 +1,7 @@
 #include "runtime/session/Session.h"
 
 #include "runtime/core/Span.h"
+#include "runtime/schema/Constants.h"
 #include "runtime/session/LaunchCosts.h"
 #include "runtime/session/SessionState.h"
 
@@ -174,7 +175,20 @@ Result<uint32_t> Session::State::variableIndex(std::string_view name) const {
 
 Status Session::prepare(std::span<const std::string_view> entries) { return state->prepare(entries); }
 
+// Before an entry reads the copies of weights that the caller has written.
+Status Session::State::roundWeights(std::string_view before) {
+  if (!weightsWritten || before == schema::kRoundEntry || !findByName(entries, schema::kRoundEntry))
+    return Success();
+  HEDDLE_ASSIGN(EntryRunner * runner, prepared(schema::kRoundEntry));
+  last = nullptr;
+  Span span("round weights");
+  HEDDLE_CHECK(runner->run({})); // numbers that are none are found where the model uses them
+  weightsWritten = false;
+  return Success();
+}
+
 Status Session::run(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_CHECK(state->roundWeights(entry));
   HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
   state->last = nullptr;
   Span span("start entry");
@@ -185,6 +199,7 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs) {
 }
 
 Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std::span<const Input> inputs) {
+  HEDDLE_CHECK(state->roundWeights(entry));
   HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
   state->last = nullptr;
   Span span("run entry, timed");
@@ -258,6 +273,7 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  state->weightsWritten |= info.kind == VariableKind::Weight;
   return state->device->write(*buffer, state->onDevice->variableOffset(index), value.bytes);
 }
 

@@ -14,6 +14,7 @@ struct Session::State {
   std::unique_ptr<DeviceState> onDevice;
   std::map<std::string, std::unique_ptr<EntryRunner>, std::less<>> runners; // the prepared entries
   EntryRunner *last = nullptr;                                              // the one that ran last
+  bool weightsWritten = false; // by the caller, since their copies were made
 
   std::vector<EntryInfo> entries;
   std::vector<VariableInfo> variables;
@@ -22,6 +23,7 @@ struct Session::State {
 
   Result<EntryRunner *> prepared(std::string_view entry);
   Status prepare(std::span<const std::string_view> names);
+  Status roundWeights(std::string_view before);
   Result<uint32_t> variableIndex(std::string_view name) const;
 };
 

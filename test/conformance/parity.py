@@ -143,6 +143,7 @@ def main():
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--steps", type=int, default=20, help="of Adam")
     parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
+    parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     bounds = BOUNDS[arguments.precision]
     overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "attention_soft_cap": 0.0,
@@ -152,7 +153,8 @@ def main():
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         model = Model(arguments, overrides, folder, arguments.target, arguments.precision,
-                      [f"--{flag}=false" for flag in arguments.off])
+                      [f"--{flag}=false" for flag in arguments.off] +
+                      ([f"--lanes={arguments.lanes}"] if arguments.lanes else []))
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.

@@ -11,12 +11,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--precision", default="f32")
     parser.add_argument("--set", action="append", default=[])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         artifact, code = f"{folder}/model.heddle", f"{folder}/kernel.spv"
         sets = [word for value in arguments.set for word in ("--set", value)]
-        subprocess.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact, *sets], check=True)
+        subprocess.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact, f"--target={arguments.target}",
+                        f"--precision={arguments.precision}", *sets], check=True)
         described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, "--json"], check=True,
                                               capture_output=True, text=True).stdout)
         names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]

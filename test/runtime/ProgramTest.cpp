@@ -22,6 +22,7 @@ protected:
     int a, b, result;
     uint32_t count = 0; // which of the submission's workgroup counts
     bool barrier = false;
+    std::optional<std::vector<uint32_t>> after = std::nullopt;
   };
 
   void SetUp() override {
@@ -58,7 +59,7 @@ protected:
       arguments.push_back({part(sum.a), part(sum.b), part(sum.result), hal::Argument{sizeBuffer.get(), 0, 4}});
     std::vector<hal::Launch> launches;
     for (size_t i = 0; i < sums.size(); ++i)
-      launches.push_back({add.get(), arguments[i], sums[i].count, sums[i].barrier});
+      launches.push_back({add.get(), arguments[i], sums[i].count, sums[i].barrier, sums[i].after});
     auto program = device->record(launches, counts, timed);
     EXPECT_TRUE(program.ok()) << program.message();
     return program ? std::move(*program) : nullptr;
@@ -90,6 +91,27 @@ protected:
 };
 
 HEDDLE_FOR_EACH_BACKEND(ProgramTest);
+
+// A device that does not look at what launches wait for has the barriers.
+TEST_P(ProgramTest, launchesWaitForThoseTheyName) {
+  using After = std::vector<uint32_t>;
+  auto program = record({{0, 0, 1, 0, false, After{}},
+                         {1, 1, 2, 0, true, After{0}},
+                         {0, 0, 3, 0, false, After{}},
+                         {2, 3, 4, 0, true, After{1, 2}},
+                         {3, 3, 5, 0, false, After{2}},
+                         {4, 5, 3, 0, true, After{3, 4}}},
+                        1);
+  ASSERT_TRUE(program);
+  for (int round = 1; round <= 30; ++round) {
+    set(0, static_cast<float>(round));
+    ASSERT_TRUE(device->submit(*program, {}, std::array{kAll}).ok());
+    float x = static_cast<float>(round); // 1, 3: 2x; 2, 5: 4x; 4: 6x
+    EXPECT_EQ(get(4), 6 * x);
+    EXPECT_EQ(get(5), 4 * x);
+    EXPECT_EQ(get(3), 10 * x);
+  }
+}
 
 TEST_P(ProgramTest, barriersJoinAndPart) {
   auto program = record({{0, 0, 1},

@@ -9,7 +9,10 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
+
+#include <list>
 
 namespace cl = llvm::cl;
 using namespace mlir;
@@ -66,6 +69,9 @@ struct Flags {
       cl::desc("NVIDIA's assembler, whose binaries CUDA targets get beside PTX (default: that of "
                "CUDA_HOME or PATH, if there is one); none: PTX alone"),
       cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
+  // So that tests can run a GPU's kernels on a device with narrower subgroups.
+  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of what the Vulkan target has"), cl::Hidden,
+                         cl::init(0), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -146,6 +152,14 @@ std::optional<CommandLine> check(Flags &flags) {
     const TargetProfile *profile = lookupTargetProfile(name, message);
     if (!profile)
       return wrong(message);
+    if (flags.lanes.getNumOccurrences()) {
+      if (!profile->chip.empty() || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
+        return wrong("--lanes: expects a Vulkan target, and a power of two of at least 4");
+      static std::list<TargetProfile> narrow; // passes keep their addresses
+      narrow.push_back(*profile);
+      narrow.back().lanes = flags.lanes;
+      profile = &narrow.back();
+    }
     if (!llvm::is_contained(line.targets, profile))
       line.targets.push_back(profile);
   }
@@ -159,8 +173,8 @@ std::optional<CommandLine> check(Flags &flags) {
   line.precision = *precision;
   if (line.precision != Precision::F32)
     for (const TargetProfile *profile : line.targets)
-      if (profile->tensorSubgroups == 0)
-        return wrong("--precision=" + flags.precision + ": target " + profile->name + " computes in f32 only");
+      if (profile->chip.empty() && line.precision != Precision::F16)
+        return wrong("--precision=" + flags.precision + ": target " + profile->name + " has f32 and f16");
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)

@@ -20,7 +20,10 @@ static std::string formatBytes(int64_t bytes) {
   return llvm::formatv("{0:F1} MiB", double(bytes) / mebi);
 }
 
-static int64_t bytesOf(VariableOp variable) { return variable.getTensorType().getNumElements() * 4; }
+static int64_t bytesOf(VariableOp variable) {
+  RankedTensorType type = variable.getTensorType();
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
 
 namespace {
 

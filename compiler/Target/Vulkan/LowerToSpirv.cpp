@@ -2,6 +2,7 @@
 
 #include "compiler/Target/KernelAction.h"
 #include "compiler/Target/MatrixIndex.h"
+#include "compiler/Target/Vulkan/SharedMemory.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
@@ -29,13 +30,32 @@ constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader, sp
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
                                                        spirv::Capability::GroupNonUniformShuffle};
 
-spirv::VerCapExtAttr getTriple(MLIRContext *context, bool exchangesLanes, bool readsTexels) {
+constexpr spirv::Capability kHalfCapabilities[] = {spirv::Capability::Float16,
+                                                   spirv::Capability::StorageBuffer16BitAccess};
+
+constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
+                                                          spirv::Capability::GroupNonUniform};
+
+/// What a kernel does that not all do.
+struct Uses {
+  bool exchange, texels, halves, cooperative;
+};
+
+spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
-  if (exchangesLanes)
+  if (uses.exchange)
     llvm::append_range(capabilities, ArrayRef(kExchangeCapabilities));
-  if (readsTexels)
+  if (uses.texels)
     capabilities.push_back(spirv::Capability::SampledBuffer);
-  return spirv::VerCapExtAttr::get(spirv::Version::V_1_5, capabilities, ArrayRef<spirv::Extension>(), context);
+  if (uses.halves)
+    llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
+  SmallVector<spirv::Extension> extensions;
+  if (uses.cooperative) {
+    llvm::append_range(capabilities, ArrayRef(kCooperativeCapabilities));
+    extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
+  }
+  return spirv::VerCapExtAttr::get(uses.cooperative ? spirv::Version::V_1_6 : spirv::Version::V_1_5, capabilities,
+                                   extensions, context);
 }
 
 /// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
@@ -45,16 +65,23 @@ public:
       : kernel(kernel), module(module), context(kernel.getContext()), texelLoads(texelLoads) {}
 
   LogicalResult run() {
-    bool exchangesLanes = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    Uses uses{};
+    uses.exchange = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    uses.cooperative = kernel.getSpread() == "cooperative";
+    uses.halves = llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
+      auto matrix = dyn_cast<MemRefType>(type);
+      return matrix && matrix.getElementType().isF16();
+    });
     if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
     main.getBody().takeBody(kernel.getBody());
-    bool readsTexels = texelLoads && bindTexels(main);
-    module.setVceTripleAttr(getTriple(context, exchangesLanes, readsTexels));
+    uses.texels = texelLoads && bindTexels(main);
+    module.setVceTripleAttr(getTriple(context, uses));
     bindArguments(main);
-    if (failed(convert(main, exchangesLanes)))
+    declareShared(main);
+    if (failed(convert(main, uses)))
       return failure();
 
     SmallVector<Attribute> interface;
@@ -139,8 +166,8 @@ private:
     entry.eraseArguments(0, count);
   }
 
-  LogicalResult convert(spirv::FuncOp main, bool exchangesLanes) {
-    auto environment = spirv::TargetEnvAttr::get(getTriple(context, /*exchangesLanes=*/true, /*readsTexels=*/true),
+  LogicalResult convert(spirv::FuncOp main, const Uses &uses) {
+    auto environment = spirv::TargetEnvAttr::get(getTriple(context, {true, true, true, uses.cooperative}),
                                                  spirv::getDefaultResourceLimits(context), spirv::ClientAPI::Vulkan);
     SPIRVTypeConverter converter(environment);
     addMatrixConversion(converter);
@@ -155,7 +182,8 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    populateKernelPatterns(converter, exchangesLanes, patterns);
+    populateKernelPatterns(converter, uses.exchange, patterns);
+    populateSharedPatterns(converter, patterns);
     return applyFullConversion(main, *target, std::move(patterns));
   }
 

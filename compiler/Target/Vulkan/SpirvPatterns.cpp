@@ -1,7 +1,6 @@
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
-#include "compiler/Target/MatrixIndex.h"
-#include "dialects/Tile/Tile.h"
+#include "compiler/Target/Vulkan/SharedMemory.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,11 +12,9 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kElementBytes = 4;
-
 int64_t bytesOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
-  return kElementBytes * (vector ? vector.getNumElements() : 1);
+  return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (vector ? vector.getNumElements() : 1);
 }
 
 Value pointerTo(OpBuilder &builder, Location loc, Type type, Value address) {
@@ -33,33 +30,17 @@ IntegerAttr alignmentOf(OpBuilder &builder, Type type) {
   return builder.getI32IntegerAttr(static_cast<int32_t>(bytesOf(type)));
 }
 
-Value integer(OpBuilder &builder, Location loc, Type type, int64_t value) {
-  return spirv::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
-}
-
-/// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie
-/// before the matrix.
-SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
-  int64_t width = matrix.getDimSize(1);
-  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
-  Value linear = row.value;
-  if (linear && width != 1)
-    linear = spirv::IMulOp::create(rewriter, loc, linear, integer(rewriter, loc, rewriter.getI32Type(), width));
-  if (column.value)
-    linear = linear ? spirv::IAddOp::create(rewriter, loc, linear, column.value).getResult() : column.value;
-  return {linear, row.offset * width + column.offset};
-}
-
 Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
   Type i64 = rewriter.getI64Type();
+  int64_t elementBytes = bytesOf(matrix.getElementType());
   SplitIndex element = linearize(rewriter, loc, matrix, indices);
   Value address = base;
   if (element.value) {
     Value wide = spirv::SConvertOp::create(rewriter, loc, i64, element.value);
-    Value bytes = spirv::IMulOp::create(rewriter, loc, wide, integer(rewriter, loc, i64, kElementBytes));
+    Value bytes = spirv::IMulOp::create(rewriter, loc, wide, integer(rewriter, loc, i64, elementBytes));
     address = spirv::IAddOp::create(rewriter, loc, address, bytes);
   }
-  if (int64_t offset = element.offset * kElementBytes)
+  if (int64_t offset = element.offset * elementBytes)
     address = spirv::IAddOp::create(rewriter, loc, address, integer(rewriter, loc, i64, offset));
   return address;
 }
@@ -242,13 +223,30 @@ struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
 
 } // namespace
 
+Value heddle::integer(OpBuilder &builder, Location loc, Type type, int64_t value) {
+  return spirv::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+}
+
+SplitIndex heddle::linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
+  int64_t width = matrix.getStridesAndOffset().first[0];
+  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
+  Value linear = row.value;
+  if (linear && width != 1)
+    linear = spirv::IMulOp::create(rewriter, loc, linear, integer(rewriter, loc, rewriter.getI32Type(), width));
+  if (column.value)
+    linear = linear ? spirv::IAddOp::create(rewriter, loc, linear, column.value).getResult() : column.value;
+  return {linear, row.offset * width + column.offset};
+}
+
 Value heddle::loadAt(OpBuilder &builder, Location loc, Type type, Value address) {
   return spirv::LoadOp::create(builder, loc, pointerTo(builder, loc, type, address), aligned(builder),
                                alignmentOf(builder, type));
 }
 
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
-  converter.addConversion([](MemRefType type) -> Type { return IntegerType::get(type.getContext(), 64); });
+  converter.addConversion([](MemRefType type) -> Type {
+    return isShared(type) ? Type(getSharedPointer(type)) : IntegerType::get(type.getContext(), 64);
+  });
 }
 
 void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, bool exchangesLanes,

@@ -2,6 +2,8 @@
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 
+#include "compiler/Target/MatrixIndex.h"
+#include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
 
 namespace mlir::heddle {
@@ -9,7 +11,13 @@ namespace mlir::heddle {
 /// Reads `type` from an address.
 Value loadAt(OpBuilder &builder, Location loc, Type type, Value address);
 
-/// Matrices are converted to the addresses of their first elements.
+Value integer(OpBuilder &builder, Location loc, Type type, int64_t value);
+
+/// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie
+/// before the matrix.
+SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices);
+
+/// Matrices are converted to the addresses of their first elements, those in shared memory to pointers.
 void addMatrixConversion(SPIRVTypeConverter &converter);
 
 /// `exchangesLanes`: lanes talk to each other, so a lane's number is the one that it has in its subgroup.

@@ -60,7 +60,7 @@ private:
 
   KernelNodeParams parameters(const Node &node, WorkgroupCount count);
   void describe();
-  Status buildGraph();
+  Status buildGraph(std::span<const Launch> launches);
   Status updateGraph(std::span<const WorkgroupCount> counts);
   Status launchEach(std::span<const WorkgroupCount> counts);
   Status start(std::span<const WorkgroupCount> counts);

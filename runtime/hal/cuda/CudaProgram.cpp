@@ -50,7 +50,7 @@ Status CudaProgram::record(std::span<const Launch> launches, uint32_t counts, bo
       if (CUresult status = context.cuda->cuEventCreate(&event, CU_EVENT_DEFAULT))
         return context.error(status, "creating an event");
   }
-  return timed || blocking || nodes.empty() ? Status(Success()) : buildGraph();
+  return timed || blocking || nodes.empty() ? Status(Success()) : buildGraph(launches);
 }
 
 // What an error calls this program when nobody knows which of its launches failed.
@@ -69,26 +69,27 @@ KernelNodeParams CudaProgram::parameters(const Node &node, WorkgroupCount count)
           &arguments[node.firstArgument], nullptr};
 }
 
-// Launches between two barriers depend on all launches of the group before theirs and on nothing else.
-Status CudaProgram::buildGraph() {
+// A launch depends on those that it is said to wait for. Where that is not known of all, launches between two barriers
+// depend on all launches of the group before theirs and on nothing else.
+Status CudaProgram::buildGraph(std::span<const Launch> launches) {
   const Driver &cuda = *context.cuda;
   if (CUresult status = cuda.cuGraphCreate(&graph, 0))
     return context.error(status, "creating a graph");
-  std::vector<CUgraphNode> before, group;
-  for (size_t begin = 0; begin < nodes.size();) {
-    size_t end = begin + 1;
-    while (end < nodes.size() && !nodes[end].barrier)
-      ++end;
-    group.clear();
-    for (size_t i = begin; i < end; ++i) {
-      KernelNodeParams launch = parameters(nodes[i], {1, 1, 1});
-      if (CUresult status =
-              cuda.cuGraphAddKernelNode_v2(&nodes[i].handle, graph, before.data(), before.size(), &launch))
-        return context.error(status, str("recording kernel '", nodes[i].kernel->name, "'"));
-      group.push_back(nodes[i].handle);
+  bool known = std::ranges::all_of(launches, [](const Launch &launch) { return launch.after.has_value(); });
+  std::vector<CUgraphNode> before, group; // what this launch waits for, and what those after the next barrier do
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (known) {
+      before.clear();
+      for (uint32_t earlier : *launches[i].after)
+        before.push_back(nodes[earlier].handle);
+    } else if (nodes[i].barrier) {
+      before = std::move(group);
+      group.clear();
     }
-    std::swap(before, group);
-    begin = end;
+    KernelNodeParams launch = parameters(nodes[i], {1, 1, 1});
+    if (CUresult status = cuda.cuGraphAddKernelNode_v2(&nodes[i].handle, graph, before.data(), before.size(), &launch))
+      return context.error(status, str("recording kernel '", nodes[i].kernel->name, "'"));
+    group.push_back(nodes[i].handle);
   }
   if (CUresult status = cuda.cuGraphInstantiateWithFlags(&exec, graph, 0))
     return context.error(status, str("making ", *description, " ready to run"));

@@ -34,6 +34,11 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
     v13.pNext = &atomicFloat;
     extensions.push_back(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
   }
+  if (hasExtension(device, kCooperativeMatrixExtension)) {
+    cooperative.pNext = v13.pNext;
+    v13.pNext = &cooperative;
+    extensions.push_back(kCooperativeMatrixExtension);
+  }
   vkGetPhysicalDeviceFeatures2(device, &core);
 }
 
@@ -75,6 +80,8 @@ void DeviceFeatures::keepUseful() {
   atomicFloat = {hasAtomics.sType, hasAtomics.pNext};
   atomicFloat.shaderBufferFloat32Atomics = hasAtomics.shaderBufferFloat32Atomics;
   atomicFloat.shaderBufferFloat32AtomicAdd = hasAtomics.shaderBufferFloat32AtomicAdd;
+
+  cooperative.robustBufferAccess = VK_FALSE;
 }
 
 std::string DeviceFeatures::missing() const {
@@ -121,7 +128,7 @@ std::optional<uint32_t> computeQueueFamily(VkPhysicalDevice device, uint32_t &ti
   return best;
 }
 
-DeviceInfo describeDevice(VkPhysicalDevice device, uint32_t index) {
+DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t index) {
   VkPhysicalDeviceProperties basic{};
   vkGetPhysicalDeviceProperties(device, &basic);
 
@@ -169,6 +176,9 @@ DeviceInfo describeDevice(VkPhysicalDevice device, uint32_t index) {
   DeviceFeatures features(device);
   if (!features.v13.subgroupSizeControl)
     info.maxSubgroupSize = info.subgroupSize;
+  info.halves = features.halves();
+  if (features.cooperative.cooperativeMatrix)
+    info.cooperativeSides = cooperativeSides(instance, device);
   uint32_t timestampBits = 0;
   if (std::string missing = features.missing(); !missing.empty())
     info.unusable = "it lacks " + missing;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/hal/Device.h"
+#include "runtime/hal/vulkan/CooperativeMatrix.h"
 
 #include <optional>
 #include <volk.h>
@@ -15,6 +16,7 @@ struct DeviceFeatures {
   DeviceFeatures &operator=(const DeviceFeatures &) = delete;
 
   void keepUseful();
+  bool halves() const { return v12.shaderFloat16 && v11.storageBuffer16BitAccess; }
   std::string missing() const; // names of the required features that are not there, comma-separated
 
   VkPhysicalDeviceFeatures2 core{};
@@ -22,6 +24,7 @@ struct DeviceFeatures {
   VkPhysicalDeviceVulkan12Features v12{};
   VkPhysicalDeviceVulkan13Features v13{};
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat{};
+  CooperativeMatrixFeatures cooperative;
   std::vector<const char *> extensions; // to enable
 };
 
@@ -41,6 +44,6 @@ struct DeviceProperties {
 // A family that computes, without graphics if there is one: its queue is not shared with the screen.
 std::optional<uint32_t> computeQueueFamily(VkPhysicalDevice device, uint32_t &timestampBits);
 
-DeviceInfo describeDevice(VkPhysicalDevice device, uint32_t index);
+DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t index);
 
 } // namespace heddle::hal::vulkan

@@ -12,7 +12,7 @@ Result<std::vector<DeviceInfo>> listDevices() {
   HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
   std::vector<DeviceInfo> infos;
   for (uint32_t i = 0; i < devices.size(); ++i)
-    infos.push_back(describeDevice(devices[i], i));
+    infos.push_back(describeDevice(instance->handle(), devices[i], i));
   return infos;
 }
 
@@ -32,7 +32,7 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
 
   std::vector<DeviceInfo> infos;
   for (uint32_t i = 0; i < devices.size(); ++i)
-    infos.push_back(describeDevice(devices[i], i));
+    infos.push_back(describeDevice(instance->handle(), devices[i], i));
   if (!index) {
     // A GPU before a processor, a discrete one before others; the driver's order among equals.
     auto rank = [](const DeviceInfo &info) {

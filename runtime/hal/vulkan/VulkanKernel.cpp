@@ -52,8 +52,12 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
     width.requiredSubgroupSize = std::bit_ceil(kernel.subgroup);
-    if (kernel.subgroup > context.info.subgroupSize)
+    // Several subgroups must be of just that width, and none of them partly filled.
+    bool several = kernel.subgroup && kernel.lanes > kernel.subgroup;
+    if (kernel.subgroup > context.info.subgroupSize || (several && kernel.subgroup != context.info.subgroupSize))
       info.stage.pNext = &width;
+    if (several)
+      info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     status = vk.vkCreateComputePipelines(context.device, cache, 1, &info, nullptr, &pipeline);
   }
   vk.vkDestroyShaderModule(context.device, module, nullptr);

@@ -169,3 +169,35 @@ tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : 
   %p = tile.reduce sum %a dim 0 : tensor<16x8xf32, #dealt> -> tensor<1x8xf32, #dealt>
   tile.return
 }
+
+// -----
+
+#sum = #tile.cooperative<"sum", side = 16, subgroups = 4>
+tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+  %x = arith.constant dense<1.0> : tensor<64x16xf32, #sum>
+  // expected-error @+1 {{does not work on cooperative matrices}}
+  %y = arith.addf %x, %x : tensor<64x16xf32, #sum>
+  tile.return
+}
+
+// -----
+
+#left = #tile.cooperative<"left", side = 16, subgroups = 4>
+tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{moves cooperative matrices, which is possible from and to shared memory, without limits}}
+  %x = tile.load %a[%c0, %c0] : memref<64x16xf16> -> tensor<64x16xf16, #left>
+  tile.return
+}
+
+// -----
+
+#left = #tile.cooperative<"left", side = 16, subgroups = 4>
+#sum = #tile.cooperative<"sum", side = 16, subgroups = 4>
+tile.func @uses() attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+  %x = arith.constant dense<1.0> : tensor<64x64xf16, #left>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sum>
+  // expected-error @+1 {{multiplies a left and a right tile of cooperative matrices to a sum}}
+  %y = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x64xf16, #left>, tensor<64x64xf16, #left> -> tensor<64x64xf32, #sum>
+  tile.return
+}

@@ -1,6 +1,7 @@
 // Attention, forward and backward, on vulkan:software. A workgroup owns 32 rows of one sequence and one head of 16
 // columns, 4 of them in each lane.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s --check-prefix=GPU
 
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !heads = tensor<?x4xf32, #heddle.dims<"tokens">>
@@ -107,9 +108,25 @@ func.func @window(%x: !x, %s: !segments, %l: !segments, %seed: tensor<2xi32>, %s
 heddle.size @sequences max 64
 heddle.size @cache_length max 256 longest "cache_lengths"
 
-// One query a sequence over a cache: one workgroup for each head and sequence.
+// One query a sequence over a cache: one workgroup for each head and sequence. A step's keys are dealt to the lanes, four
+// of them along each; every row of the tiles has a softmax of its own, and the rows' are made one at the end.
 // CHECK-LABEL: func.func @decode(
 // CHECK: tile.launch @attention_Tx64({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
+// CHECK-LABEL: tile.func @attention_Tx64(
+// CHECK-SAME: attributes {spread = "quads", vector = 4 : i64, workgroup = 8 : i64}
+// CHECK: %[[Q:.*]] = tile.load %arg0{{.*}} -> tensor<1x16xf32>
+// CHECK: %[[ALL:.*]]:3 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}}) -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>)
+// CHECK: tile.load %arg1{{.*}} -> tensor<32x16xf32>
+// CHECK: tile.reduce sum %{{.*}} dim 1 : tensor<32x16xf32> -> tensor<32x1xf32>
+// CHECK-NOT: tile.dot
+// CHECK: %[[LARGEST:.*]] = tile.reduce max %[[ALL]]#0 dim 0 : tensor<32x1xf32> -> tensor<1x1xf32>
+// CHECK: %[[WIDE:.*]] = tile.broadcast %[[LARGEST]]
+// CHECK: %[[LESS:.*]] = arith.subf %[[ALL]]#0, %[[WIDE]]
+// CHECK: %[[RESCALE:.*]] = math.exp2 %[[LESS]]
+// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<32x1xf32> -> tensor<1x1xf32>
+// CHECK: tile.reduce sum %{{.*}} dim 0 : tensor<32x16xf32> -> tensor<1x16xf32>
+// CHECK: tile.store {{.*}} : tensor<1x16xf32>, memref<?x64xf32>
+// GPU-LABEL: tile.func @attention_Tx64(
 func.func @decode(%x: !x, %cache: tensor<1024x64xf32>, %s: !segments, %l: !segments, %ks: !segments, %kl: !segments) -> !x {
   %y, %lse = heddle.attention %x, %cache, %cache queries(%s, %l) keys(%ks, %kl)
     {heads = 4 : i64, scale = 0.25 : f32, query_size = "", key_size = "cache_length"}
@@ -148,8 +165,32 @@ heddle.size @tokens max 2048
 // CHECK: %[[P:.*]] = arith.mulf %{{.*}} : tensor<8x16xf32>
 // CHECK: %[[S:.*]] = tile.reduce sum %[[P]] dim 1
 // CHECK: tile.store %[[S]], %arg2[%{{.*}}, %{{.*}}] rows(%arg3) : tensor<8x1xf32>, memref<?x4xf32>
+// Heads of 16 are narrower than a subgroup is wide.
+// GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>
 func.func @delta(%forward: !x, %gradient: !x) -> !heads {
   %d = heddle.attention_delta %forward, %gradient : !x -> !heads
+  return %d : !heads
+}
+
+// -----
+
+!x = tensor<?x256xbf16, #heddle.dims<"tokens">>
+!wide = tensor<?x256xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 2048
+
+// The lanes of a subgroup read a head of 64 together, two columns each, of some tokens at once; what was rounded is
+// widened where it is read.
+// GPU-LABEL: func.func @wide_delta(
+// GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
+// GPU-LABEL: tile.func @attention_delta_Tx4(
+// GPU-SAME: attributes {spread = "columns", vector = 2 : i64, workgroup = 32 : i64}
+// GPU-COUNT-2: arith.extf %{{.*}} : tensor<8x64xbf16> to tensor<8x64xf32>
+// GPU: tile.reduce sum %{{.*}} dim 1 : tensor<8x64xf32> -> tensor<8x1xf32>
+func.func @wide_delta(%forward: !x, %gradient: !x) -> !heads {
+  %f = arith.extf %forward : !x to !wide
+  %g = arith.extf %gradient : !x to !wide
+  %d = heddle.attention_delta %f, %g : !wide -> !heads
   return %d : !heads
 }
 

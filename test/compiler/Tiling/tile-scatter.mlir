@@ -1,5 +1,5 @@
 // Sums of rows by their indices, and what a device that runs many workgroups at once makes of it: there a workgroup has
-// some of the indices (here a 256th), so that many rows wait for memory at a time.
+// some of the indices (here a 512th), so that many rows wait for memory at a time, and reads eight indices at once.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefixes=CHECK,SOFTWARE
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefixes=CHECK,CUDA
 
@@ -9,7 +9,7 @@ heddle.size @tokens max 2048
 
 // CHECK-LABEL: func.func @gradient(
 // SOFTWARE: tile.launch @sum_equal_Tx256({{.*}}) grid [#tile.grid<"", 1, 8>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
-// CUDA: tile.launch @sum_equal_Tx256({{.*}}) grid [#tile.grid<"", 1, 2>, #tile.grid<"", 1, 256>, #tile.grid<"", 1, 1>]
+// CUDA: tile.launch @sum_equal_Tx256({{.*}}) grid [#tile.grid<"", 1, 2>, #tile.grid<"", 1, 512>, #tile.grid<"", 1, 1>]
 func.func @gradient(%i: !indices, %x: !rows) -> tensor<100x256xf32> {
   %first = heddle.find_first %i : !indices -> tensor<100x1xi32>
   %sums = heddle.sum_equal %i, %first, %x : !indices, tensor<100x1xi32>, !rows
@@ -34,12 +34,20 @@ func.func @gradient(%i: !indices, %x: !rows) -> tensor<100x256xf32> {
 // A row's place becomes zero, then the row is added where the first row of its index stands.
 // CHECK-LABEL: tile.func @sum_equal_Tx256(
 // CHECK-SAME: %[[I:.*]]: memref<?x1xi32>, %[[FIRST:.*]]: memref<100x1xi32>, %[[ROWS:.*]]: memref<?x256xf32>, %[[SUMS:.*]]: memref<?x256xf32>, %[[N:.*]]: index)
-// CHECK: scf.for %[[T:.*]] = %c0{{.*}} to %[[N]] step %c1
-// CHECK: %[[WORD:.*]] = memref.load %[[I]][%[[T]], %c0{{.*}}]
-// CHECK: %[[INDEX:.*]] = arith.index_castui %[[WORD]]
-// CUDA: %[[PART:.*]] = arith.remui %[[INDEX]], %c256
+// SOFTWARE: scf.for %[[T:.*]] = %c0{{.*}} to %[[N]] step %c1
+// SOFTWARE: %[[WORD:.*]] = memref.load %[[I]][%[[T]], %c0{{.*}}]
+// SOFTWARE: %[[INDEX:.*]] = arith.index_castui %[[WORD]]
+// CUDA: %[[LAST:.*]] = arith.subi %[[N]], %c1
+// CUDA: scf.for %[[T:.*]] = %c0{{.*}} to %[[N]] step %c8
+// CUDA: %[[HERE:.*]] = arith.minui %[[T]], %[[LAST]]
+// CUDA: %[[WORD:.*]] = memref.load %[[I]][%[[HERE]], %c0{{.*}}]
+// CUDA: %[[INDEX:.*]] = arith.index_castui %[[WORD]]
+// CUDA-COUNT-7: memref.load %[[I]]
+// CUDA: %[[PART:.*]] = arith.remui %[[INDEX]], %c512
 // CUDA: %[[OWN:.*]] = arith.cmpi eq, %[[PART]], %block_id_y
-// CUDA: scf.if %[[OWN]]
+// CUDA: %[[THERE:.*]] = arith.cmpi ult, %[[T]], %[[N]]
+// CUDA: %[[BOTH:.*]] = arith.andi %[[OWN]], %[[THERE]]
+// CUDA: scf.if %[[BOTH]]
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
 // CHECK: tile.store %[[ZERO]], %[[SUMS]][%[[T]], %[[C:.*]]]
 // CHECK: memref.load %[[FIRST]][%[[INDEX]], %c0{{.*}}]

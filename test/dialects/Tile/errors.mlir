@@ -22,13 +22,35 @@ func.func private @columns(tensor<4x48xf32, #l>)
 
 // -----
 
+// expected-error @+1 {{expects the use left, right or sum, got 'middle'}}
+#l = #tile.cooperative<"middle", side = 16, subgroups = 4>
+
+// -----
+
+// expected-error @+1 {{expects a side and subgroups of at least 1}}
+#l = #tile.cooperative<"left", side = 0, subgroups = 4>
+
+// -----
+
+#l = #tile.cooperative<"left", side = 16, subgroups = 4>
+// expected-error @+1 {{32 x 16 elements cannot be cut into pieces of 16 x 16 for 4 subgroups}}
+func.func private @pieces(tensor<32x16xf16, #l>)
+
+// -----
+
+#l = #tile.cooperative<"right", side = 16, subgroups = 4>
+// expected-error @+1 {{a tile has two static dimensions}}
+func.func private @dynamic_pieces(tensor<?x16xf16, #l>)
+
+// -----
+
 #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 // expected-error @+1 {{a tile has two static dimensions}}
 func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+1 {{expects 'spread' to be "rows", "columns" or "fragments", got "diagonals"}}
+// expected-error @+1 {{expects 'spread' to be "rows", "columns", "quads", "fragments" or "cooperative", got "diagonals"}}
 tile.func @spread() attributes {workgroup = 8 : i64, spread = "diagonals", vector = 4 : i64} {
   tile.return
 }

@@ -18,6 +18,8 @@ Status runDevices() {
     std::printf("%s  %s (%s), %s, subgroups of %u, memory %s\n", device.id.c_str(), device.name.c_str(),
                 hal::toString(device.type), device.driver.c_str(), device.subgroupSize,
                 describeBytes(device.memoryBytes).c_str());
+    for (uint32_t side : device.cooperativeSides)
+      std::printf("  cooperative matrices of %u x %u x %u, f16 with sums of f32\n", side, side, side);
     if (!device.unusable.empty())
       std::printf("  cannot be used: %s\n", device.unusable.c_str());
   }

@@ -78,8 +78,8 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spr
 
 // Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
 // power that may be rough is one instruction, others are LLVM's.
-// CHECK-LABEL: gpu.module @exchange
-tile.func @exchange(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+// CHECK-LABEL: gpu.module @exclusive
+tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %s = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

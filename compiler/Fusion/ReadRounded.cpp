@@ -1,0 +1,62 @@
+// What is rounded for a product would be in memory twice if others read it in f32:
+//
+//   r = truncf g                               r = truncf g
+//   dw = matmul x^T, r                         dw = matmul x^T, r
+//   db = sum rows g                     =>     db = sum rows (extf r)
+//
+// A bias is a row of the weight whose input is one, so its gradient may be of the gradient that the weight's is of. The
+// same holds of the dot products of attention's result and its gradient, both of which are factors elsewhere. And
+// whether a ReLU let a number through can be seen of the rounded one: the next layer got that.
+#include "compiler/Fusion/ReadRounded.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Rounding keeps a number's sign, and its being zero but for the smallest.
+bool isComparisonWithZero(Operation *op) {
+  auto comparison = dyn_cast<arith::CmpFOp>(op);
+  auto fill = comparison ? comparison.getRhs().getDefiningOp<FillOp>() : FillOp();
+  auto value = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
+  return value && value.getValue().isZero();
+}
+
+bool mayReadRounded(Operation *op) {
+  if (auto sum = dyn_cast<SumOp>(op))
+    return !sum.getColumns();
+  return isa<AttentionDeltaOp>(op) || isComparisonWithZero(op);
+}
+
+struct ReadRoundedPass : PassWrapper<ReadRoundedPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadRoundedPass)
+
+  StringRef getArgument() const override { return "heddle-read-rounded"; }
+  StringRef getDescription() const override { return "Read the rounded copy of a value where it does as well"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
+
+  void runOnOperation() override {
+    SmallVector<arith::TruncFOp> roundings;
+    getOperation().walk([&](arith::TruncFOp rounding) {
+      if (isa<RankedTensorType>(rounding.getType()))
+        roundings.push_back(rounding);
+    });
+    for (arith::TruncFOp rounding : roundings)
+      for (OpOperand &use : llvm::make_early_inc_range(rounding.getIn().getUses())) {
+        Operation *reader = use.getOwner();
+        if (!mayReadRounded(reader) || !rounding->isBeforeInBlock(reader))
+          continue;
+        OpBuilder builder(reader);
+        use.set(arith::ExtFOp::create(builder, rounding.getLoc(), use.get().getType(), rounding.getOut()));
+      }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createReadRoundedPass() { return std::make_unique<ReadRoundedPass>(); }
+void heddle::registerReadRoundedPass() { PassRegistration<ReadRoundedPass>(); }

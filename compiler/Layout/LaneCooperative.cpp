@@ -1,0 +1,143 @@
+// Products on cooperative matrices, in one lane: a piece of a tile is a value that the lanes of a subgroup have
+// together, an !gpu.mma_matrix. Nothing but products works on them; they come from shared memory and go there.
+#include "compiler/Layout/Lanes.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Where a tile's pieces are in shared memory. Rows of a left side and of sums belong to the subgroups in turn.
+struct Pieces {
+  Pieces(LaneBuilder &b, RankedTensorType tile, Value row, Value column)
+      : layout(tile::getCooperativeLayout(tile)), shape(tile::getLaneShape(tile)), firstRow(row), firstColumn(column) {
+    if (layout.getRowShares() > 1) {
+      Value subgroup = gpu::SubgroupIdOp::create(b, b.getIndexType(), /*upper_bound=*/IntegerAttr());
+      ownRow = b.scaled(subgroup, shape.rows * layout.getSide());
+    }
+  }
+
+  /// The place of piece (i, j), of a tile that lies there transposed perhaps.
+  SmallVector<Value> place(LaneBuilder &b, int64_t i, int64_t j, bool transposed) const {
+    Value inTile = b.index(i * layout.getSide());
+    if (ownRow)
+      inTile = b.createOrFold<arith::AddIOp>(ownRow, inTile);
+    Value across = transposed ? firstColumn : firstRow, along = transposed ? firstRow : firstColumn;
+    across = b.createOrFold<arith::AddIOp>(across, inTile);
+    along = b.add(along, j * layout.getSide());
+    return transposed ? SmallVector<Value>{along, across} : SmallVector<Value>{across, along};
+  }
+
+  tile::CooperativeAttr layout;
+  tile::LaneShape shape;
+  Value firstRow, firstColumn, ownRow;
+};
+
+IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) {
+  return b.getIndexAttr(memory.getStridesAndOffset().first[0]);
+}
+
+/// An op of which a value is a tile of cooperative matrices.
+template <typename Op> struct CooperativePattern : LanePattern<Op> {
+  CooperativePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
+      : LanePattern<Op>(converter, context, lanes, /*benefit=*/3) {}
+};
+
+struct LowerPieceConstant : CooperativePattern<arith::ConstantOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    auto tile = cast<RankedTensorType>(op.getType());
+    auto value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<TypedAttr>();
+    Value piece =
+        gpu::SubgroupMmaConstantMatrixOp::create(b, getRegisterType(tile), arith::ConstantOp::create(b, value));
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(tile::getLaneShape(tile).count(), piece)});
+    return success();
+  }
+};
+
+struct LowerPieceLoad : CooperativePattern<tile::LoadOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
+    // The right side's tile has the matrix's columns as its rows.
+    bool isRight = pieces.layout.getUse() == tile::CooperativeAttr::kRight;
+    UnitAttr transpose = op.getTransposed() != isRight ? b.getUnitAttr() : UnitAttr();
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < pieces.shape.rows; ++i)
+      for (int64_t j = 0; j < pieces.shape.runs; ++j)
+        registers.push_back(gpu::SubgroupMmaLoadMatrixOp::create(
+            b, getRegisterType(op.getType()), op.getMemory(), pieces.place(b, i, j, op.getTransposed()),
+            leadDimension(b, op.getMemory().getType()), transpose));
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerPieceStore : CooperativePattern<tile::StoreOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getValue().getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers registers(typeOf(op.getValue()), adaptor.getValue());
+    Pieces pieces(b, typeOf(op.getValue()), op.getRow(), op.getColumn());
+    for (int64_t i = 0; i < pieces.shape.rows; ++i)
+      for (int64_t j = 0; j < pieces.shape.runs; ++j)
+        gpu::SubgroupMmaStoreMatrixOp::create(b, registers.at(i, j), op.getMemory(),
+                                              pieces.place(b, i, j, /*transposed=*/false),
+                                              leadDimension(b, op.getMemory().getType()), UnitAttr());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerPieceDot : CooperativePattern<tile::DotOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    for (int64_t k = 0; k < lhs.shape.runs; ++k)
+      for (int64_t i = 0; i < shape.rows; ++i)
+        for (int64_t j = 0; j < shape.runs; ++j) {
+          Value &sum = sums[i * shape.runs + j];
+          sum = gpu::SubgroupMmaComputeOp::create(b, sum.getType(), lhs.at(i, k), rhs.at(j, k), sum, UnitAttr(),
+                                                  UnitAttr());
+        }
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+/// No copy runs by itself here: what remains is to wait for the other lanes.
+struct LowerBarrier : CooperativePattern<tile::WaitOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (op->getParentOfType<tile::FuncOp>().getSpread() != "cooperative")
+      return failure();
+    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes,
+                                             RewritePatternSet &patterns) {
+  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerBarrier>(
+      converter, patterns.getContext(), lanes);
+}

@@ -1,0 +1,203 @@
+#include "compiler/Target/Vulkan/SharedMemory.h"
+
+#include "compiler/Target/Vulkan/SpirvPatterns.h"
+#include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kVector = 4;
+
+/// Other lanes see what is written, and barriers order it: the memory model asks for the word.
+spirv::MemoryAccessAttr sharedAccess(MLIRContext *context) {
+  return spirv::MemoryAccessAttr::get(context, spirv::MemoryAccess::NonPrivatePointer);
+}
+
+/// An element of shared memory.
+struct Place {
+  Place(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices)
+      : rewriter(rewriter), loc(loc), base(base) {
+    SplitIndex split = linearize(rewriter, loc, matrix, indices);
+    element = split.value ? add(split.value, split.offset) : number(split.offset);
+  }
+
+  /// To the vector that begins with the element.
+  Value vectorPointer() { return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(element)}); }
+  /// To the `offset`-th element from it on.
+  Value pointer(int64_t offset) {
+    Value at = add(element, offset);
+    Value inVector = spirv::BitwiseAndOp::create(rewriter, loc, at, number(kVector - 1));
+    return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(at), inVector});
+  }
+  Value vectorOf(Value at) {
+    Value shift = number(llvm::Log2_64(kVector));
+    return spirv::ShiftRightLogicalOp::create(rewriter, loc, at.getType(), at, shift);
+  }
+  Value add(Value value, int64_t offset) {
+    return offset ? spirv::IAddOp::create(rewriter, loc, value, number(offset)).getResult() : value;
+  }
+  Value number(int64_t value) { return integer(rewriter, loc, rewriter.getI32Type(), value); }
+
+  ConversionPatternRewriter &rewriter;
+  Location loc;
+  Value base, element;
+};
+
+bool isWhole(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getNumElements() == kVector;
+}
+
+/// Elements of a value that is no whole vector of the array.
+int64_t countOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+template <typename Op> struct LowerSharedLoad : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isShared(op.getMemRefType()))
+      return failure();
+    Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
+    Type type = op.getResult().getType();
+    auto load = [&](Value pointer) -> Value {
+      return spirv::LoadOp::create(rewriter, op.getLoc(), pointer, sharedAccess(op.getContext()));
+    };
+    if (isWhole(type)) {
+      rewriter.replaceOp(op, load(place.vectorPointer()));
+      return success();
+    }
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < countOf(type); ++i)
+      elements.push_back(load(place.pointer(i)));
+    if (isa<VectorType>(type))
+      rewriter.replaceOpWithNewOp<spirv::CompositeConstructOp>(op, type, elements);
+    else
+      rewriter.replaceOp(op, elements.front());
+    return success();
+  }
+};
+
+template <typename Op> struct LowerSharedStore : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isShared(op.getMemRefType()))
+      return failure();
+    Value value = adaptor.getOperands()[0];
+    Type type = value.getType();
+    Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
+    auto store = [&](Value pointer, Value part) {
+      spirv::StoreOp::create(rewriter, op.getLoc(), pointer, part, sharedAccess(op.getContext()), IntegerAttr());
+    };
+    if (isWhole(type))
+      store(place.vectorPointer(), value);
+    else
+      for (int64_t i = 0; i < countOf(type); ++i)
+        store(place.pointer(i),
+              isa<VectorType>(type)
+                  ? spirv::CompositeExtractOp::create(rewriter, op.getLoc(), value, static_cast<int32_t>(i)).getResult()
+                  : value);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Rows of the array's vectors apart.
+Value strideOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType memory) {
+  return integer(rewriter, loc, rewriter.getI32Type(), memory.getStridesAndOffset().first[0] / kVector);
+}
+
+struct LowerMatrixLoad : OpConversionPattern<gpu::SubgroupMmaLoadMatrixOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::SubgroupMmaLoadMatrixOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto memory = cast<MemRefType>(op.getSrcMemref().getType());
+    Place place(rewriter, op.getLoc(), memory, adaptor.getSrcMemref(), op.getIndices());
+    auto layout = op.getTranspose() ? spirv::CooperativeMatrixLayoutKHR::ColumnMajor
+                                    : spirv::CooperativeMatrixLayoutKHR::RowMajor;
+    rewriter.replaceOpWithNewOp<spirv::KHRCooperativeMatrixLoadOp>(
+        op, getTypeConverter()->convertType(op.getType()), place.vectorPointer(),
+        spirv::CooperativeMatrixLayoutKHRAttr::get(getContext(), layout), strideOf(rewriter, op.getLoc(), memory),
+        sharedAccess(getContext()), IntegerAttr());
+    return success();
+  }
+};
+
+struct LowerMatrixStore : OpConversionPattern<gpu::SubgroupMmaStoreMatrixOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::SubgroupMmaStoreMatrixOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto memory = cast<MemRefType>(op.getDstMemref().getType());
+    Place place(rewriter, op.getLoc(), memory, adaptor.getDstMemref(), op.getIndices());
+    auto layout = spirv::CooperativeMatrixLayoutKHRAttr::get(getContext(), spirv::CooperativeMatrixLayoutKHR::RowMajor);
+    rewriter.replaceOpWithNewOp<spirv::KHRCooperativeMatrixStoreOp>(op, place.vectorPointer(), adaptor.getSrc(), layout,
+                                                                    strideOf(rewriter, op.getLoc(), memory),
+                                                                    sharedAccess(getContext()), IntegerAttr());
+    return success();
+  }
+};
+
+/// What lanes wrote to shared memory before it, all lanes of the workgroup see after it.
+struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    using Semantics = spirv::MemorySemantics;
+    rewriter.replaceOpWithNewOp<spirv::ControlBarrierOp>(op, spirv::Scope::Workgroup, spirv::Scope::Workgroup,
+                                                         Semantics::AcquireRelease | Semantics::WorkgroupMemory |
+                                                             Semantics::MakeAvailable | Semantics::MakeVisible);
+    return success();
+  }
+};
+
+struct LowerSubgroupId : OpConversionPattern<gpu::SubgroupIdOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::SubgroupIdOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op,
+                       spirv::getBuiltinVariableValue(op, spirv::BuiltIn::SubgroupId, rewriter.getI32Type(), rewriter));
+    return success();
+  }
+};
+
+} // namespace
+
+bool heddle::isShared(MemRefType matrix) { return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(matrix); }
+
+spirv::PointerType heddle::getSharedPointer(MemRefType matrix) {
+  auto element = VectorType::get({kVector}, matrix.getElementType());
+  int64_t count = llvm::divideCeil(matrix.getDimSize(0) * matrix.getStridesAndOffset().first[0], kVector);
+  return spirv::PointerType::get(spirv::ArrayType::get(element, static_cast<unsigned>(count)),
+                                 spirv::StorageClass::Workgroup);
+}
+
+void heddle::declareShared(spirv::FuncOp main) {
+  OpBuilder b(main);
+  for (auto [number, op] : llvm::enumerate(llvm::to_vector(main.getOps<tile::SharedOp>()))) {
+    b.setInsertionPoint(main);
+    MemRefType type = op.getResult().getType();
+    auto variable =
+        spirv::GlobalVariableOp::create(b, op.getLoc(), getSharedPointer(type), ("shared_" + Twine(number)).str());
+    b.setInsertionPoint(op);
+    Value address = spirv::AddressOfOp::create(b, op.getLoc(), variable);
+    op.getResult().replaceAllUsesWith(UnrealizedConversionCastOp::create(b, op.getLoc(), type, address).getResult(0));
+    op.erase();
+  }
+}
+
+void heddle::populateSharedPatterns(SPIRVTypeConverter &converter, RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  // Of MLIR's patterns for cooperative matrices, those for memory take it for a descriptor's buffer.
+  populateMMAToSPIRVCoopMatrixTypeConversion(converter);
+  populateGpuWMMAToSPIRVCoopMatrixKHRConversionPatterns(converter, patterns);
+  patterns.add<LowerMatrixLoad, LowerMatrixStore>(converter, context, /*benefit=*/2);
+  patterns.add<LowerSharedLoad<memref::LoadOp>, LowerSharedLoad<vector::LoadOp>, LowerSharedStore<memref::StoreOp>,
+               LowerSharedStore<vector::StoreOp>>(converter, context, /*benefit=*/3);
+  patterns.add<LowerBarrier, LowerSubgroupId>(converter, context);
+}

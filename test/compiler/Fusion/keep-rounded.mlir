@@ -1,0 +1,77 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}),heddle-keep-rounded)' | FileCheck %s
+
+!x = tensor<?x8xf32, #heddle.dims<"n">>
+heddle.size @n max 64
+
+// The copy stands beside the weight. What is no weight, or lies in another variable, has none.
+// CHECK: heddle.variable @w weight : tensor<8x8xf32>
+// CHECK-NEXT: heddle.variable @cache.w.bf16 cache : tensor<8x8xbf16>
+// CHECK-NEXT: heddle.variable @cache cache : tensor<8x8xf32>
+// CHECK-NEXT: heddle.variable @both weight : tensor<16x8xf32>
+// CHECK-NEXT: heddle.variable @first weight : tensor<8x8xf32> in @both from 0
+// CHECK-NEXT: heddle.variable @odd weight : tensor<8x3xf32>
+// CHECK-NOT: heddle.variable
+heddle.variable @w weight : tensor<8x8xf32>
+heddle.variable @cache cache : tensor<8x8xf32>
+heddle.variable @both weight : tensor<16x8xf32>
+heddle.variable @first weight : tensor<8x8xf32> in @both from 0
+heddle.variable @odd weight : tensor<8x3xf32>
+
+// Where nothing else needs the weight it is not read.
+// CHECK-LABEL: func.func @forward(
+// CHECK-NOT: heddle.read @w :
+// CHECK: %[[W:.*]] = heddle.read @cache.w.bf16 : tensor<8x8xbf16>
+// CHECK: heddle.matmul %{{.*}}, %[[W]]
+func.func @forward(%x: !x) -> !x {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  return %y : !x
+}
+
+// A new value is rounded where it is made; the old one in the entry itself.
+// CHECK-LABEL: func.func @update(
+// CHECK: %[[OLD:.*]] = heddle.read @w : tensor<8x8xf32>
+// CHECK: %[[R:.*]] = arith.truncf %[[OLD]]
+// CHECK: heddle.matmul %{{.*}}, %[[R]]
+// CHECK: %[[G:.*]] = heddle.matmul {{.*}} {transpose_lhs}
+// CHECK: %[[NEW:.*]] = arith.subf %[[OLD]], %[[G]]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[NEW]]
+// CHECK: heddle.write @w, %[[NEW]]
+// CHECK: heddle.write @cache.w.bf16, %[[ROUNDED]]
+func.func @update(%x: !x) -> !x {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %g = heddle.matmul %x, %y {transpose_lhs} : !x, !x -> tensor<8x8xf32>
+  %new = arith.subf %w, %g : tensor<8x8xf32>
+  heddle.write @w, %new : tensor<8x8xf32>
+  return %y : !x
+}
+
+// CHECK-LABEL: func.func @others(
+// CHECK-COUNT-3: arith.truncf
+func.func @others(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<16x8xf32>, tensor<8x3xf32>) {
+  %c = heddle.read @cache : tensor<8x8xf32>
+  %b = heddle.read @both : tensor<16x8xf32>
+  %o = heddle.read @odd : tensor<8x3xf32>
+  %p = heddle.matmul %c, %c : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %q = heddle.matmul %b, %c : tensor<16x8xf32>, tensor<8x8xf32> -> tensor<16x8xf32>
+  %r = heddle.matmul %c, %o : tensor<8x8xf32>, tensor<8x3xf32> -> tensor<8x3xf32>
+  return %p, %q, %r : tensor<8x8xf32>, tensor<16x8xf32>, tensor<8x3xf32>
+}
+
+// CHECK-LABEL: func.func @round_weights() {
+// CHECK: %[[W:.*]] = heddle.read @w : tensor<8x8xf32>
+// CHECK: %[[R:.*]] = arith.truncf %[[W]] : tensor<8x8xf32> to tensor<8x8xbf16>
+// CHECK: heddle.write @cache.w.bf16, %[[R]] : tensor<8x8xbf16>
+// CHECK: return
+
+// -----
+
+heddle.variable @w weight : tensor<8x8xf32>
+
+// expected-error @+1 {{'round_weights' is what the entry that rounds weights is called; give this one another name}}
+func.func @round_weights(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %y = heddle.matmul %x, %w : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}

@@ -1,0 +1,25 @@
+// More rows than a launch can have workgroups along an axis: a workgroup takes several.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_80})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s
+
+!x = tensor<?x256xf32, #heddle.dims<"tokens">>
+!column = tensor<?xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 300000
+
+// CHECK-LABEL: func.func @elementwise(
+// CHECK: tile.launch @exp_Tx256({{.*}}) grid [#tile.grid<"", 1, 2>, #tile.grid<"tokens", 5, 1>, #tile.grid<"", 1, 1>]
+func.func @elementwise(%x: !x) -> !x {
+  %y = math.exp %x : !x
+  return %y : !x
+}
+
+// The lanes share each row, which both targets' do.
+// CHECK-LABEL: func.func @rows(
+// CHECK: tile.launch @sum_T({{.*}}) grid [#tile.grid<"tokens", 5, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+// CHECK-LABEL: tile.func @sum_T(
+// CHECK-SAME: spread = "columns"
+// CHECK: tile.load %{{.*}} rows(%{{.*}}) : memref<?x256xf32> -> tensor<5x256xf32>
+func.func @rows(%x: !x) -> !column {
+  %y = heddle.sum columns %x : !x -> !column
+  return %y : !column
+}

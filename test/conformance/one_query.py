@@ -1,0 +1,136 @@
+"""`heddle.attention` of one query a sequence, as decoding has it, against float64: for several widths of heads (one that
+four lanes cannot share), no keys to many, a window, arithmetic on the scores, and keys that are no neighbours.
+
+    one_query.py --bin build/bin [--target=NAME]"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+WIDTHS = [(8, 3), (6, 2), (20, 3), (64, 2), (128, 1)]  # of a head, and heads
+LENGTHS = [1, 7, 0, 64, 33, 200, 5, 131]  # of each sequence's keys
+BOUND = 1e-5
+WINDOW = 40  # keys past it do not count
+SCORE = """score {
+  ^bb0(%score: f32, %q: i32, %k: i32, %head: i32):
+    %cap = arith.constant 3.0 : f32
+    %part = arith.divf %score, %cap : f32
+    %soft = math.tanh %part : f32
+    %capped = arith.mulf %soft, %cap : f32
+    %place = arith.addi %k, %head : i32
+    %far = arith.sitofp %place : i32 to f32
+    %slope = arith.constant -0.03125 : f32
+    %bias = arith.mulf %far, %slope : f32
+    %biased = arith.addf %capped, %bias : f32
+    heddle.yield %biased : f32
+  }"""
+MASK = f"""mask {{
+  ^bb0(%i: i32, %j: i32):
+    %d = arith.subi %j, %i : i32
+    %w = arith.constant {WINDOW} : i32
+    %c = arith.cmpi slt, %d, %w : i32
+    heddle.yield %c : i1
+  }}"""
+# Of each kind: whether keys are found by a list of rows, and what stands between the scores and the softmax.
+KINDS = {"plain": (False, ""), "window": (False, MASK), "score": (False, SCORE), "rows": (True, ""),
+         "rows_score": (True, f"{SCORE} {MASK}")}
+
+
+def write_entry(kind, width, heads, cache):
+    by_rows, regions = KINDS[kind]
+    query, keys = f'tensor<?x{width * heads}xf32, #heddle.dims<"sequences">>', f"tensor<{cache}x{width * heads}xf32>"
+    per_head = f'tensor<?x{heads}xf32, #heddle.dims<"sequences">>'
+    rows = f'tensor<?x{max(LENGTHS)}xi32, #heddle.dims<"sequences">>'
+    port = lambda name, type, more="": f'%{name}: {type} {{heddle.name = "{name}"{more}}}'
+    segment = lambda name, limit: port(name, "!segments", f", heddle.limit = {limit} : i64")
+    ports = [port("query", query), port("key", keys), port("value", keys), segment("query_starts", len(LENGTHS) + 1),
+             segment("query_lengths", 2), segment("key_starts", cache + 1), segment("key_lengths", max(LENGTHS) + 1)]
+    if by_rows:
+        ports.append(port("key_rows", rows, f", heddle.limit = {cache} : i64"))
+    operands = [query, keys, keys] + ([rows] if by_rows else []) + ["!segments"] * 4
+    return f"""func.func @{kind}_{width}x{heads}({", ".join(ports)}) -> ({query} {{heddle.name = "result"}}) {{
+  %y, %lse = heddle.attention %query, %key, %value {"rows(%key_rows)" if by_rows else ""}
+    queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {regions}
+    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "", key_size = "key_length"}}
+    : ({", ".join(operands)}) -> ({query}, {per_head})
+  return %y : {query}
+}}
+"""
+
+
+def attend(kind, query, key, value):
+    """One query and one head in float64; no keys give zeros."""
+    if "window" in kind or kind == "rows_score":
+        key, value = key[:WINDOW], value[:WINDOW]
+    if not len(key):
+        return lambda head: np.zeros_like(query)
+    scores = key @ query / len(query) ** 0.5
+
+    def result(head):
+        s = scores
+        if "score" in kind:
+            s = 3 * np.tanh(s / 3) - (np.arange(len(key)) + head) / 32
+        weights = np.exp(s - s.max())
+        return weights / weights.sum() @ value
+
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    arguments = parser.parse_args()
+    random = np.random.default_rng(11)
+    lengths = np.array(LENGTHS, np.int32)
+    cache = int(lengths.sum()) + 9
+    starts = (np.cumsum(lengths) - lengths + 3).astype(np.int32)
+    inputs = {"query_starts": np.arange(len(lengths), dtype=np.int32), "query_lengths": np.ones(len(lengths), np.int32),
+              "key_lengths": lengths}
+    rows = np.zeros((len(lengths), max(LENGTHS)), np.int32)
+    for s, length in enumerate(lengths):
+        rows[s, :length] = random.permutation(cache)[:length]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/attention.mlir", "w") as file:
+            file.write(f"heddle.size @sequences max {len(lengths)}\n"
+                       f'heddle.size @key_length max {max(LENGTHS)} longest "key_lengths"\n'
+                       '!segments = tensor<?xi32, #heddle.dims<"sequences">>\n')
+            file.writelines(write_entry(kind, *width, cache) for width in WIDTHS for kind in KINDS)
+        subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/attention.mlir", "-o",
+                        f"{folder}/attention.heddle", f"--target={arguments.target}"],
+                       check=True, stdout=subprocess.DEVNULL)
+        for width, heads in WIDTHS:
+            for name, count in (("query", len(lengths)), ("key", cache), ("value", cache)):
+                inputs[name] = random.standard_normal((count, width * heads)).astype(np.float32)
+            inputs["query"] *= 2  # less even weights
+            for kind, (by_rows, _) in KINDS.items():
+                inputs["key_starts"] = np.zeros_like(starts) if by_rows else starts
+                inputs.pop("key_rows", None)
+                if by_rows:
+                    inputs["key_rows"] = rows
+                for name, value in inputs.items():
+                    np.save(f"{folder}/{name}.npy", value)
+                subprocess.run([f"{arguments.bin}/heddle-run", "call", f"{folder}/attention.heddle", "--entry",
+                                f"{kind}_{width}x{heads}", *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
+                                f"--output=result=@{folder}/result.npy"], check=True, stdout=subprocess.DEVNULL)
+                wide = {name: inputs[name].astype(np.float64) for name in ("query", "key", "value")}
+                expected = np.zeros_like(wide["query"])
+                for s, length in enumerate(lengths):
+                    own = rows[s, :length] if by_rows else np.arange(starts[s], starts[s] + length)
+                    for head in range(heads):
+                        at = slice(head * width, (head + 1) * width)
+                        expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, at],
+                                                 wide["value"][own, at])(head)
+                error = np.abs(np.load(f"{folder}/result.npy") - expected).max() / np.abs(expected).max()
+                bad = not error <= BOUND  # NaN is bad too
+                failed += bad
+                print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} x {width:<4} {error:.1e}")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
