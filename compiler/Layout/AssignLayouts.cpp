@@ -1,7 +1,7 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
-// loop's state, a reduction and its result. A product connects nothing but its accumulator and result; its operands
-// hold the contracted dimension whole in each lane, which is either the kernel's own layout or a tile that every lane
-// has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
+// loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
+// result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
 #include "compiler/Tiling/Tiling.h"
@@ -170,6 +170,13 @@ private:
         unite(argument, yielded);
         unite(yielded, result);
       }
+      return;
+    }
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+        if (block && branch.getNumResults() > 0)
+          for (auto [yielded, result] : llvm::zip(block->getTerminator()->getOperands(), branch.getResults()))
+            unite(yielded, result);
       return;
     }
     if (isa<scf::YieldOp>(op))

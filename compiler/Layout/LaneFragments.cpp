@@ -79,17 +79,29 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
 
 /// The order of a row's elements in shared memory. Eight neighbours stay together; groups of them are exchanged from
 /// row to row, so that neighbouring rows of one column lie in different banks. Tiles start at multiples of eight rows.
+/// A matrix of one column lies in order.
 struct Swizzle {
-  explicit Swizzle(MemRefType memory) : groups(memory.getDimSize(1) / kCopyElements) {}
+  explicit Swizzle(MemRefType memory) : groups(std::max<int64_t>(1, memory.getDimSize(1) / kCopyElements)) {}
 
   /// Where the group of number `group` is in a row, which is given from any multiple of eight on.
   Value place(LaneBuilder &b, Value group, Value row) const {
     int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
-    int64_t exchanged = std::min<int64_t>(groups, kPiece);
     Value key =
-        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged));
+        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged()));
     return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
   }
+
+  /// Where group `group` + `more` is, given the place of the first: the two have no bit in common. Addresses of all
+  /// groups come from one then, by an exclusive or or a constant that the load has room for.
+  Value further(LaneBuilder &b, Value place, int64_t more) const {
+    int64_t low = more % exchanged();
+    if (low != 0)
+      place = arith::XOrIOp::create(b, place, b.index(low * kCopyElements));
+    return b.add(place, (more - low) * kCopyElements);
+  }
+
+  /// Groups that are exchanged with one another.
+  int64_t exchanged() const { return std::min<int64_t>(groups, kPiece); }
 
   int64_t groups;
 };
@@ -98,7 +110,7 @@ struct Swizzle {
 struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemory()) || !tile::getLayout(op.getType()).isFragment())
+    if (!isShared(op.getMemory()) || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();
@@ -108,10 +120,16 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     Value lane = lanes.number(),
           piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
     Value inPiece = b.remainder(lane, kPiece);
-    // Of the four pieces the first two are of two rows of the lane's, the other two of the next run.
+    // Of the four pieces two are of one row of the lane's and two of the next, and either two of one run. An
+    // instruction takes them in registers side by side: of the left side both rows of a run, of the right both runs of
+    // a row.
     int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
-    Value ofRow = b.remainder(piece, rowPieces);
-    Value ofRun = b.remainder(arith::DivUIOp::create(b, piece, b.index(rowPieces)), 2);
+    bool isRight = rowLanes == kPiece; // and so whole in each subgroup
+    int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
+    auto bitOf = [&](int64_t step, int64_t count) {
+      return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
+    };
+    Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
     // Further subgroups have further rows.
     Value subgroup =
         rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
@@ -122,22 +140,22 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
     base = arith::AddIOp::create(b, op.getRow(), base);
 
+    // The lane's part of a group's number, and where that is.
+    Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
+    Value place = swizzle.place(b, group, inPiece);
+
     SmallVector<Value> registers(shape.count());
     auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
     for (int64_t run = 0; run < shape.runs; run += 2)
       for (int64_t i = 0; i < shape.rows; i += rowPieces) {
         // In elements of the tile: row i of the lane starts a piece at rowLanes * i, run r one at 8 r.
-        Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes), group;
-        if (op.getTransposed())
-          group = arith::DivUIOp::create(b, b.add(firstRow, i * rowLanes), b.index(kPiece));
-        else
-          group = b.add(ofRun, run);
-        Value column = swizzle.place(b, group, inPiece);
+        Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
+        Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
         Value pieces =
             nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
                                       static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
         for (int64_t part = 0; part < 2 * rowPieces; ++part)
-          registers[(i + part % rowPieces) * shape.runs + run + part / rowPieces] =
+          registers[(i + part / rowStep % rowPieces) * shape.runs + run + part / runStep % 2] =
               vector::ExtractOp::create(b, pieces, part);
       }
     rewriter.replaceOpWithMultiple(op, {registers});
@@ -145,7 +163,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   }
 };
 
-/// Each lane copies every n-th group of eight elements, n being the number of lanes.
+/// Each lane copies every n-th group of eight elements, or element of one column, n being the number of lanes.
 struct LowerCopy : LanePattern<tile::CopyOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -170,24 +188,22 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
 
   /// The group of row `first` + `done` of the tile.
   static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
+    int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
     Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
     Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+    // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
     Value count;
     if (Value limit = op.getColumnLimit()) {
       Value left = arith::SubIOp::create(b, limit, fromColumn);
-      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(kCopyElements));
-      fromColumn = arith::SelectOp::create(b, b.less(b.index(0), left), fromColumn, b.index(0));
+      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
     }
-    if (Value limit = op.getRowLimit()) {
-      Value inside = b.less(fromRow, limit);
-      count = arith::SelectOp::create(b, inside, count ? count : b.index(kCopyElements), b.index(0));
-      fromRow = arith::SelectOp::create(b, inside, fromRow, b.index(0));
-    }
+    if (Value limit = op.getRowLimit())
+      count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
     Value toRow = b.add(arith::AddIOp::create(b, op.getTo(), first), done);
     Value toColumn = swizzle.place(b, group, b.add(first, done));
     nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                     ValueRange{fromRow, fromColumn}, b.getIndexAttr(kCopyElements), count,
-                                     b.getUnitAttr());
+                                     ValueRange{fromRow, fromColumn}, b.getIndexAttr(elements), count,
+                                     elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
   }
 };
 

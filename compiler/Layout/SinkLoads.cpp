@@ -3,6 +3,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -12,12 +13,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-bool isLoad(Operation *op) { return isa<memref::LoadOp, vector::LoadOp>(op); }
-
 /// Ops whose results take no fewer registers than their operands, which a later place therefore costs nothing.
 bool rearranges(Operation *op) { return isa<vector::BroadcastOp, vector::ExtractOp>(op); }
-
-bool mayWrite(Operation &op) { return !isMemoryEffectFree(&op) && !isLoad(&op); }
 
 struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SinkLoadsPass)
@@ -25,11 +22,21 @@ struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
   StringRef getArgument() const override { return "heddle-sink-loads"; }
   StringRef getDescription() const override { return "Move loads down to their first use"; }
 
+  SinkLoadsPass() = default;
+  SinkLoadsPass(const SinkLoadsPass &other) : PassWrapper(other) {}
+
   void runOnOperation() override {
-    getOperation().getBody().walk([](Block *block) { sink(*block); });
+    getOperation().getBody().walk([&](Block *block) { sink(*block); });
   }
 
-  static void sink(Block &block) {
+  bool isLoad(Operation *op) const {
+    return isa<nvgpu::LdMatrixOp>(op) || (!factors && isa<memref::LoadOp, vector::LoadOp>(op));
+  }
+  bool mayWrite(Operation &op) const {
+    return !isMemoryEffectFree(&op) && !isa<memref::LoadOp, vector::LoadOp, nvgpu::LdMatrixOp>(op);
+  }
+
+  void sink(Block &block) const {
     // From the bottom up: what uses an op has found its place before the op looks for one.
     Operation *write = nullptr; // the first one below
     for (Operation *op = &block.back(); op;) {
@@ -48,9 +55,17 @@ struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
       op = above;
     }
   }
+
+  Option<bool> factors{*this, "factors", llvm::cl::init(false),
+                       llvm::cl::desc("Move none but the loads of tensor cores' factors")};
+  friend std::unique_ptr<Pass> heddle::createSinkLoadsPass(bool);
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createSinkLoadsPass() { return std::make_unique<SinkLoadsPass>(); }
+std::unique_ptr<Pass> heddle::createSinkLoadsPass(bool factors) {
+  auto pass = std::make_unique<SinkLoadsPass>();
+  pass->factors = factors;
+  return pass;
+}
 void heddle::registerSinkLoadsPass() { PassRegistration<SinkLoadsPass>(); }

@@ -11,8 +11,9 @@ namespace heddle {
 
 /// `heddle-sink-loads`, on tile.func lowered to lanes: moves each load, and what only picks or repeats elements of one,
 /// down to its first use in its block, though never past a write. Compilers for processors keep the order that they are
-/// given; a GPU's schedule loads anyway.
-std::unique_ptr<Pass> createSinkLoadsPass();
+/// given. A GPU's schedule loads anyway, but move them up only, as far as registers last: with `factors` none but the
+/// loads of tensor cores' factors are moved, for which that matters.
+std::unique_ptr<Pass> createSinkLoadsPass(bool factors = false);
 void registerSinkLoadsPass();
 
 } // namespace heddle

@@ -1,9 +1,9 @@
 // for (k) {                      for (s < stages - 1) { copy tile s; commit }
 //   a = load A[.., k]            for (k) {
 //   ..dot a..            ->        wait stages - 2            // tile k is there, tile k - 1 is no longer read
-// }                                copy tile k + stages - 1 over tile k - 1; commit
-//                                  a = load ring[k mod stages]
+// }                                a = load ring[k mod stages]
 //                                  ..dot a..
+//                                  copy tile k + stages - 1 over tile k - 1; commit
 //                                }
 #include "compiler/Layout/StageFactors.h"
 
@@ -16,30 +16,36 @@
 using namespace mlir;
 using namespace mlir::tile;
 using heddle::cloneForCounter;
-using heddle::kCopyElements;
 using heddle::readSame;
 
 namespace {
 
-constexpr int64_t kWidestRow = 256;  // elements of a row of the ring, at most
 constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
+constexpr int64_t kFewestStages = 2; // one is read while the other is filled
 
-/// A load of factors, and the ring that it is to come from.
+/// A load of factors, or of a number for each row of some, and the ring that it is to come from.
 struct Stage {
   LoadOp load;
   Value ring;
   int64_t rows, columns; // of the tile as it lies in memory
   bool copies;           // false where another load's copies fill the ring
+  bool isFixed;          // the same tile in all iterations: a ring of one
 };
 
-bool canStage(LoadOp load) {
+int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
+int64_t columnsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 0 : 1); }
+
+bool isFactor(LoadOp load) {
   MemRefType memory = load.getMemory().getType();
-  RankedTensorType tile = load.getType();
-  if (tile.getElementTypeBitWidth() != 16 || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory))
-    return false;
-  int64_t rows = tile.getDimSize(load.getTransposed() ? 1 : 0), columns = tile.getDimSize(load.getTransposed() ? 0 : 1);
-  return memory.getDimSize(1) % kCopyElements == 0 && rows % kSwizzledRows == 0 && columns % kCopyElements == 0 &&
-         llvm::isPowerOf2_64(columns) && columns <= kWidestRow && llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
+  return load.getType().getElementTypeBitWidth() == 16 && !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory) &&
+         heddle::canCopyFactors(memory.getDimSize(1), columnsOf(load)) && rowsOf(load) % kSwizzledRows == 0 &&
+         llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
+}
+
+/// A column of a matrix as a row: each lane would load what belongs to its columns one by one.
+bool isColumn(LoadOp load) {
+  return load.getType().getElementTypeBitWidth() == 32 && load.getTransposed() && columnsOf(load) == 1 &&
+         load.getAnyPadding() && !load.getColumnLimit();
 }
 
 class StageFactorsPass : public PassWrapper<StageFactorsPass, OperationPass<tile::FuncOp>> {
@@ -66,31 +72,32 @@ private:
   void stage(scf::ForOp loop) {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     b.setInsertionPointToStart(&loop->getParentOfType<tile::FuncOp>().getBody().front());
-    SmallVector<Stage> staged;
-    for (auto load : loop.getBody()->getOps<LoadOp>())
-      if (canStage(load)) {
-        bool transposed = load.getTransposed();
-        int64_t rows = load.getType().getDimSize(transposed ? 1 : 0),
-                columns = load.getType().getDimSize(transposed ? 0 : 1);
-        auto same = llvm::find_if(staged, [&](const Stage &other) {
-          return readSame(other.load, load) && other.rows == rows && other.columns == columns;
-        });
-        if (same != staged.end()) {
-          Value ring = same->ring;
-          staged.push_back({load, ring, rows, columns, /*copies=*/false});
-          continue;
-        }
-        auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
-        auto type = MemRefType::get({stages * rows, columns}, load.getType().getElementType(), AffineMap(), space);
-        staged.push_back({load, SharedOp::create(b, type), rows, columns, /*copies=*/true});
-      }
-    if (staged.empty())
+    SmallVector<LoadOp> loads(loop.getBody()->getOps<LoadOp>());
+    if (llvm::none_of(loads, isFactor))
       return;
+    SmallVector<Stage> staged;
+    for (LoadOp load : loads) {
+      if (!isFactor(load) && !isColumn(load))
+        continue;
+      int64_t rows = rowsOf(load), columns = columnsOf(load);
+      auto same = llvm::find_if(staged, [&](const Stage &other) {
+        return readSame(other.load, load) && other.rows == rows && other.columns == columns;
+      });
+      bool isFixed = llvm::all_of(load->getOperands(), [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
+      staged.push_back({load, {}, rows, columns, same == staged.end(), isFixed});
+    }
+    int64_t stages = makeRings(b, staged, loop);
 
     // Copies of the first tiles. Where the loop is one of another's iterations, its last tiles may still be read.
     b.setInsertionPoint(loop);
     if (loop->getParentOfType<scf::ForOp>())
       WaitOp::create(b, 0);
+    for (const Stage &stage : staged)
+      if (stage.isFixed && stage.copies) {
+        LoadOp load = stage.load;
+        CopyOp::create(b, stage.ring, constant(b, 0), stage.rows, load.getMemory(), load.getRow(), load.getColumn(),
+                       load.getRowLimit(), load.getColumnLimit());
+      }
     Value step = loop.getStep(), at = loop.getLowerBound();
     for (int64_t s = 0; s + 1 < stages; ++s) {
       copyAt(b, loop, staged, at, constant(b, s));
@@ -110,10 +117,17 @@ private:
 
     b.setInsertionPointToStart(body);
     WaitOp::create(b, stages - 2);
-    Value last = next.getInductionVar();
-    for (int64_t s = 0; s + 1 < stages; ++s)
-      last = arith::AddIOp::create(b, last, step);
-    copyAt(b, loop, staged, last, ahead);
+    auto copyNext = [&] {
+      Value last = next.getInductionVar();
+      for (int64_t s = 0; s + 1 < stages; ++s)
+        last = arith::AddIOp::create(b, last, step);
+      copyAt(b, loop, staged, last, ahead);
+    };
+    // After the barrier all lanes are at the same place: what they do there before they multiply, no multiplication
+    // hides. Where there is more than a product between barriers, that is little, and registers are scarce at the end.
+    bool isEarly = stages == kFewestStages || isLong(loop);
+    if (isEarly)
+      copyNext();
 
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), next.getInductionVar());
@@ -125,12 +139,14 @@ private:
         b.clone(op, mapping);
         continue;
       }
-      Value row = arith::MulIOp::create(b, current, constant(b, found->rows));
+      Value row = found->isFixed ? constant(b, 0) : arith::MulIOp::create(b, current, constant(b, found->rows));
       mapping.map(found->load.getResult(),
                   LoadOp::create(b, found->load.getType(), found->ring, row, constant(b, 0), Value(), Value(),
                                  /*any_padding=*/true, found->load.getTransposed())
                       .getResult());
     }
+    if (!isEarly)
+      copyNext();
     SmallVector<Value> yielded;
     for (Value value : loop.getYieldedValues())
       yielded.push_back(mapping.lookupOrDefault(value));
@@ -142,6 +158,44 @@ private:
     scf::YieldOp::create(b, yielded);
     loop.replaceAllUsesWith(next.getResults().take_front(count));
     loop.erase();
+  }
+
+  /// Several products make a step that takes longer than a copy does.
+  static bool isLong(scf::ForOp loop) { return llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2); }
+
+  /// As many tiles a ring as there is room for. Returns their number.
+  int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
+    auto kernel = loop->getParentOfType<tile::FuncOp>();
+    auto bytesOf = [](const Stage &stage) {
+      return stage.rows * stage.columns * LoadOp(stage.load).getType().getElementTypeBitWidth() / 8;
+    };
+    int64_t fixed = 0, moving = 0;
+    kernel.walk([&](SharedOp other) {
+      MemRefType type = other.getResult().getType();
+      fixed += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    });
+    for (const Stage &stage : staged)
+      if (stage.copies)
+        (stage.isFixed ? fixed : moving) += bytesOf(stage);
+    // More workgroups are worth more than tiles that are there long before their use.
+    int64_t room = bytesOfLane * static_cast<int64_t>(kernel.getWorkgroup()),
+            count = isLong(loop) ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
+    while (count > kFewestStages && fixed + count * moving > room)
+      --count;
+    auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
+    for (Stage &stage : staged) {
+      if (stage.copies) {
+        auto type = MemRefType::get({(stage.isFixed ? 1 : count) * stage.rows, stage.columns},
+                                    LoadOp(stage.load).getType().getElementType(), AffineMap(), space);
+        stage.ring = SharedOp::create(b, type);
+        continue;
+      }
+      stage.ring = llvm::find_if(staged, [&](const Stage &other) {
+                     return other.copies && readSame(other.load, stage.load) && other.rows == stage.rows &&
+                            other.columns == stage.columns;
+                   })->ring;
+    }
+    return count;
   }
 
   static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
@@ -157,7 +211,7 @@ private:
       IRMapping mapping;
       mapping.map(loop.getInductionVar(), at);
       for (const Stage &stage : staged) {
-        if (!stage.copies)
+        if (!stage.copies || stage.isFixed)
           continue;
         auto place = [&](Value value) { return value ? cloneForCounter(b, loop, value, mapping) : Value(); };
         LoadOp load = stage.load;
@@ -170,8 +224,10 @@ private:
     CommitOp::create(b);
   }
 
-  Option<int64_t> stages{*this, "stages", llvm::cl::init(3), llvm::cl::desc("Tiles of a ring")};
-  friend std::unique_ptr<Pass> heddle::createStageFactorsPass(int64_t);
+  Option<int64_t> stages{*this, "stages", llvm::cl::init(3), llvm::cl::desc("Tiles of a ring, at most")};
+  Option<int64_t> bytesOfLane{*this, "bytes", llvm::cl::init(896),
+                              llvm::cl::desc("Shared memory for each lane of a workgroup")};
+  friend std::unique_ptr<Pass> heddle::createStageFactorsPass(const heddle::TargetProfile &);
 };
 
 } // namespace
@@ -191,9 +247,10 @@ Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapp
   return mapping.lookup(value);
 }
 
-std::unique_ptr<Pass> heddle::createStageFactorsPass(int64_t stages) {
+std::unique_ptr<Pass> heddle::createStageFactorsPass(const TargetProfile &profile) {
   auto pass = std::make_unique<StageFactorsPass>();
-  pass->stages = stages;
+  pass->stages = profile.tensorStages;
+  pass->bytesOfLane = profile.sharedBytesOfLane;
   return pass;
 }
 void heddle::registerStageFactorsPass() { PassRegistration<StageFactorsPass>(); }

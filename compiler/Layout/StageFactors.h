@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
 #define HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
 
+#include "compiler/Target/TargetProfile.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -10,8 +11,9 @@
 namespace mlir::heddle {
 
 /// `heddle-stage-factors`, on tile.func before its layouts: tiles that a loop of a kernel on fragments loads for a
-/// tile.dot come through a ring of `stages` tiles in shared memory, which copies fill `stages` - 1 iterations ahead.
-std::unique_ptr<Pass> createStageFactorsPass(int64_t stages);
+/// tile.dot come through a ring of tiles in shared memory, which copies fill ahead of their use. So does a column of
+/// numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once.
+std::unique_ptr<Pass> createStageFactorsPass(const TargetProfile &profile);
 void registerStageFactorsPass();
 
 /// Whether both read the same part of a matrix, one of them perhaps transposed.

@@ -66,7 +66,7 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
     if (options.profile->cooperativeSide)
       passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
     else
-      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(options.profile->tensorStages));
+      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }

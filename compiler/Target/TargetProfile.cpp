@@ -13,7 +13,8 @@ constexpr int64_t kVulkanBindings = 16;
 // maxComputeWorkGroupCount is at least this on every Vulkan device.
 constexpr int64_t kVulkanWorkgroups = 65535;
 
-constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip) {
+/// `shared`: bytes of shared memory that all workgroups of a processor have together.
+constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t shared) {
   return {
       .name = name,
       .summary = summary,
@@ -30,7 +31,9 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorRows = 32,
       .tensorColumns = 128,
       .tensorDepth = 64,
-      .tensorStages = 3,
+      .tensorStages = 4,
+      // Kernels of so many registers have 256 lanes on a processor; two workgroups leave a kilobyte each.
+      .sharedBytesOfLane = (shared - 4096) / 256,
       // By datasheets and what is published of Hopper's L2; nothing of it was measured.
       .tensorRate = 1200,
       .sharedRate = 128,
@@ -42,6 +45,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorAttentionSubgroups = 4,
       .tensorAttentionRows = 32,
       .tensorAttentionKeys = 64,
+      .tensorAttentionRegisters = 192,
       .sharesRows = true,
       .elementwiseRows = 4,
       .elementwiseRuns = 1,
@@ -145,8 +149,8 @@ constexpr TargetProfile kProfiles[] = {
         .maxWorkgroups = kVulkanWorkgroups,
         .maxLoopTrips = 65535,
     },
-    makeCuda("cuda:sm_80", "NVIDIA GPUs from Ampere on, by CUDA", "sm_80"),
-    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a"),
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from Ampere on, by CUDA", "sm_80", 164 * 1024),
+    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 228 * 1024),
 };
 
 } // namespace

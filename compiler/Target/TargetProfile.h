@@ -38,14 +38,15 @@ struct TargetProfile {
 
   /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): the device's processors (0: there are no tensor
   /// cores); the subgroups of a workgroup, the rows of each subgroup's part of the tile and its columns, at most; how
-  /// much of the contracted dimension a step takes, and how many steps' factors have room in shared memory, where they
-  /// are copied ahead of their use.
+  /// much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where they
+  /// are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
   int64_t tensorProcessors = 0;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;
   int64_t tensorColumns = 0;
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
+  int64_t sharedBytesOfLane = 0;
   /// Rows, columns and depth of a cooperative matrix (VK_KHR_cooperative_matrix), of f16 with sums of f32, by which
   /// tensor cores are reached through Vulkan; 0: by the instructions of a CUDA architecture.
   int64_t cooperativeSide = 0;
@@ -61,10 +62,12 @@ struct TargetProfile {
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;
-  /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores, and its columns.
+  /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores and its columns, at most,
+  /// and how many registers a lane has for scores, for results and for factors that it keeps.
   int64_t tensorAttentionSubgroups = 0;
   int64_t tensorAttentionRows = 0;
   int64_t tensorAttentionKeys = 0;
+  int64_t tensorAttentionRegisters = 0;
 
   /// Whether the lanes share each row that is reduced, where they can take its columns in turn; otherwise each lane has
   /// rows of its own.

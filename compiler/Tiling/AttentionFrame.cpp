@@ -20,10 +20,21 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
       isOneQuery(owns == Owns::OneQuery),
       fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
-  for (const MaskBound &bound : attention.mask ? getMaskBounds(*attention.mask) : SmallVector<MaskBound>()) {
-    auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
-    if (visited == 1 || visited == -1)
+  if (attention.mask)
+    for (const MaskBound &bound : getMaskBounds(*attention.mask, &boundsAreExact)) {
+      auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
       bounds.push_back({owned, visited, bound.constant});
+    }
+  // The scale goes to the owned rows once instead of to every score, unless that would round them once more. A maximum
+  // of scores in any positive unit is one of scores.
+  double &factor = fragments ? productScale : ownedScale;
+  if (fragments && !attention.score && attention.scale > 0) {
+    unit = attention.scale * std::numbers::log2e;
+  } else if (attention.score) {
+    factor = attention.scale;
+    unit = std::numbers::log2e;
+  } else {
+    factor = attention.scale * std::numbers::log2e;
   }
   if (isOneQuery)
     chooseQuads();
@@ -75,31 +86,48 @@ void AttentionFrame::chooseQuads() {
   rows = emitter.stepFor(maximumVisited(), rows);
 }
 
-/// Up to so many products and columns a head a lane has registers for two fragments' rows.
-static constexpr int64_t kFewProducts = 3, kNarrowHead = 64;
-
 void AttentionFrame::chooseFragments(int64_t products) {
   const TargetProfile &profile = emitter.getProfile();
-  emitter.setTensorTiles(profile.tensorAttentionSubgroups);
-  // Twice the rows read the visited side half as often, if a lane has room for them and sequences fill them.
+  subgroups = profile.tensorAttentionSubgroups;
+  emitter.setTensorTiles(subgroups);
   int64_t rowsOfSubgroup = profile.tensorAttentionRows;
-  auto owned = [&] { return rowsOfSubgroup * profile.tensorAttentionSubgroups; };
-  while (rowsOfSubgroup > kFragmentRows &&
-         (products > kFewProducts || width > kNarrowHead || maximumOwned() < 4 * owned()))
+  // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
+  int64_t results = products > 3 ? 2 : 1, tiles = products > 2 ? 2 : 1;
+  // Owned factors that cannot come from shared memory have to fit as well.
+  int64_t bits = typeOf(attention.query).getElementTypeBitWidth();
+  bool staysInRegisters =
+      !isTensorFactor(attention.query.getType()) || !canCopyFactors(typeOf(attention.query).getDimSize(1), width);
+  int64_t kept = staysInRegisters ? tiles * width * bits / 32 : 0;
+  auto registers = [&] { return rowsOfSubgroup * (results * width + tiles * step + kept) / emitter.getLanes(); };
+  // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
+  constexpr int64_t shortestStep = 2 * kFragmentDepth;
+  while (rowsOfSubgroup > kFragmentRows && maximumOwned() < 4 * subgroups * rowsOfSubgroup)
     rowsOfSubgroup /= 2;
-  rows = owned();
-  step = profile.tensorAttentionKeys * kFragmentRows / rowsOfSubgroup;
-  // A lane holds a tile of scores for each product but those that add up to results, and those results.
-  while (step > 2 * kFragmentDepth && products > 2 && width > 64)
-    step /= 2;
+  auto longestStep = [&] { return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / kFragmentRows : 1); };
+  step = longestStep();
+  while (registers() > profile.tensorAttentionRegisters && (step > shortestStep || rowsOfSubgroup > kFragmentRows)) {
+    if (step > shortestStep) {
+      step /= 2;
+    } else {
+      rowsOfSubgroup /= 2;
+      step = longestStep();
+    }
+  }
+  if (!staysInRegisters)
+    registersLeft = profile.tensorAttentionRegisters - registers();
+  rows = subgroups * rowsOfSubgroup;
   while (step / 2 >= maximumVisited() && step > kFragmentDepth)
     step /= 2;
 }
 
 void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
-  Value block = emitter.setGrid(0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce());
-  head = emitter.setGrid(1, attention.heads, {}, 1);
+  // Where a mask makes some rows visit more than others, those of all heads that visit most come first, so that none is
+  // left over when the others are done.
+  bool inOrder = fragments && llvm::any_of(bounds, [](const Bound &bound) { return bound.owned * bound.visited < 0; });
+  Value block =
+      emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce());
+  head = emitter.setGrid(inOrder ? 0 : 1, attention.heads, {}, 1);
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
@@ -109,7 +137,15 @@ void AttentionFrame::emit(function_ref<void()> body) {
   ownedLength = ownsQueries ? queryLength : keyLength;
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
-  first = emitter.mul(block, ownedAtOnce());
+  Value begin = emitter.mul(block, ownedAtOnce());
+  first = begin;
+  if (inOrder && llvm::any_of(bounds, [](const Bound &bound) { return bound.visited < 0; })) {
+    // The last rows visit most.
+    Value blocks =
+        b.createOrFold<arith::DivUIOp>(emitter.add(ownedLength, emitter.index(rows - 1)), emitter.index(rows));
+    Value last = b.createOrFold<arith::SubIOp>(emitter.mul(blocks, rows), emitter.index(rows));
+    first = b.createOrFold<arith::SubIOp>(last, begin);
+  }
   ownedPlace = {emitter.add(ownedStart, first),
                 emitter.mul(head, width),
                 ownedAtOnce(),
@@ -117,7 +153,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
                 emitter.add(ownedStart, ownedLength),
                 {}};
 
-  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, ownedLength);
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
@@ -153,6 +189,8 @@ std::pair<Value, Value> AttentionFrame::visitedRange() {
   Value begin = emitter.index(0), end = visitedLength;
   for (const Bound &bound : bounds) {
     int64_t constant = bound.constant + (bound.owned > 0 ? bound.owned * (ownedAtOnce() - 1) : 0);
+    if (std::abs(bound.visited) != 1)
+      continue;
     if (bound.visited == 1)
       begin = b.createOrFold<arith::MaxSIOp>(begin,
                                              emitter.add(emitter.mul(first, -bound.owned), emitter.index(-constant)));
@@ -173,23 +211,58 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value pastLast = emitter.add(visitedStart, visitedLength);
   return emitter.loop(begin, end, visitedAtOnce(), maximumVisited(), state, [&](Value at, ValueRange state) {
     Value index = indices(at, isOneQuery ? 0 : 1), visitedIndex = broadcast(index);
-    Step now{at,
-             Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce(), width, pastLast, {}},
-             ownsQueries ? ownedIndex : visitedIndex,
-             ownsQueries ? visitedIndex : ownedIndex,
-             {}};
-    Value length = arith::IndexCastOp::create(b, b.getI32Type(), visitedLength);
-    Value inside =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length));
-    now.counts = broadcast(inside);
-    if (attention.mask)
-      now.counts = arith::AndIOp::create(b, now.counts, emitter.inlineRegion(*attention.mask, {now.query, now.key}));
+    Step now{at, Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce(), width, pastLast, {}},
+             ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
+    if (!fragments)
+      now.counts = pairsThatCount(now);
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
                               {sequence, now.visited.row, 1, visitedAtOnce(), {}, now.visited.rowLimit}, Padding::Zero,
                               /*transposed=*/true);
     return body(now, state);
   });
+}
+
+Value AttentionFrame::pairsThatCount(const Step &at) {
+  Value index = emitter.indices(Place{at.first, at.first, rows, step, {}, {}}, isOneQuery ? 0 : 1);
+  Value length = arith::IndexCastOp::create(b, b.getI32Type(), visitedLength);
+  Value counts = broadcast(
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, tile::SplatOp::create(b, index.getType(), length)));
+  if (attention.mask)
+    counts = arith::AndIOp::create(b, counts, emitter.inlineRegion(*attention.mask, {at.query, at.key}));
+  return counts;
+}
+
+Value AttentionFrame::allCount(Value at) {
+  if (!boundsAreExact)
+    return {};
+  auto isAtLeast = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, x, y); };
+  Value all = isAtLeast(visitedLength, emitter.add(at, emitter.index(step)));
+  // A condition holds for all pairs just where it does for those of the rows that make its sum smallest.
+  for (const Bound &bound : bounds) {
+    int64_t smallest = bound.constant + std::min<int64_t>(bound.owned, 0) * (rows - 1) +
+                       std::min<int64_t>(bound.visited, 0) * (step - 1);
+    Value sum = emitter.add(emitter.mul(first, bound.owned), emitter.mul(at, bound.visited));
+    all = arith::AndIOp::create(b, all, isAtLeast(sum, emitter.index(-smallest)));
+  }
+  return all;
+}
+
+Value AttentionFrame::where(const Step &at, Value tile, double otherwise) {
+  auto select = [&](Value counts) -> Value { return arith::SelectOp::create(b, counts, tile, splat(otherwise, tile)); };
+  if (at.counts)
+    return select(at.counts);
+  Value all = allCount(at.first);
+  if (!all)
+    return select(pairsThatCount(at));
+  // Most steps are inside of the sequence and the mask.
+  auto branch = scf::IfOp::create(b, tile.getType(), all, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, tile);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, select(pairsThatCount(at)));
+  return branch.getResult(0);
 }
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
@@ -207,21 +280,29 @@ Value AttentionFrame::loadVisited(Value value, const Step &at) {
   return fragments ? tile : emitter.widen(tile);
 }
 
-double AttentionFrame::scale() const { return attention.scale * (attention.score ? 1 : std::numbers::log2e); }
+AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
+  // Two of 16 bits share a register; others stay in any case.
+  int64_t registers = fragments ? rows * width / (2 * emitter.getLanes() * subgroups) : 0;
+  if (registers <= registersLeft) {
+    registersLeft -= registers;
+    return [tile = load(value, ownedPlace)] { return tile; };
+  }
+  return [this, value] { return load(value, ownedPlace); };
+}
 
-// The scale goes to the owned rows once instead of to every score, unless that would round them once more.
-Value AttentionFrame::loadOwned(Value value) {
-  Value rows = load(value, ownedPlace);
-  return fragments ? rows : mul(rows, scale());
+AttentionFrame::OwnedFactor AttentionFrame::ownedOfScores(Value value) {
+  if (ownedScale == 1)
+    return ownedFactor(value);
+  return [tile = mul(load(value, ownedPlace), ownedScale)] { return tile; };
 }
 
 Value AttentionFrame::scaled(Value ownedRows, Value visitedRows) {
   Value scores = products(ownedRows, visitedRows);
-  return fragments ? mul(scores, scale()) : scores;
+  return productScale == 1 ? scores : mul(scores, productScale);
 }
 
 Value AttentionFrame::scores(Value scaled, const Step &at) {
-  return attention.score ? mul(applyToScores(*attention.score, scaled, at, {}), std::numbers::log2e) : scaled;
+  return attention.score ? applyToScores(*attention.score, scaled, at, {}) : scaled;
 }
 
 Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradient) {
@@ -229,7 +310,7 @@ Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradien
     return gradient;
   // Where a pair does not count its score is any number, of which the slope need not be finite.
   Value slope = applyToScores(*attention.scoreGradient, scaled, at, gradient);
-  return arith::SelectOp::create(b, at.counts, slope, splat(0, slope));
+  return where(at, slope, 0);
 }
 
 Value AttentionFrame::applyToScores(Region &region, Value scaled, const Step &at, ValueRange more) {
@@ -281,11 +362,12 @@ Value AttentionFrame::mul(Value x, Value y) { return arith::MulFOp::create(b, x,
 Value AttentionFrame::mul(Value x, double factor) { return mul(x, splat(factor, x)); }
 Value AttentionFrame::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
 
-Value AttentionFrame::products(Value ownedRows, Value visitedRows) {
+Value AttentionFrame::products(Value ownedRows, Value visitedRows, Value sums) {
   if (isOneQuery)
     return emitter.reduce(tile::Combine::Sum, mul(emitter.broadcast(ownedRows, rows, width), visitedRows), 1);
-  Value zeros = emitter.constant(rows, step, 0);
-  return tile::DotOp::create(b, zeros.getType(), ownedRows, visitedRows, zeros, false, /*transposeRhs=*/true);
+  if (!sums)
+    sums = emitter.constant(rows, step, 0);
+  return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
 }
 
 Value AttentionFrame::asFactor(Value tile) {
@@ -320,7 +402,11 @@ Value AttentionFrame::dropoutFactor(const Step &at) {
   return arith::SelectOp::create(b, keep, splat(1 / (1 - attention.dropout), random), splat(0, random));
 }
 
+Value AttentionFrame::powers(const Step &at, Value scores, Value reference) {
+  Value result = power(sub(inLogs(scores), broadcast(reference)));
+  return fragments ? result : where(at, result, 0);
+}
+
 Value AttentionFrame::probabilities(const Step &at, Value scores, Value logSumExp) {
-  Value power = math::Exp2Op::create(b, sub(scores, broadcast(logSumExp)));
-  return arith::SelectOp::create(b, at.counts, power, splat(0, power));
+  return powers(at, fragments ? where(at, scores, kNever) : scores, logSumExp);
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/Tiling/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace mlir::heddle {
 
@@ -110,8 +111,9 @@ public:
   struct Step {
     Value first; // index of the first visited row in its sequence
     Place visited;
-    Value query, key, counts;
-    Value rows = {}; // of the visited keys, where they are no neighbours: an i32 tile
+    Value query, key;
+    Value counts = {}; // null on tensor cores, where it is computed in those steps only that have pairs that do not
+    Value rows = {};   // of the visited keys, where they are no neighbours: an i32 tile
   };
   /// Visits what the mask leaves of the other side, step by step, and returns the last state.
   SmallVector<Value> visit(ValueRange state, function_ref<SmallVector<Value>(const Step &, ValueRange)> body);
@@ -125,12 +127,19 @@ public:
   Value load(Value value, const Place &place);
   /// The same of a step's visited rows.
   Value loadVisited(Value value, const Step &at);
-  /// The owned rows of the side that the scores are made of.
-  Value loadOwned(Value value);
-  /// The scaled scores from those rows: in units of log(2), unless a score region has yet to be applied to them.
+  /// Owned rows as a factor: loaded once, ahead of the loop, or in each of its steps where a lane has no room for them.
+  using OwnedFactor = std::function<Value()>;
+  OwnedFactor ownedFactor(Value value);
+  /// The same of the side that the scores are made of.
+  OwnedFactor ownedOfScores(Value value);
+  /// The scores from those rows: scaled, where a score region has yet to be applied to them.
   Value scaled(Value ownedRows, Value visitedRows);
-  /// What the softmax is of, in units of log(2).
+  /// What the softmax is of. Its unit is a number of log(2) that a power takes in the instruction that subtracts.
   Value scores(Value scaled, const Step &at);
+  /// The score of a pair that does not count, far below kLowest, which is below every other.
+  static constexpr double kNever = -2e30, kLowest = -1e30;
+  /// The tile where its pairs count, `otherwise` where they do not.
+  Value where(const Step &at, Value tile, double otherwise);
   /// The gradient of the scaled scores, from that of the scores.
   Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// One number per query of this head: a column, or a row where the queries are visited.
@@ -141,14 +150,21 @@ public:
 
   /// A tile in the type of the kernel's factors.
   Value asFactor(Value tile);
-  /// The dot product of each owned row with each visited row.
-  Value products(Value ownedRows, Value visitedRows);
+  /// The dot product of each owned row with each visited row, and what `sums` holds before.
+  Value products(Value ownedRows, Value visitedRows, Value sums = {});
   /// accumulator + weights * the step's visited rows of `value`.
   Value accumulate(Value weights, Value value, const Step &at, Value accumulator);
   /// What dropout multiplies the probabilities by, 0 or 1 / (1 - rate); null without dropout.
   Value dropoutFactor(const Step &step);
-  /// The probabilities again, from scores in units of log(2) and each query's log-sum-exp in units of log(2).
+  /// 2 to the power of a number in units of log(2): the smallest powers may be zero.
+  Value power(Value exponent) { return math::Exp2Op::create(b, exponent, arith::FastMathFlags::afn); }
+  /// The powers of scores minus each query's reference, which is in units of log(2), 0 where a pair does not count: on
+  /// tensor cores because its score is `kNever`, elsewhere by selection.
+  Value powers(const Step &step, Value scores, Value reference);
+  /// The probabilities again, from scores and each query's log-sum-exp in units of log(2).
   Value probabilities(const Step &step, Value scores, Value logSumExp);
+  /// A number in the scores' unit in units of log(2).
+  Value inLogs(Value score) { return unit == 1 ? score : mul(score, unit); }
 
   Value mul(Value x, Value y);
   Value mul(Value x, double factor);
@@ -160,7 +176,6 @@ private:
   int64_t visitedAtOnce() const { return isOneQuery ? rows : step; }
 
   /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts.
-  /// `visited` is 1 or -1.
   struct Bound {
     int64_t owned, visited, constant;
   };
@@ -171,7 +186,10 @@ private:
   int64_t maximumOwned();
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
-  double scale() const;
+  /// Whether each pair of the step counts, as one i1; null if nothing but a look at each pair tells.
+  Value allCount(Value at);
+  /// Whether each pair counts, as a tile.
+  Value pairsThatCount(const Step &at);
   Value applyToScores(Region &region, Value scaled, const Step &at, ValueRange more);
   Value splat(double value, Value like);
 
@@ -179,8 +197,11 @@ private:
   ImplicitLocOpBuilder &b;
   const Attention attention;
   const bool ownsQueries, isOneQuery, fragments;
-  int64_t width, rows, step; // of tiles of scores: rows x step
+  int64_t width, rows, step, subgroups = 1;                    // of tiles of scores: rows x step
+  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned factors
+  double ownedScale = 1, productScale = 1, unit = 1;           // of the owned rows, of their products, of the scores
   SmallVector<Bound> bounds;
+  bool boundsAreExact = true;
   Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };

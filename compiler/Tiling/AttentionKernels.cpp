@@ -16,9 +16,6 @@ namespace {
 using Owns = AttentionFrame::Owns;
 using Step = AttentionFrame::Step;
 
-/// A score below every real one. Infinity would make NaN of the difference of two.
-constexpr double kLowest = -1e30;
-
 /// Elsewhere a lane has whole rows, and no registers to spare.
 template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return hasTensorFactors(op, op.getQuery()); }
 
@@ -34,20 +31,19 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     bool isOneQuery = AttentionFrame::isOfOneQuery(attention);
     AttentionFrame frame(emitter, Attention::of(attention), isOneQuery ? Owns::OneQuery : Owns::Queries,
                          /*products=*/2);
-    int64_t rows = frame.getRows(), step = frame.getStep(), width = frame.getWidth();
+    int64_t rows = frame.getRows(), width = frame.getWidth();
     frame.emit([&] {
-      Value query = frame.loadOwned(attention.getQuery());
-      Value lowest = emitter.constant(rows, step, kLowest), zeros = emitter.constant(rows, step, 0);
-      auto power = [&](Value x, Value largest) -> Value { return math::Exp2Op::create(b, frame.sub(x, largest)); };
+      AttentionFrame::OwnedFactor query = frame.ownedOfScores(attention.getQuery());
+      // Infinity instead of kLowest would make NaN of the difference of two.
       SmallVector<Value> last = frame.visit(
-          {emitter.constant(rows, 1, kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
+          {emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
           [&](const Step &at, ValueRange state) -> SmallVector<Value> {
             Value keys = frame.loadVisited(attention.getKey(), at);
-            Value scores = arith::SelectOp::create(b, at.counts, frame.scores(frame.scaled(query, keys), at), lowest);
+            Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
             Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
-            Value rescale = power(state[0], largest);
-            // A query whose keys so far do not count has them at its maximum: their powers are not zero by themselves.
-            Value powers = arith::SelectOp::create(b, at.counts, power(scores, frame.broadcast(largest)), zeros);
+            // The difference first: that of two equal numbers is zero however large they are.
+            Value rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
+            Value powers = frame.powers(at, scores, frame.inLogs(largest));
             Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
             if (Value factor = frame.dropoutFactor(at))
               powers = frame.mul(powers, factor);
@@ -56,7 +52,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           });
       if (isOneQuery) { // the softmax of all keys, of those of each row's
         Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
-        Value rescale = power(last[0], emitter.broadcast(largest, rows, 1));
+        Value rescale = frame.power(frame.inLogs(frame.sub(last[0], emitter.broadcast(largest, rows, 1))));
         auto total = [&](Value tile, int64_t columns) {
           return emitter.reduce(tile::Combine::Sum, frame.mul(tile, emitter.broadcast(rescale, rows, columns)), 0);
         };
@@ -69,28 +65,35 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       Value sum = arith::SelectOp::create(b, any, last[1], one);
       Value inverse = arith::DivFOp::create(b, one, sum);
       frame.finish({{attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, queries, width))}});
-      Value logSumExp = arith::AddFOp::create(b, frame.mul(last[0], std::numbers::ln2), math::LogOp::create(b, sum));
+      Value logSumExp =
+          arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
       frame.storePerQuery(attention.getLogSumExp(), logSumExp);
     });
     return success();
   }
 };
 
-/// What both halves of the backward pass make of a step's scores. With P the probabilities and D = dropout's factor:
-/// dP = D * (dO V^T) and dS = P * (dP - delta), times the score region's slope, all of them tiles of the owned side's
-/// rows.
+/// What both halves of the backward pass make of a step's scores, given the owned rows of queries and gradient or of
+/// keys and values, and the visited rows of the others. With P the probabilities and D = dropout's factor: dP = D * (dO
+/// V^T) and dS = P * (dP - delta), times the score region's slope, all of them tiles of the owned side's rows.
 struct StepGradient {
   Value dropped; // D * P, of which the value's gradient is made
   Value scores;  // dS
 
-  StepGradient(AttentionFrame &frame, const Step &at, Value scaled, Value products, Value logSumExp, Value delta) {
+  StepGradient(AttentionFrame &frame, const Step &at, std::pair<Value, Value> owned, std::pair<Value, Value> visited,
+               Value logSumExp, Value delta) {
+    Value scaled = frame.scaled(owned.first, visited.first);
     Value p = frame.probabilities(at, frame.scores(scaled, at), logSumExp);
     dropped = p;
-    if (Value factor = frame.dropoutFactor(at)) {
-      products = frame.mul(products, factor);
+    Value factor = frame.dropoutFactor(at), difference;
+    if (factor) {
       dropped = frame.mul(p, factor);
+      difference = frame.sub(frame.mul(frame.products(owned.second, visited.second), factor), frame.broadcast(delta));
+    } else {
+      // A product begins with what is subtracted from it.
+      difference = frame.products(owned.second, visited.second, frame.broadcast(frame.mul(delta, -1)));
     }
-    scores = frame.scaledGradient(scaled, at, frame.mul(p, frame.sub(products, frame.broadcast(delta))));
+    scores = frame.scaledGradient(scaled, at, frame.mul(p, difference));
   }
 };
 
@@ -102,15 +105,15 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
     auto grad = cast<AttentionGradQueryOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad), Owns::Queries, /*products=*/3);
     frame.emit([&] {
-      Value query = frame.loadOwned(grad.getQuery()), gradient = frame.load(grad.getGradient(), frame.owned());
+      AttentionFrame::OwnedFactor query = frame.ownedOfScores(grad.getQuery()),
+                                  gradient = frame.ownedFactor(grad.getGradient());
       Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), frame.owned()), std::numbers::log2e);
       Value delta = frame.loadPerQuery(grad.getDelta(), frame.owned());
       Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
                                 [&](const Step &at, ValueRange state) -> SmallVector<Value> {
                                   Value keys = frame.load(grad.getKey(), at.visited),
                                         values = frame.load(grad.getValue(), at.visited);
-                                  Value scaled = frame.scaled(query, keys), products = frame.products(gradient, values);
-                                  StepGradient step(frame, at, scaled, products, logSumExp, delta);
+                                  StepGradient step(frame, at, {query(), gradient()}, {keys, values}, logSumExp, delta);
                                   return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];
       frame.finish({{grad.getResult(), frame.mul(total, grad.getScale().convertToDouble())}});
@@ -128,7 +131,8 @@ struct AttentionGradKeyValueKernel
     auto grad = cast<AttentionGradKeyValueOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad), Owns::Keys, /*products=*/4);
     frame.emit([&] {
-      Value keys = frame.loadOwned(grad.getKey()), values = frame.load(grad.getValue(), frame.owned());
+      AttentionFrame::OwnedFactor keys = frame.ownedOfScores(grad.getKey()),
+                                  values = frame.ownedFactor(grad.getValue());
       Value zeros = emitter.constant(frame.getRows(), frame.getWidth(), 0);
       SmallVector<Value> totals =
           frame.visit({zeros, zeros}, [&](const Step &at, ValueRange state) -> SmallVector<Value> {
@@ -136,8 +140,7 @@ struct AttentionGradKeyValueKernel
                   gradient = frame.load(grad.getGradient(), at.visited);
             Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
-            Value scaled = frame.scaled(keys, queries), products = frame.products(values, gradient);
-            StepGradient step(frame, at, scaled, products, logSumExp, delta);
+            StepGradient step(frame, at, {keys(), values()}, {queries, gradient}, logSumExp, delta);
             return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
                     frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
           });

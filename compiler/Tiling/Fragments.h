@@ -3,6 +3,7 @@
 #define HEDDLE_COMPILER_TILING_FRAGMENTS_H
 
 #include "dialects/Tile/Tile.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::heddle {
 
@@ -11,6 +12,15 @@ inline constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kFragmentDept
 
 /// 16-bit elements that one lane copies to shared memory at once, and that stay neighbours there: 16 bytes.
 inline constexpr int64_t kCopyElements = 8;
+
+/// The widest rows of factors that are copied to shared memory.
+inline constexpr int64_t kWidestCopy = 256;
+
+/// Whether tiles of `columns` of a matrix of 16-bit elements can be copied to shared memory.
+inline bool canCopyFactors(int64_t matrixColumns, int64_t columns) {
+  return matrixColumns % kCopyElements == 0 && columns % kCopyElements == 0 && llvm::isPowerOf2_64(columns) &&
+         columns <= kWidestCopy;
+}
 
 /// Of f32, the depth that one instruction takes: one piece where that of 16 bits takes two.
 inline constexpr int64_t kTensorFloatDepth = 8;

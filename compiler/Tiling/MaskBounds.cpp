@@ -35,35 +35,36 @@ Linear linearOf(Value value) {
   return {};
 }
 
-/// Adds what `smaller` + `gap` <= `larger` says.
-void addOrder(Value smaller, Value larger, int64_t gap, SmallVectorImpl<MaskBound> &bounds) {
+/// Adds what `smaller` + `gap` <= `larger` says. Returns whether the bounds say all of it.
+bool addOrder(Value smaller, Value larger, int64_t gap, SmallVectorImpl<MaskBound> &bounds) {
   Linear upper = linearOf(larger);
   auto add = [&](Linear bound) {
     if (bound)
       bounds.push_back({bound->query, bound->key, bound->constant - gap});
+    return bound.has_value();
   };
   if (auto distance = smaller.getDefiningOp<math::AbsIOp>()) {
-    add(combine(upper, linearOf(distance.getOperand()), -1));
-    add(combine(upper, linearOf(distance.getOperand()), 1));
-    return;
+    bool left = add(combine(upper, linearOf(distance.getOperand()), -1));
+    return add(combine(upper, linearOf(distance.getOperand()), 1)) && left;
   }
-  add(combine(upper, linearOf(smaller), -1));
+  return add(combine(upper, linearOf(smaller), -1));
 }
 
-void addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
+/// Adds what the condition says. Returns whether the bounds say all of it.
+bool addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
-    addConditions(both.getLhs(), bounds);
-    addConditions(both.getRhs(), bounds);
-    return;
+    bool left = addConditions(both.getLhs(), bounds);
+    return addConditions(both.getRhs(), bounds) && left;
   }
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   if (!compare)
-    return;
+    return false;
   Value lhs = compare.getLhs(), rhs = compare.getRhs();
   switch (compare.getPredicate()) {
-  case arith::CmpIPredicate::eq:
-    addOrder(lhs, rhs, 0, bounds);
-    return addOrder(rhs, lhs, 0, bounds);
+  case arith::CmpIPredicate::eq: {
+    bool least = addOrder(lhs, rhs, 0, bounds);
+    return addOrder(rhs, lhs, 0, bounds) && least;
+  }
   case arith::CmpIPredicate::sle:
     return addOrder(lhs, rhs, 0, bounds);
   case arith::CmpIPredicate::slt:
@@ -73,15 +74,16 @@ void addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
   case arith::CmpIPredicate::sgt:
     return addOrder(rhs, lhs, 1, bounds);
   default: // of unsigned numbers, or not equal: no bound
-    return;
+    return false;
   }
 }
 
 } // namespace
 
-SmallVector<MaskBound> heddle::getMaskBounds(Region &mask) {
+SmallVector<MaskBound> heddle::getMaskBounds(Region &mask, bool *exact) {
   SmallVector<MaskBound> bounds;
-  if (!mask.empty())
-    addConditions(mask.front().getTerminator()->getOperand(0), bounds);
+  bool all = mask.empty() || addConditions(mask.front().getTerminator()->getOperand(0), bounds);
+  if (exact)
+    *exact = all;
   return bounds;
 }

@@ -13,8 +13,8 @@ struct MaskBound {
 
 /// Conditions that every pair of a mask region (query index, key index) -> i1 fulfils: the comparisons of linear
 /// expressions that its result is a conjunction of, |x| <= y among them. Whatever else the region computes adds none,
-/// so the pairs that fulfil all of them are those of the mask, or more.
-SmallVector<MaskBound> getMaskBounds(Region &mask);
+/// so the pairs that fulfil all of them are those of the mask, or more. `exact` says that they are no more.
+SmallVector<MaskBound> getMaskBounds(Region &mask, bool *exact = nullptr);
 
 } // namespace mlir::heddle
 

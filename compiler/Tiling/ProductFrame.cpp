@@ -17,11 +17,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
       depth(emitter.maximumRows(contracted)) {
   auto [rows, columns] = fragments ? chooseFragments(result, tensorBits) : chooseRegisters(contracted, result, loops);
 
-  // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
-  // that is larger.
-  int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
-  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
-  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
+  auto [row, column] = fragments ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
     tile.rowLimit = emitter.rowsOf(result);
@@ -30,6 +26,41 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   end = emitter.rowsOf(contracted);
   if (contracted.isDynamic() || depth % step != 0)
     depthLimit = end;
+}
+
+// Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
+// that is larger.
+std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_t rows, int64_t columns) {
+  int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
+  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
+  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
+  return {row, column};
+}
+
+/// Tiles below each other whose workgroups follow each other.
+static constexpr int64_t kGroup = 8;
+
+// A device runs a hundred workgroups at once. Those of a compact part of the result share most of what they read, which
+// then comes from the cache that processors have together: strips of `kGroup` tiles, each walked through column by
+// column.
+std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_t rows, int64_t columns) {
+  int64_t across = llvm::divideCeil(result.columns, columns),
+          down = llvm::divideCeil(emitter.maximumRows(result), rows);
+  if (down == 1 || across == 1 || down * across > emitter.getProfile().maxWorkgroups)
+    return placeInStrips(result, rows, columns);
+  auto &b = emitter.builder();
+  auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); };
+  auto remainder = [&](Value x, Value y) { return b.createOrFold<arith::RemUIOp>(x, y); };
+  Value number = emitter.setGrid(0, result.isDynamic() ? 1 : down * rows, result.size, rows, across);
+  Value ofStrip = emitter.index(kGroup * across), first = emitter.mul(divide(number, ofStrip), kGroup);
+  Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows));
+  // The last strip may be narrower.
+  Value left = b.createOrFold<arith::SubIOp>(all, first);
+  Value strip = down % kGroup == 0 && !result.isDynamic() ? emitter.index(kGroup)
+                                                          : b.createOrFold<arith::MinSIOp>(left, emitter.index(kGroup));
+  Value inStrip = remainder(number, ofStrip);
+  return {emitter.mul(emitter.add(first, remainder(inStrip, strip)), rows),
+          emitter.mul(divide(inStrip, strip), columns)};
 }
 
 std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result,

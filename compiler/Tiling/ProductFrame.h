@@ -29,6 +29,9 @@ public:
 private:
   /// These set `step` and return the rows and columns of the workgroup's tile.
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops);
+  /// These set the grid, and return the first row and column of a workgroup's tile.
+  std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
+  std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits);
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
 

@@ -1,6 +1,7 @@
 #include "compiler/Target/CUDA/CudaLowering.h"
 
 #include "compiler/Layout/LowerToLanes.h"
+#include "compiler/Layout/SinkLoads.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -11,6 +12,7 @@ using namespace mlir::heddle;
 void heddle::buildCudaLowering(OpPassManager &passes, StringRef chip) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
   buildLaneProgram(kernels);
+  kernels.addPass(createSinkLoadsPass(/*factors=*/true));
   kernels.addPass(createExpandMathPass());
   passes.addPass(createLowerToNvvmPass(chip));
 }

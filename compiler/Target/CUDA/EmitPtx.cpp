@@ -7,12 +7,15 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <mutex>
 
@@ -43,6 +46,18 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(NVVM::NVVMTargetAttr t
                                    llvm::CodeGenOptLevel::Aggressive));
 }
 
+/// A step of a product is long already and has no registers for another, but ptxas makes straight code of short loops.
+static void keepLoops(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::DominatorTree tree(function);
+    llvm::LoopInfo loops(tree);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder())
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
+  }
+}
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -69,6 +84,8 @@ LogicalResult heddle::emitPtx(gpu::GPUModuleOp kernel, std::string &ptx) {
     return failure();
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
+  if (kernel->hasAttr(kSharedBytesName))
+    keepLoops(*module);
   optimize(*module, *machine);
 
   SmallVector<char, 0> text;

@@ -5,8 +5,10 @@
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,12 +27,24 @@ int64_t bytesOf(Type type) {
   return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (vector ? vector.getNumElements() : 1);
 }
 
+/// An index without the constant that is added to it.
+Value withoutOffset(Value index) {
+  auto sum = index.getDefiningOp<arith::AddIOp>();
+  return sum && getConstantIntValue(sum.getRhs()) ? sum.getLhs() : index;
+}
+
 /// The address of an element of a row-major matrix of up to 2^31 elements. Its constant part comes last: loads and
 /// stores have room for one.
 Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
   Type i32 = rewriter.getI32Type(), i64 = rewriter.getI64Type(), element = matrix.getElementType();
   int64_t width = matrix.getDimSize(1);
   SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
+  // Bits of a column that are exchanged are exchanged in the sum: rows begin where they are zero. What is added up is
+  // then the same for all columns of a row.
+  std::optional<int64_t> exchanged;
+  if (auto exchange = dyn_cast_if_present<arith::XOrIOp>(withoutOffset(indices[1]).getDefiningOp()))
+    if (llvm::isPowerOf2_64(width) && (exchanged = getConstantIntValue(exchange.getRhs())))
+      column.value = rewriter.getRemappedValue(exchange.getLhs());
   Value linear = row.value;
   // Signed: without the constant the index may lie before the matrix.
   if (linear && width != 1)
@@ -40,6 +54,8 @@ Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType ma
     linear = linear
                  ? LLVM::AddOp::create(rewriter, loc, linear, column.value, LLVM::IntegerOverflowFlags::nsw).getResult()
                  : column.value;
+  if (exchanged)
+    linear = LLVM::XOrOp::create(rewriter, loc, linear, number(rewriter, loc, i32, *exchanged));
   Type pointer = base.getType();
   if (linear)
     base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
@@ -129,7 +145,8 @@ struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
     if (Value elements = adaptor.getSrcElements())
       bytes = LLVM::MulOp::create(rewriter, loc, elements, number(rewriter, loc, elements.getType(), elementBytes));
     auto size = static_cast<uint32_t>(op.getDstElements().getZExtValue() * elementBytes);
-    NVVM::CpAsyncOp::create(rewriter, loc, target, source, size, NVVM::LoadCacheModifierKind::CG, bytes);
+    auto cache = op.getBypassL1() ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+    NVVM::CpAsyncOp::create(rewriter, loc, target, source, size, cache, bytes);
     rewriter.eraseOp(op);
     return success();
   }
@@ -193,6 +210,36 @@ struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<NVVM::Barrier0Op>(op);
+    return success();
+  }
+};
+
+/// LLVM's own power of two keeps denormal results, with three instructions more around the device's.
+struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn) || !getElementTypeOrSelf(op).isF32())
+      return failure();
+    Location loc = op.getLoc();
+    auto power = [&](Value x) -> Value {
+      return LLVM::CallIntrinsicOp::create(rewriter, loc, x.getType(),
+                                           rewriter.getStringAttr("llvm.nvvm.ex2.approx.ftz"), x)
+          .getResult(0);
+    };
+    Value x = adaptor.getOperand();
+    auto vector = dyn_cast<VectorType>(x.getType());
+    if (!vector) {
+      rewriter.replaceOp(op, power(x));
+      return success();
+    }
+    Value result = LLVM::PoisonOp::create(rewriter, loc, vector);
+    for (int64_t i = 0; i < vector.getNumElements(); ++i) {
+      Value place = number(rewriter, loc, rewriter.getI32Type(), i);
+      result = LLVM::InsertElementOp::create(rewriter, loc, result,
+                                             power(LLVM::ExtractElementOp::create(rewriter, loc, x, place)), place);
+    }
+    rewriter.replaceOp(op, result);
     return success();
   }
 };
@@ -291,9 +338,10 @@ void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewriteP
   // MLIR's own patterns for these loads and stores take memory for a descriptor.
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
-  patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
-               LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
-               LowerShared, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerCast, LowerReturn>(
-      converter, context,
-      /*benefit=*/2);
+  patterns
+      .add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+           LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle, LowerShared,
+           LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerExp2, LowerCast, LowerReturn>(converter,
+                                                                                                         context,
+                                                                                                         /*benefit=*/2);
 }

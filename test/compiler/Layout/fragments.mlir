@@ -13,11 +13,18 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, spre
   // CHECK: %[[B:.*]] = tile.shared : memref<16x16xbf16
   %a = tile.shared : memref<32x16xbf16, #gpu.address_space<workgroup>>
   %b = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>
-  // CHECK: nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
+  // CHECK: %[[LEFT:.*]] = nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
   %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
-  // CHECK: nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
+  // CHECK: %[[RIGHT:.*]] = nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
   %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
-  // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+  // Registers that an instruction takes together are loaded side by side: no move stands between the two.
+  // CHECK: %[[FIRST:.*]] = vector.extract %[[RIGHT]][0]
+  // CHECK: %[[SECOND:.*]] = vector.extract %[[RIGHT]][1]
+  // CHECK-DAG: %[[PARTS:.*]]:2 = vector.to_elements %[[FIRST]]
+  // CHECK-DAG: %[[MORE:.*]]:2 = vector.to_elements %[[SECOND]]
+  // CHECK: %[[OPERAND:.*]] = vector.from_elements %[[PARTS]]#0, %[[PARTS]]#1, %[[MORE]]#0, %[[MORE]]#1
+  // CHECK: nvgpu.mma.sync(%{{.*}}, %[[OPERAND]], %{{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+  // CHECK: nvgpu.mma.sync
   // CHECK-NOT: nvgpu.mma.sync
   %p = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x16xbf16, #sums>, tensor<16x16xbf16, #right> -> tensor<32x16xf32, #sums>
   // A row's sum is over four lanes.
@@ -61,7 +68,8 @@ tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<
   tile.return
 }
 
-// 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row.
+// 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row. A copy of nothing reads
+// nothing, so that its address may be any.
 // CHECK-LABEL: tile.func @copy
 tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
   %c0 = arith.constant 0 : index
@@ -69,9 +77,8 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
   %ring = tile.shared : memref<64x16xbf16, #gpu.address_space<workgroup>>
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW:.*]], %{{.*}} : index
   // CHECK: %[[COUNT:.*]] = arith.select %[[INSIDE]], %c8, %c0
-  // CHECK: %[[FROM:.*]] = arith.select %[[INSIDE]], %[[ROW]], %c0
   // CHECK: arith.xori
-  // CHECK: nvgpu.device_async_copy %{{.*}}[%[[FROM]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
+  // CHECK: nvgpu.device_async_copy %{{.*}}[%[[ROW]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
   // CHECK-NOT: nvgpu.device_async_copy
   tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #gpu.address_space<workgroup>>
   // CHECK: nvvm.cp.async.commit.group
@@ -79,5 +86,47 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
   // CHECK: nvvm.cp.async.wait.group 0
   // CHECK: gpu.barrier
   tile.wait 0
+  tile.return
+}
+
+// A column of numbers: one a lane, past no cache, and read as a row.
+// CHECK-LABEL: tile.func @copy_column
+tile.func @copy_column(%a: memref<?x4xf32>, %n: index, %y: memref<1x16xf32>)
+    attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %ring = tile.shared : memref<16x1xf32, #gpu.address_space<workgroup>>
+  // CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[LANE:.*]], %c16
+  // CHECK: scf.if %[[FEW]]
+  // CHECK: %[[COUNT:.*]] = arith.select %{{.*}}, %c1, %c0
+  // CHECK: nvgpu.device_async_copy %{{.*}}[%{{.*}}, %c3], %{{.*}}[%[[LANE]], %c0], 1, %[[COUNT]] : memref<?x4xf32>
+  tile.copy %a[%c0, %c3] rows(%n) to %ring[%c0] count 16 : memref<?x4xf32> to memref<16x1xf32, #gpu.address_space<workgroup>>
+  tile.commit
+  tile.wait 0
+  // CHECK-COUNT-4: memref.load %{{.*}} : memref<16x1xf32, #gpu.address_space<workgroup>>
+  %row = tile.load %ring[%c0, %c0] {any_padding, transposed} : memref<16x1xf32, #gpu.address_space<workgroup>> -> tensor<1x16xf32, #right>
+  tile.store %row, %y[%c0, %c0] : tensor<1x16xf32, #right>, memref<1x16xf32>
+  tile.return
+}
+
+// Groups of eight columns of which the lane's differs by a bit: addresses are that of the first, but for constants.
+// CHECK-LABEL: tile.func @groups
+tile.func @groups(%c: memref<16x8xf32>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32, #right>
+  %x = tile.shared : memref<16x128xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[GROUP:.*]] = arith.xori
+  // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[GROUP]], %c8
+  // CHECK: nvgpu.ldmatrix %{{.*}}[%{{.*}}, %[[FIRST]]]
+  // CHECK: %[[SECOND:.*]] = arith.xori %[[FIRST]], %c16
+  // CHECK: nvgpu.ldmatrix %{{.*}}[%{{.*}}, %[[SECOND]]]
+  // CHECK: arith.xori %[[FIRST]], %c32
+  // CHECK: arith.xori %[[FIRST]], %c48
+  // CHECK: %[[HALF:.*]] = arith.addi %[[FIRST]], %c64
+  // CHECK: nvgpu.ldmatrix %{{.*}}[%{{.*}}, %[[HALF]]]
+  %a = tile.load %x[%c0, %c0] : memref<16x128xbf16, #gpu.address_space<workgroup>> -> tensor<16x128xbf16, #right>
+  %p = tile.dot %a, %a, %zero {transpose_rhs} : tensor<16x128xbf16, #right>, tensor<16x128xbf16, #right> -> tensor<16x16xf32, #right>
+  %q = tile.columns %p from 0 : tensor<16x16xf32, #right> -> tensor<16x8xf32, #right>
+  tile.store %q, %c[%c0, %c0] : tensor<16x8xf32, #right>, memref<16x8xf32>
   tile.return
 }

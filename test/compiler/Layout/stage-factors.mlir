@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-factors{stages=3}))' --split-input-file | FileCheck %s
 
-// Two tiles are on their way when the loop starts. Each turn waits for the oldest, copies the next but one over the tile
-// of the turn before, and reads from the ring.
+// Two tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
+// the next but one over the tile of the turn before.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
@@ -19,16 +19,16 @@ tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<
   // CHECK: tile.commit
   // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}}, %[[CURRENT:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}})
   // CHECK: tile.wait 1
+  // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
+  // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
+  // CHECK: tile.dot %[[X]], %[[Y]]
   // CHECK: %[[LATER:.*]] = arith.addi
   // CHECK: %[[LATEST:.*]] = arith.addi %[[LATER]]
   // CHECK: scf.if
   // CHECK: arith.muli %[[AHEAD]]
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[LATEST]]] to %[[LEFT]]
   // CHECK: tile.commit
-  // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
-  // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
-  // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
-  // CHECK: tile.dot %[[X]], %[[Y]]
   %sum = scf.for %k = %c0 to %c256 step %c32 iter_args(%state = %zero) -> tensor<64x64xf32> {
     %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x32xbf16>
     %y = tile.load %b[%k, %c0] rows(%n) {transposed} : memref<256x64xbf16> -> tensor<64x32xbf16>
@@ -57,5 +57,44 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
     scf.yield %next : tensor<64x64xf32>
   }
   tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// What is the same in all iterations is copied once. A column that goes with a tile's rows comes through a ring as well, and
+// rings have two tiles where three do not fit: then the copy is the first thing to do.
+// CHECK-LABEL: tile.func @attention
+// CHECK-DAG: %[[Q:.*]] = tile.shared : memref<128x128xbf16, #gpu.address_space<workgroup>>
+// CHECK-DAG: %[[K:.*]] = tile.shared : memref<256x128xbf16, #gpu.address_space<workgroup>>
+// CHECK-DAG: %[[N:.*]] = tile.shared : memref<256x1xf32, #gpu.address_space<workgroup>>
+// CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %[[Q]][%{{.*}}] count 128
+// CHECK: tile.copy %{{.*}} to %[[K]][%{{.*}}] count 128
+// CHECK: tile.copy %{{.*}} to %[[N]][%{{.*}}] count 128
+// CHECK: scf.for
+// CHECK: tile.wait 0
+// CHECK-NOT: to %[[Q]]
+// CHECK: tile.copy %{{.*}} to %[[K]]
+// CHECK: tile.commit
+// CHECK: tile.load %[[Q]][%c0{{.*}}, %c0{{.*}}]
+// CHECK: tile.load %[[K]]
+// CHECK: tile.load %[[N]][%{{.*}}, %{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<1x128xf32>
+tile.func @attention(%q: memref<128x128xbf16>, %k: memref<256x128xbf16>, %n: memref<256x4xf32>, %y: memref<128x128xf32>)
+    attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %sum = scf.for %i = %c0 to %c256 step %c128 iter_args(%state = %zero) -> tensor<128x128xf32> {
+    %a = tile.load %q[%c0, %c0] {any_padding} : memref<128x128xbf16> -> tensor<128x128xbf16>
+    %b = tile.load %k[%i, %c0] {any_padding} : memref<256x128xbf16> -> tensor<128x128xbf16>
+    %p = tile.dot %a, %b, %state {transpose_rhs} : tensor<128x128xbf16>, tensor<128x128xbf16> -> tensor<128x128xf32>
+    %r = tile.load %n[%i, %c1] {any_padding, transposed} : memref<256x4xf32> -> tensor<1x128xf32>
+    %w = tile.broadcast %r : tensor<1x128xf32> -> tensor<128x128xf32>
+    %s = arith.addf %p, %w : tensor<128x128xf32>
+    scf.yield %s : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
   tile.return
 }

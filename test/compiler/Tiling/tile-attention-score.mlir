@@ -35,9 +35,10 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[BIAS:.*]] = arith.sitofp %[[STEPS]]
 // CHECK: %[[SOFT:.*]] = math.tanh %[[SCALED]]
 // CHECK: %[[BIASED:.*]] = arith.subf %[[SOFT]], %[[BIAS]]
-// CHECK: arith.constant dense<1.44269502> : tensor<32x8xf32>
-// CHECK: %[[SCORES:.*]] = arith.mulf %[[BIASED]],
-// CHECK: arith.select %{{.*}}, %[[SCORES]],
+// CHECK: %[[SCORES:.*]] = arith.select %{{.*}}, %[[BIASED]],
+// CHECK: tile.reduce max %[[SCORES]]
+// CHECK: %[[UNIT:.*]] = arith.constant dense<1.44269502> : tensor<32x8xf32>
+// CHECK: arith.mulf %[[SCORES]], %[[UNIT]]
 
 // Both regions get the scaled scores. Pairs that do not count have no gradient, whatever the slope of theirs is.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64

@@ -222,8 +222,11 @@ heddle.size @target_length max 256 longest "target_lengths"
 // CHECK:   scf.for
 // CHECK:     tile.load %[[M]]{{.*}} -> tensor<8x16xf32>
 // CHECK:     tile.dot {{.*}} {transpose_rhs}
-// CHECK:     tile.dot {{.*}} {transpose_rhs}
 // CHECK:     math.exp2
+// The product that what a query has in common is subtracted from begins with that.
+// CHECK:     %[[LESS:.*]] = tile.broadcast
+// CHECK:     %[[DIFFERENCE:.*]] = tile.dot %{{.*}}, %{{.*}}, %[[LESS]] {transpose_rhs}
+// CHECK:     arith.mulf %{{.*}}, %[[DIFFERENCE]]
 // CHECK:     %[[NEXT:.*]] = tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<32x8xf32>, tensor<8x16xf32> -> tensor<32x16xf32>
 // CHECK-NEXT: scf.yield %[[NEXT]]
 // CHECK:   tile.store %{{.*}}, %[[OUT]]

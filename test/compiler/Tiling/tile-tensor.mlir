@@ -8,7 +8,7 @@ heddle.size @tokens max 16384
 heddle.size @short max 128
 
 // CHECK-LABEL: func.func @many
-// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 8>, #tile.grid<"tokens", 256, 1>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"tokens", 256, 8>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<1024x1024xf32> -> !x
   %s = arith.addf %p, %r : !x
@@ -17,14 +17,14 @@ func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
 
 // A gradient of weights: half of the processors are better than tiles so small that the cache is what they wait for.
 // CHECK-LABEL: func.func @weights
-// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 8>, #tile.grid<"", 1, 8>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 64>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @weights(%x: !x, %g: !x) -> tensor<1024x1024xf32> {
   %p = heddle.matmul %x, %g {transpose_lhs} : !x, !x -> tensor<1024x1024xf32>
   return %p : tensor<1024x1024xf32>
 }
 
 // CHECK-LABEL: func.func @few
-// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 32>, #tile.grid<"short", 64, 1>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"short", 64, 32>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
   %p = heddle.matmul %x, %w : !few, tensor<1024x1024xf32> -> !few
   return %p : !few
@@ -32,6 +32,15 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 
 // CHECK: tile.func @matmul_addf_Tx1024(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {spread = "fragments", vector = 2 : i64, workgroup = 256 : i64}
+// Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
+// CHECK: %[[NUMBER:.*]] = gpu.block_id x
+// CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c64
+// CHECK: %[[FIRST:.*]] = arith.muli %[[STRIP]], %c8
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[FIRST]]
+// CHECK: %[[WIDTH:.*]] = arith.minsi %[[LEFT]], %c8
+// CHECK: %[[INSIDE:.*]] = arith.remui %[[NUMBER]], %c64
+// CHECK-DAG: arith.remui %[[INSIDE]], %[[WIDTH]]
+// CHECK-DAG: arith.divui %[[INSIDE]], %[[WIDTH]]
 // CHECK: %[[P:.*]] = scf.for
 // CHECK: tile.dot {{.*}} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
 // CHECK: %[[P0:.*]] = tile.columns %[[P]] from 0 : tensor<256x128xf32> -> tensor<256x32xf32>

@@ -75,3 +75,32 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spr
   vector.store %y, %a[%lane, %c0] : memref<64x64xbf16>, vector<2xbf16>
   tile.return
 }
+
+// Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
+// power that may be rough is one instruction, others are LLVM's.
+// CHECK-LABEL: gpu.module @exclusive
+tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %s = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[LANE:.*]] = nvvm.read.ptx.sreg.tid.x
+  %lane = gpu.thread_id x
+  %other = arith.xori %lane, %c16 : index
+  // CHECK: %[[WIDTH:.*]] = llvm.mlir.constant(64 : i32)
+  // CHECK: %[[ROW:.*]] = llvm.mul %[[LANE]], %[[WIDTH]]
+  // CHECK: %[[PLACE:.*]] = llvm.add %[[ROW]], %[[LANE]]
+  // CHECK: %[[BITS:.*]] = llvm.mlir.constant(16 : i32)
+  // CHECK: llvm.xor %[[PLACE]], %[[BITS]]
+  // CHECK: nvvm.ldmatrix
+  %x = nvgpu.ldmatrix %s[%lane, %other] {transpose = false, numTiles = 4 : i32}
+      : memref<32x64xbf16, #gpu.address_space<workgroup>> -> vector<4x2xbf16>
+  %y = vector.extract %x[0] : vector<2xbf16> from vector<4x2xbf16>
+  vector.store %y, %a[%lane, %c0] : memref<64x64xbf16>, vector<2xbf16>
+  %u = memref.load %b[%c0, %lane] : memref<1x32xf32>
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.*}}) : (f32) -> f32
+  %v = math.exp2 %u fastmath<afn> : f32
+  // CHECK: llvm.intr.exp2
+  %w = math.exp2 %v : f32
+  memref.store %w, %b[%c0, %lane] : memref<1x32xf32>
+  tile.return
+}

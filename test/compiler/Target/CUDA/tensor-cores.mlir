@@ -2,6 +2,7 @@
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
 // RUN: heddle-inspect %t.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=PRODUCT
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
+// RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=LOOP
 // RUN: heddle-compile %s -o %t.f16.heddle --target=cuda:sm_80 --precision=f16
 // RUN: heddle-inspect %t.f16.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=F16
 // RUN: heddle-inspect %t.f16.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=F16
@@ -16,18 +17,21 @@
 // PRODUCT: .maxntid 128
 // PRODUCT: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, %r{{[0-9]+}};
 // PRODUCT: cp.async.commit_group;
-// PRODUCT: cp.async.wait_group 1;
+// PRODUCT: cp.async.wait_group 2;
 // PRODUCT: bar.sync 0;
 // PRODUCT: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // PRODUCT: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // PRODUCT: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 
+// A step is long: ptxas is not to make straight code of several.
+// LOOP: .pragma "nounroll";
+
 // The probabilities go from one product's registers to the other's.
-// ATTENTION: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// ATTENTION: shfl.sync.bfly.b32
-// ATTENTION: ex2.approx.f32
-// ATTENTION: cvt.rn.bf16x2.f32
-// ATTENTION: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// ATTENTION-DAG: shfl.sync.bfly.b32
+// ATTENTION-DAG: ex2.approx.ftz.f32
+// ATTENTION-DAG: cvt.rn.bf16x2.f32
+// ATTENTION-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// ATTENTION-NOT: st.shared
 
 // F16: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
