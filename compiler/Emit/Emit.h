@@ -18,6 +18,7 @@ struct VocabularyFile {
 struct PlannedTarget {
   std::string name;
   ModuleOp module;
+  int64_t subgroup = 0; // lanes of one, for Vulkan; 0: workgroups are no more than one
 };
 
 struct Artifact {

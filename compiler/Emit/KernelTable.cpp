@@ -3,7 +3,6 @@
 #include "compiler/Target/CUDA/Assemble.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/KernelAction.h"
-#include "compiler/Target/TargetProfile.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -18,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static LogicalResult serializeSpirv(spirv::ModuleOp module, int64_t lanesOfSubgroup, KernelCode &code) {
+static LogicalResult serializeSpirv(spirv::ModuleOp module, int64_t subgroup, KernelCode &code) {
   for (auto mode : module.getOps<spirv::ExecutionModeOp>())
     if (mode.getExecutionMode() == spirv::ExecutionMode::LocalSize) {
       code.lanes = 1;
@@ -27,7 +26,7 @@ static LogicalResult serializeSpirv(spirv::ModuleOp module, int64_t lanesOfSubgr
     }
   if (code.lanes == 0)
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
-  code.subgroup = static_cast<uint32_t>(std::min<int64_t>(code.lanes, lanesOfSubgroup));
+  code.subgroup = subgroup ? std::min<uint32_t>(code.lanes, static_cast<uint32_t>(subgroup)) : code.lanes;
   code.halves = llvm::is_contained(module.getVceTripleAttr().getCapabilities(), spirv::Capability::Float16);
   module.walk([&](spirv::KHRCooperativeMatrixMulAddOp op) {
     code.cooperativeSide = cast<spirv::CooperativeMatrixType>(op.getResult().getType()).getRows();
@@ -53,10 +52,10 @@ static LogicalResult serializePtx(gpu::GPUModuleOp module, KernelCode &code) {
   return success();
 }
 
-static LogicalResult serialize(Operation *module, const TargetProfile &profile, KernelCode &code) {
+static LogicalResult serialize(Operation *module, int64_t subgroup, KernelCode &code) {
   code.name = SymbolTable::getSymbolName(module).str();
   if (auto spirv = dyn_cast<spirv::ModuleOp>(module))
-    return serializeSpirv(spirv, profile.lanes, code);
+    return serializeSpirv(spirv, subgroup, code);
   return serializePtx(cast<gpu::GPUModuleOp>(module), code);
 }
 
@@ -89,15 +88,11 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
       if (!modules.back())
         return target.module.emitError() << "target " << target.name << " has no kernel '" << name.getValue() << "'";
     }
-    std::string message;
-    const TargetProfile *profile = lookupTargetProfile(target.name, message);
-    if (!profile)
-      return target.module.emitError() << message;
     kernels.resize(modules.size());
     MLIRContext *context = target.module.getContext();
     if (failed(failableParallelForEachN(context, 0, modules.size(), [&](size_t i) {
           return runKernelAction(context, "serialize", names[i].getValue(),
-                                 [&] { return serialize(modules[i], *profile, kernels[i]); });
+                                 [&] { return serialize(modules[i], target.subgroup, kernels[i]); });
         })))
       return failure();
   }

@@ -149,7 +149,8 @@ constexpr TargetProfile kProfiles[] = {
         .maxWorkgroups = kVulkanWorkgroups,
         .maxLoopTrips = 65535,
     },
-    makeCuda("cuda:sm_80", "NVIDIA GPUs from Ampere on, by CUDA", "sm_80", 164 * 1024),
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 164 * 1024),
+    makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 100 * 1024),
     makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 228 * 1024),
 };
 

@@ -80,9 +80,13 @@ Choice choose(const Artifact &artifact, std::string_view wanted, const hal::Devi
 
 // What to compile for, so that the device has code.
 std::string advice(const hal::DeviceInfo &device) {
-  if (!device.computeCapability)
+  constexpr uint32_t ampere = 80; // whose instructions the kernels are made of
+  if (device.computeCapability < ampere)
     return "vulkan:portable";
-  return str("cuda:sm_", device.computeCapability >= 90 && device.computeCapability < 100 ? "90a" : "80");
+  if (device.computeCapability >= 90 && device.computeCapability < 100)
+    return "cuda:sm_90a";
+  constexpr uint32_t mostOf80 = 163 * 1024; // that kernels for sm_80 may ask for
+  return device.maxSharedBytes >= mostOf80 ? "cuda:sm_80" : "cuda:sm_86";
 }
 
 } // namespace

@@ -1,4 +1,5 @@
-"""Every kernel of a model assembles for its architecture, and those of matrix products and attention spill no register."""
+"""Every kernel of a model assembles for its architecture and asks for no more shared memory than a workgroup gets there, and
+those of matrix products and attention spill no register."""
 
 import argparse
 import concurrent.futures
@@ -12,6 +13,7 @@ import tempfile
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 MUST_NOT_SPILL = ("matmul", "project", "attention")
+SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # of a workgroup, by the CUDA programming guide
 
 
 def find_ptxas():
@@ -42,13 +44,17 @@ def main():
         described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, "--json"], check=True,
                                               capture_output=True, text=True).stdout)
 
-        def assemble(name):
+        chip = arguments.target.split(":")[1]
+
+        def assemble(kernel):
             """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
+            name = kernel["name"]
+            if kernel["shared_bytes"] > SHARED_KIB[chip] * 1024:
+                return f"asks for {kernel['shared_bytes']} bytes of shared memory", 0
             code = f"{folder}/{name}.ptx"
             subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, f"--kernel={name}", "-o", code], check=True,
                            stdout=subprocess.DEVNULL)
-            done = subprocess.run([ptxas, f"--gpu-name={arguments.target.split(':')[1]}", "-v", code, "-o",
-                                   f"{code}.cubin"], capture_output=True, text=True)
+            done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", f"{code}.cubin"], capture_output=True, text=True)
             said = done.stdout + done.stderr
             if done.returncode != 0:
                 return said, 0
@@ -59,9 +65,10 @@ def main():
                 return f"spills {spilled} bytes; it has {registers} registers", registers
             return None, registers
 
-        names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]
+        kernels = described["targets"][0]["kernels"]
+        names = [kernel["name"] for kernel in kernels]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(assemble, names))
+            results = list(pool.map(assemble, kernels))
     failed = 0
     for name, (problem, _) in zip(names, results):
         if problem:

@@ -51,9 +51,13 @@ TEST(CudaTargetTest, theNewestThatRunsIsChosen) {
 TEST(CudaTargetTest, whatDoesNotRunIsRefused) {
   expectPart(chosen({"vulkan:portable", "cuda:sm_80", "cuda:sm_90a"}, gpu(75)),
              "has no code for 'cuda:0' (a GPU, compute capability 7.5): its targets are vulkan:portable, cuda:sm_80, "
-             "cuda:sm_90a. Compile it with --target=cuda:sm_80, or use another --device.");
+             "cuda:sm_90a. Compile it with --target=vulkan:portable, or use another --device.");
   expectPart(chosen({"cuda:sm_90a"}, gpu(100)), "has no code for 'cuda:0'");
   expectPart(chosen({"vulkan:software"}, gpu(90)), "Compile it with --target=cuda:sm_90a");
+  hal::DeviceInfo a100 = gpu(80);
+  a100.maxSharedBytes = 163 << 10;
+  expectPart(chosen({"vulkan:software"}, a100), "Compile it with --target=cuda:sm_80");
+  expectPart(chosen({"vulkan:software"}, gpu(89)), "Compile it with --target=cuda:sm_86");
   expectPart(chosen({"cuda:sm_80", "cuda:sm_90a"}, gpu(80), "cuda:sm_90a"), "no target 'cuda:sm_90a' that 'cuda:0'");
   expectPart(chosen({"cuda:sm_next"}, gpu(90)), "has no code for 'cuda:0'");
 }

@@ -153,8 +153,8 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!profile)
       return wrong(message);
     if (flags.lanes.getNumOccurrences()) {
-      if (!profile->chip.empty() || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
-        return wrong("--lanes: expects a Vulkan target, and a power of two of at least 4");
+      if (!profile->chip.empty() || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
+        return wrong("--lanes: expects a Vulkan target, f32, and a power of two of at least 4");
       static std::list<TargetProfile> narrow; // passes keep their addresses
       narrow.push_back(*profile);
       narrow.back().lanes = flags.lanes;

@@ -113,7 +113,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
       options.dumpTag = StringRef(profile->name).split(':').second.str();
     if (failed(runPhases(*compiled.modules.back(), firstOfTarget, line.compileTo, line, options, timing)))
       return failure();
-    planned.push_back({profile->name.str(), *compiled.modules.back()});
+    planned.push_back({profile->name.str(), *compiled.modules.back(), profile->lanes});
   }
   if (line.compileTo != Phase::Emit)
     return compiled;

@@ -126,7 +126,7 @@ private:
     buildPhasePipeline(passes, Phase::FuseAttention, Phase::Plan, options);
     if (!module || mlir::failed(passes.run(*module)))
       return failure();
-    PlannedTarget planned{profile.name.str(), *module};
+    PlannedTarget planned{profile.name.str(), *module, profile.lanes};
     FailureOr<Artifact> artifact = emitArtifact(planned);
     if (mlir::failed(artifact))
       return failure();

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Cooperative matrices without a GPU: the tests that need them, on the lavapipe of Debian's unstable branch, and its
+# spirv-val on the kernels for NVIDIA's GPUs. Debian 12's Mesa has no cooperative matrices, and its spirv-val does not know
+# them. As root, for the packages go to a folder of their own:
+#
+#   test/conformance/newer_mesa.sh FOLDER [BIN]
+#
+# FOLDER is made by debootstrap if it is not there (1 GB). BIN: the programs, build/bin by default.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+[ $# -ge 1 ] || { echo "newer_mesa.sh: name the folder for the packages" >&2; exit 2; }
+root=$1
+bin=$(cd "${2:-build/bin}" && pwd)
+if [ ! -e "$root/usr/share/vulkan" ]; then
+  command -v debootstrap > /dev/null || { echo "newer_mesa.sh: it takes debootstrap; apt-get install debootstrap" >&2; exit 2; }
+  debootstrap --variant=minbase --include=mesa-vulkan-drivers,vulkan-validationlayers,spirv-tools unstable "$root"
+fi
+root=$(cd "$root" && pwd)
+libraries=$root/usr/lib/$(uname -m)-linux-gnu
+loader=$(ls "$libraries"/ld-linux-*.so.* | head -n 1)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+sed "s|\"library_path\": *\"|&$libraries/|" "$root/usr/share/vulkan/icd.d/lvp_icd.json" > "$work/lavapipe.json"
+
+# Programs with the folder's libraries, and this machine's where it has none.
+export VK_ICD_FILENAMES=$work/lavapipe.json VK_LAYER_PATH=$root/usr/share/vulkan/explicit_layer.d HEDDLE_VALIDATION=1
+wrap() { # NAME PROGRAM
+  printf '#!/bin/sh\nexec "%s" --library-path "%s" "%s" "$@"\n' "$loader" \
+    "$libraries:/usr/lib/$(uname -m)-linux-gnu" "$2" > "$work/$1"
+  chmod +x "$work/$1"
+}
+wrap heddle-run "$bin/heddle-run"
+wrap spirv-val "$root/usr/bin/spirv-val"
+ln -s "$bin/heddle-compile" "$bin/heddle-inspect" "$work/"
+"$work/heddle-run" devices
+
+python=$(command -v /usr/bin/python3 || command -v python3)
+for case in base odd-widths; do
+  "$python" test/conformance/parity.py --bin "$work" --model models/numbers.toml --case $case \
+    --target vulkan:software-matrices --precision f16 | grep -v '^ok'
+done
+PATH=$work:$PATH "$python" test/conformance/spirv_val.py --bin "$work" --model models/numbers.toml \
+  --target vulkan:nvidia --precision f16 --set accumulate=true --set dropout=0.1 --set attention_dropout=0.1
