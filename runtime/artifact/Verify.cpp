@@ -184,7 +184,9 @@ Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const
   if (kernel.subgroup() > kernel.lanes())
     return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
   std::string problem;
-  if (target.starts_with("vulkan:"))
+  if (target.starts_with("vulkan:") && kernel.subgroup() && kernel.lanes() % kernel.subgroup())
+    problem = str("has ", kernel.lanes(), " lanes, which are no whole number of subgroups of ", kernel.subgroup());
+  else if (target.starts_with("vulkan:"))
     problem = checkSpirv({kernel.code()->data(), kernel.code()->size()}, kernel.lanes(), texelsOf(kernel));
   else if (target.starts_with("cuda:"))
     problem = checkCuda(kernel);

@@ -29,7 +29,7 @@
 //       the most that pairs count to is not negative
 //   C2  a launch's cost exists, the entry's inputs bind its sizes, and the pairs' lengths are i32 vectors among them
 //   K1  every target has the first's kernels in the same order, unless it has entries of its own; lanes are in
-//       [1, 65536], and a subgroup has no more of them
+//       [1, 65536], and a subgroup has no more of them; those of Vulkan code are a whole number of subgroups
 //   K2  Vulkan code is a SPIR-V module of version 1.0 to 1.6 whose instructions fill it exactly, with physical storage
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations,
 //       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound

@@ -1,5 +1,6 @@
 // Choosing devices and targets, and the errors of machines that lack them. What needs another environment (no loader,
 // no driver, broken validation) runs in a child process.
+#include "runtime/session/DeviceState.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
@@ -105,6 +106,30 @@ TEST(TargetTest, theDefaultDeviceIsCudaWhereItCanBe) {
   if (!hasCuda) {
     EXPECT_EQ(open({"cuda:sm_80"}), cuda);
   }
+}
+
+TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
+  schema::KernelT kernel;
+  kernel.name = "matmul";
+  kernel.lanes = 128;
+  kernel.subgroup = 32;
+  kernel.halves = true;
+  kernel.cooperative_side = 16;
+  kernel.code = {0};
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(schema::Kernel::Pack(builder, &kernel));
+  const auto &packed = *flatbuffers::GetRoot<schema::Kernel>(builder.GetBufferPointer());
+  hal::DeviceInfo device;
+  device.name = "a GPU";
+  device.maxLanes = 1024;
+  device.maxSubgroupSize = 32;
+  expectPart(misfit(packed, device), "kernel 'matmul' has floats of 16 bits, which 'a GPU' lacks");
+  device.halves = true;
+  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has none");
+  device.cooperativeSides = {8};
+  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has others");
+  device.cooperativeSides = {8, 16};
+  EXPECT_EQ(misfit(packed, device), "");
 }
 
 TEST(TargetTest, narrowSubgroupsRuleATargetOut) {

@@ -254,6 +254,7 @@ const Rule rules[] = {
     {"K1_kernel_name", [](auto &m) { m.targets[1]->kernels[0]->name = "sub"; }, "stands where"},
     {"K1_lanes", [](auto &m) { m.targets[0]->kernels[0]->lanes = 0; }, "0 lanes"},
     {"K1_subgroup", [](auto &m) { m.targets[0]->kernels[0]->subgroup = 9; }, "subgroups of 9"},
+    {"K1_part_of_a_subgroup", [](auto &m) { m.targets[0]->kernels[0]->subgroup = 3; }, "no whole number of subgroups of 3"},
     {"K2_empty", [](auto &m) { code(m).clear(); }, "0 words"},
     {"K2_magic", [](auto &m) { code(m)[0] = 0x464c457f; }, "not SPIR-V"},
     {"K2_version", [](auto &m) { code(m)[1] = 0x00020000; }, "unknown version 2.0"},
