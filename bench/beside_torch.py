@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+"""A training step of Heddle and the same model's in PyTorch, in turns on the same processors, as rates and their ratio.
+
+  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N]
+
+Every round times Heddle's step on software Vulkan (heddle-run bench, random lengths that fill max_tokens), then PyTorch's
+(bench/torch_cpu.py, equal lengths, so that nothing is padding). The machine's speed varies from minute to minute: only
+rates of one round are compared, and the median of the rounds' ratios counts. Prints a line a round, then a JSON object.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch_cpu
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def output_of(*command):
+    return json.loads(subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/bin", help="folder of heddle-compile and heddle-run")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=7, help="timed steps of each side a round, of which the median counts")
+    parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch")
+    arguments = parser.parse_args()
+    description = torch_cpu.read_toml(arguments.model)
+    sequences = ["--sequences", arguments.sequences] if arguments.sequences else []
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = Path(folder) / "model.heddle"
+        subprocess.run([arguments.bin / "heddle-compile", arguments.model, "--target=vulkan:software", "-o", artifact],
+                       check=True, stdout=subprocess.DEVNULL)
+        rounds = []
+        for number in range(1, arguments.rounds + 1):
+            entry = output_of(arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", "train_step",
+                              "--repeat", arguments.repeat, "--ceilings", "none", "--json", *sequences)["entries"][0]
+            torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
+                              "--steps", arguments.repeat, *sequences)
+            heddle = 2 * description["max_tokens"] / entry["median_seconds"]
+            rounds.append({"heddle": heddle, "torch": torch["tokens_per_second"],
+                           "ratio": heddle / torch["tokens_per_second"], "matmul_gflops": torch["matmul_gflops"]})
+            print(f"round {number}: Heddle {heddle:.0f} tokens/s, PyTorch {torch['tokens_per_second']:.0f} tokens/s, "
+                  f"ratio {rounds[-1]['ratio']:.2f}", file=sys.stderr, flush=True)
+    median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
+    print(json.dumps({"model": str(arguments.model), "torch": torch["torch"], "blas": torch["blas"],
+                      "threads": arguments.threads, "median": median, "rounds": rounds}))
+
+
+if __name__ == "__main__":
+    main()
