@@ -130,9 +130,9 @@ struct LaunchCost {
 
 class Session {
 public:
-  // Opens the device and checks that it supports a target of the artifact. Memory for variables comes
-  // later, with prepare(). Errors: NotFound (file, target), Malformed (file), InvalidArgument (device), Unsupported
-  // (the device supports no target of the artifact).
+  // Opens the device and checks that it supports a target of the artifact. Memory for variables comes later,
+  // with prepare(). Errors: NotFound (file, target), Malformed (file), InvalidArgument (device), Unsupported (the
+  // device supports no target of the artifact).
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path &artifact,
                                                const SessionOptions &options = {});
   static Result<std::unique_ptr<Session>> open(std::shared_ptr<const Artifact> artifact,
@@ -143,8 +143,7 @@ public:
   // A program should print the device and the target: there may be several.
   const hal::DeviceInfo &device() const;
   std::string_view target() const;
-  std::string_view
-  description() const; // a JSON object with the description's keys: d_model, vocab_size, max_tokens, ...
+  std::string_view description() const; // a JSON object of the description's keys: d_model, vocab_size, max_tokens, ...
   const Artifact &artifact() const;
   const std::vector<EntryInfo> &entries() const;
   const std::vector<VariableInfo> &variables() const;
