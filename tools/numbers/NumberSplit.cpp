@@ -85,13 +85,23 @@ private:
   std::unordered_set<uint32_t> taken;
 };
 
-std::string writeFile(const std::filesystem::path &path, const std::vector<NumberText> &part,
-                      std::string (*line)(const NumberText &)) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  for (const NumberText &text : part)
-    file << line(text) << '\n';
-  file.close();
-  return file ? "" : "cannot write '" + path.string() + "'";
+std::string writePart(const std::filesystem::path &directory, const std::string &name,
+                      const std::vector<NumberText> &part) {
+  const std::pair<const char *, std::string (*)(const NumberText &)> languages[] = {
+      {".en", [](const NumberText &text) { return text.english; }},
+      {".de", [](const NumberText &text) { return spellGerman(text.number); }}};
+  for (auto [suffix, line] : languages) {
+    std::filesystem::path path = directory / (name + suffix);
+    std::string lines;
+    for (const NumberText &text : part)
+      lines += line(text) + '\n';
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << lines;
+    file.close();
+    if (!file)
+      return "cannot write '" + path.string() + "'";
+  }
+  return {};
 }
 
 } // namespace
@@ -125,15 +135,9 @@ std::string writeSplit(const SplitOptions &options) {
   Split split = drawSplit(options);
   for (const auto &[name, part] : {std::pair<const char *, const std::vector<NumberText> *>{"train", &split.train},
                                    {"valid", &split.valid},
-                                   {"test", &split.test}}) {
-    std::filesystem::path path = std::filesystem::path(options.directory) / name;
-    std::string problem = writeFile(path.string() + ".en", *part, [](const NumberText &text) { return text.english; });
-    if (problem.empty())
-      problem =
-          writeFile(path.string() + ".de", *part, [](const NumberText &text) { return spellGerman(text.number); });
-    if (!problem.empty())
+                                   {"test", &split.test}})
+    if (std::string problem = writePart(options.directory, name, *part); !problem.empty())
       return problem;
-  }
   return {};
 }
 
