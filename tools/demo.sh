@@ -41,14 +41,15 @@ say "Averaging its last five checkpoints"
 "$bin/heddle-run" average --checkpoint "$work/checkpoint" --last $((steps < 5 ? steps : 5)) --output "$work/averaged"
 
 say "Translating"
-head -n 3 "$work/test.en" > "$work/sample.en"
+sed -n 3,5p "$work/test.en" > "$work/sample.en"
 "$bin/heddle-run" translate "$work/numbers.heddle" --checkpoint "$work/averaged" \
   < "$work/sample.en" > "$work/sample.de"
 paste -d '|' "$work/sample.en" "$work/sample.de" | sed 's/|/ -> /'
 
 say "Scoring numbers that it has never seen"
 "$bin/heddle-run" score "$work/numbers.heddle" --checkpoint "$work/averaged" \
-  --src "$work/test.en" --tgt "$work/test.de" 2> "$work/score.txt" || { cat "$work/score.txt" >&2; exit 1; }
+  --src "$work/test.en" --tgt "$work/test.de" > "$work/score.txt" 2>&1 || { cat "$work/score.txt" >&2; exit 1; }
+grep '^exact match' "$work/score.txt"
 
 say "Try next"
 echo "echo 'four hundred and two' | $bin/heddle-run translate $work/numbers.heddle --checkpoint $work/averaged"

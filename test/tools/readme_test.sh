@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository, and compares what the
-# last commands of a block print with the ``` block behind it. The trainings are those of the README, to their end: the demo's,
+# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository, and compares the
+# last lines that a block prints with the ``` block behind it. The trainings are those of the README, to their end: the demo's,
 # and that of the reader's own data.
 #
 #   readme_test.sh SOURCE_DIR BUILD_DIR
@@ -23,7 +23,12 @@ fail() {
   exit 1
 }
 
-# What this test is part of already: configuring, building and running the tests. The presets named must exist.
+# scored PERCENT OUTPUT: so many lines of a test are answered rightly.
+scored() {
+  awk -v least="$1" '/^exact match/ { right = $3 + 0 >= least } END { exit !right }' "$2" || fail "less than $1%: $(cat "$2")"
+}
+
+# This test runs after configuring and building, and among the tests: stand-ins check that the presets exist.
 for program in cmake ctest; do
   cat >"$folder/stand-ins/$program" <<STAND_IN
 #!/usr/bin/env bash
@@ -46,13 +51,13 @@ export PATH="$folder/stand-ins:$PATH"
 awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" |
   diff - "$source_dir/test/tools/heddle-opt/canonicalize.mlir"
 
-# LINE.sh is the block at that line of the README, LINE.expected the output that follows it.
+# LINE.sh is the block at that line of the README, LINE.expected the output that follows it under the same heading.
 awk -v folder="$folder" '
   /^```sh$/ { file = sprintf("%s/%04d", folder, NR); inside = ".sh"; next }
   /^```$/ && inside { if (inside == ".sh") behind = file; inside = ""; next }
   /^```$/ && behind { inside = ".expected"; file = behind; behind = ""; next }
   inside { print > (file inside); next }
-  /[^ ]/ { behind = "" }
+  /^#/ { behind = "" }
 ' "$source_dir/README.md"
 compgen -G "$folder/*.sh" > /dev/null || fail "README.md has no sh block"
 sed -i 's/^tools\/test\.sh.*$/test -x tools\/test.sh/' "$folder"/*.sh
@@ -61,12 +66,15 @@ for block in "$folder"/*.sh; do
   name=${block%.sh} line=$((10#$(basename "$block" .sh)))
   # A command that fails, or a variable that is not set, ends the run at its line, which is in the trace.
   bash -euxo pipefail "$block" </dev/null > "$name.out" || fail "README.md:$line: $(tail -n 20 "$name.out")"
+  if grep -q 'heddle-run score .*--checkpoint' "$block"; then
+    scored 95 "$name.out"
+  fi
   [ -f "$name.expected" ] || continue
   tail -n "$(wc -l < "$name.expected")" "$name.out" > "$name.end"
   if grep -q tools/demo.sh "$block"; then
     # The demo's scores and times may differ between machines; its words may not.
     sed -i -E 's/[0-9]+(\.[0-9]+)?/N/g' "$name.expected" "$name.end"
-    awk '/^exact match/ { right = $3 >= 98 } END { exit !right }' "$name.out" || fail "the demo scores $(tail -n 5 "$name.out")"
+    scored 98 "$name.out"
     # What it proposes to try next.
     [ "$(tail -n 1 "$name.out" | bash -e 2> /dev/null)" = vierhundertzwei ] || fail "$(tail -n 1 "$name.out") answers wrongly"
   fi
