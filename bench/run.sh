@@ -28,7 +28,7 @@ bin=build/bin
 work=build/bench/run
 cmake --preset release
 cmake --build --preset release
-cmake --build --preset release --target heddle_bench_models
+cmake --build --preset release --target heddle_bench_models heddle-bench-kernels
 rm -rf "$work"
 mkdir -p "$work" "$out"
 

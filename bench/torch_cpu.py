@@ -5,12 +5,16 @@
 
 The model is that of the description (models/*.toml), written as one would write it in PyTorch: padded batches, products
 of whole matrices, torch.optim.Adam. By default the sequences are of equal length, so that no work is lost to padding:
-the kindest batch for PyTorch. Prints one JSON object. Counted are the tokens of both sides, as heddle-run does.
+the kindest batch for PyTorch. Prints one JSON object, with the library that multiplies matrices (BLAS) and its rate.
+Reference BLAS is refused: it is 30 times slower than OpenBLAS, and no peer. The tokens of both sides are counted, as
+heddle-run does.
 """
 
 import argparse
 import json
 import math
+import os
+import re
 import statistics
 import time
 
@@ -153,10 +157,28 @@ class Training:
             self.step()
         held = peak = 0
         changes = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
-        for event in sorted(changes, key=lambda event: event.start_us()):
+        # PyTorch 2.6 counts time in nanoseconds, earlier versions in microseconds.
+        for event in sorted(changes, key=lambda e: e.start_ns() if hasattr(e, "start_ns") else e.start_us()):
             held += event.nbytes()
             peak = max(peak, held)
         return before, before + peak
+
+
+def matmul_record(extent=768):
+    """The BLAS that PyTorch multiplies with and its GFLOP/s, the best of ten products; exits on reference BLAS."""
+    a, b = torch.randn(extent, extent), torch.randn(extent, extent)
+    seconds = []
+    for _ in range(10):
+        start = time.perf_counter()
+        a @ b
+        seconds.append(time.perf_counter() - start)
+    with open("/proc/self/maps") as maps:
+        loaded = {os.path.realpath(line.split()[-1]) for line in maps if re.search(r"/[^/]*(blas|mkl)[^/]*\.so", line)}
+    if any("/blas/libblas.so" in path for path in loaded):
+        raise SystemExit("PyTorch multiplies matrices by reference BLAS here, which is no baseline. Install OpenBLAS "
+                         "(Debian: apt-get install libopenblas0-pthread) and run this again.")
+    libraries = sorted({os.path.basename(path) for path in loaded if not re.search(r"/lib(blas|lapack)\.so", path)})
+    return {"blas": " ".join(libraries) or "built into PyTorch", "matmul_gflops": 2 * extent**3 / min(seconds) / 1e9}
 
 
 def main():
@@ -174,8 +196,9 @@ def main():
     sequences = arguments.sequences or min(d["max_sequences"], max(-(-tokens // d["max_length"]), tokens // 25, 1))
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
+    blas = matmul_record()
     training = Training(d, sequences, tokens, not arguments.random_lengths)
-    record = {"model": arguments.model, "torch": torch.__version__, "threads": arguments.threads,
+    record = {"model": arguments.model, "torch": torch.__version__, "threads": arguments.threads, **blas,
               "sequences": sequences, "tokens": training.tokens,
               "parameters": sum(p.numel() for p in training.model.parameters())}
     if arguments.memory:

@@ -9,6 +9,7 @@ without TF32, as Heddle computes; bf16 is the products' type under autocast, wit
 
 import argparse
 import statistics
+import sys
 from pathlib import Path
 
 import torch
@@ -97,6 +98,9 @@ def main():
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+    rate = 2e-9 * 4096**3 / median_ms(product(4096, torch.bfloat16), arguments.repeat)
+    print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS: {rate:.0f} TFLOP/s in bf16 at 4096^3",
+          file=sys.stderr)
     report = lambda name, work: print(name, f"{median_ms(work, arguments.repeat):.4f}", flush=True)
     for suffix, dtype in (("", torch.float32), ("-bf16", torch.bfloat16)):
         for extent in (1024, 4096, 8192):

@@ -1,6 +1,17 @@
 # Helpers of test/CMakeLists.txt. Labels: unit, lit, conformance, end-to-end; and `slow` for what takes over 30 seconds.
 
-find_package(GTest REQUIRED)
+# HEDDLE_HAVE_TESTS says whether all that the tests need is installed. They are no part of the target `all`:
+# cmake --build --preset tests
+find_package(GTest QUIET)
+find_package(rapidcheck QUIET)
+find_program(HEDDLE_SPIRV_AS spirv-as)
+mark_as_advanced(HEDDLE_SPIRV_AS)
+set(HEDDLE_HAVE_TESTS OFF)
+if(GTest_FOUND AND rapidcheck_FOUND AND HEDDLE_SPIRV_AS)
+  set(HEDDLE_HAVE_TESTS ON)
+else()
+  message(STATUS "No tests: GoogleTest, RapidCheck or spirv-as is missing; tools/setup.sh --tests installs them")
+endif()
 
 # heddle_unit_test(<name> <file.cpp>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
 #

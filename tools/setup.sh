@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Installs what building and testing Heddle needs on Debian 12 or 13: only the packages that are missing, and nothing but
+# Installs what building and running Heddle needs on Debian 12 or 13: only the packages that are missing, and nothing but
 # packages. Safe to run again; does nothing, and needs no root, when all is there.
 #
-#   tools/setup.sh                 everything
-#   tools/setup.sh --runtime-only  what the preset `runtime-only` needs: no LLVM, no tests
-#   tools/setup.sh --list          print the packages and stop
+#   tools/setup.sh                 what the programs need
+#   tools/setup.sh --tests         what their tests and benchmarks need, too (PyTorch, a browser, validation layers)
+#   tools/setup.sh --runtime-only  what the preset `runtime-only` needs: no LLVM
+#   tools/setup.sh --list          print the packages and stop; with --tests, those as well
 set -euo pipefail
 
-build=(cmake ninja-build g++ ccache python3)
+build=(cmake ninja-build g++ ccache)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev
          libcli11-dev libspdlog-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1 mesa-vulkan-drivers)
-compiler=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
-tests=(zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools python3-numpy python3-torch)
+compiler=(clang-22 llvm-22-dev libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
+# PyTorch multiplies matrices with the BLAS that is there: without OpenBLAS at a thirtieth of the speed.
+tests=(llvm-22-tools git zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools python3
+       python3-numpy python3-torch libopenblas0-pthread)
 # Pages are tested in a browser. Any Chromium will do; its headless shell is the smallest (300 MB).
 command -v chromium google-chrome >/dev/null || tests+=(chromium-headless-shell)
 
@@ -20,13 +23,14 @@ fail() {
   exit 1
 }
 
-packages=("${build[@]}" "${runtime[@]}" "${compiler[@]}" "${tests[@]}")
+packages=("${build[@]}" "${runtime[@]}" "${compiler[@]}")
 list_only=no
 for argument in "$@"; do
   case $argument in
+    --tests) packages+=("${tests[@]}") ;;
     --runtime-only) packages=("${build[@]}" "${runtime[@]}") ;;
     --list) list_only=yes ;;
-    *) echo "setup: unknown option '$argument'; there are --runtime-only and --list" >&2; exit 2 ;;
+    *) echo "setup: unknown option '$argument'; there are --tests, --runtime-only and --list" >&2; exit 2 ;;
   esac
 done
 if [ "$list_only" = yes ]; then

@@ -11,13 +11,13 @@ stage() {
 }
 
 stage "setup"
-tools/setup.sh
+tools/setup.sh --tests
 
 stage "configure"
 cmake --preset release
 
 stage "build"
-cmake --build --preset release
+cmake --build --preset tests
 
 # Where there is no GPU, the one Vulkan device is Mesa's software rasteriser. Naming its driver keeps the loader from
 # trying, and complaining about, drivers for hardware that is not there.

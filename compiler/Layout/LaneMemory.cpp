@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -73,7 +75,7 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, Value memory,
   SmallVector<Value> registers, parts;
   for (const Bounded &row : rows)
     for (const Bounded &column : columns) {
-      ValueRange at{row.index, column.index};
+      std::array<Value, 2> at{row.index, column.index};
       Value part = runs ? vector::LoadOp::create(b, cast<VectorType>(type), memory, at).getResult()
                         : memref::LoadOp::create(b, memory, at).getResult();
       Value inside = anyPadding ? Value() : b.both(row.inside, column.inside);
@@ -239,7 +241,7 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     bool whole = movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector));
     int64_t pieces = whole ? 1 : vector;
     auto write = [&](LaneBuilder &b, int64_t i, int64_t piece) {
-      ValueRange at{place.row(b, i), place.column(b, piece / pieces, piece % pieces)};
+      std::array<Value, 2> at{place.row(b, i), place.column(b, piece / pieces, piece % pieces)};
       Value value = registers.at(i, piece / pieces);
       if (whole)
         vector::StoreOp::create(b, value, op.getMemory(), at);

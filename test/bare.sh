@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# What a stranger meets: a bare Debian in a folder of its own, a clone of this repository's last commit in it, then
+# tools/demo.sh and tools/test.sh there, from nothing. Needs root, debootstrap and the network.
+#
+#   test/bare.sh debian-12|debian-13 [--folder DIR] [--cache DIR] [--no-shm] [--mirror URL] [-- COMMAND...]
+#
+#   --folder DIR   where the root goes, and stays: the next run goes on in it with a new clone. About 8 GB.
+#                  Default: /var/tmp/heddle-debian-12 (or 13)
+#   --cache DIR    a folder for the compiler cache. By default there is no cache from outside, and the build is cold
+#   --no-shm       leaves /dev/shm out, as some containers do
+#   --mirror URL   Debian's archive to install from. Default: deb.debian.org, by HTTP
+#   COMMAND        runs in the clone in place of `tools/demo.sh && tools/test.sh`
+set -euo pipefail
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+fail() {
+  printf 'bare: %s\n' "$1" >&2
+  exit "${2:-1}"
+}
+
+case ${1:-} in
+  debian-12) codename=bookworm ;;
+  debian-13) codename=trixie ;;
+  *) sed -n '2,13s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac
+folder=/var/tmp/heddle-$1
+shift
+cache=
+shm=yes
+mirror=http://deb.debian.org/debian
+while [ $# -gt 0 ]; do
+  case $1 in
+    --folder) folder=${2:?--folder takes a folder}; shift 2 ;;
+    --cache) cache=$(realpath -m "${2:?--cache takes a folder}"); shift 2 ;;
+    --no-shm) shm=no; shift ;;
+    --mirror) mirror=${2:?--mirror takes an address}; shift 2 ;;
+    --) shift; break ;;
+    *) fail "unknown option '$1'; test/bare.sh without arguments prints the options" 2 ;;
+  esac
+done
+command=("$@")
+[ ${#command[@]} -gt 0 ] || command=(bash -c 'tools/demo.sh && tools/test.sh')
+[ "$(id -u)" -eq 0 ] || fail "needs root, for debootstrap and chroot" 2
+command -v debootstrap >/dev/null || fail "needs debootstrap: apt-get install debootstrap" 2
+
+if [ ! -e "$folder/ready" ]; then
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  debootstrap --variant=minbase --include=ca-certificates "$codename" "$folder" "$mirror" > "$folder.log" ||
+    fail "debootstrap failed; its messages are in $folder.log"
+  # LLVM 22 comes with the security suite, which debootstrap leaves out.
+  cat > "$folder/etc/apt/sources.list" <<LIST
+deb $mirror $codename main
+deb $mirror $codename-updates main
+deb ${mirror%/debian}/debian-security $codename-security main
+LIST
+  # How this machine reaches the archive (a proxy, say) holds there too.
+  apt-config dump | grep -E '^Acquire::(http|https)::' > "$folder/etc/apt/apt.conf.d/80host" || true
+  touch "$folder/ready"
+fi
+cp /etc/resolv.conf "$folder/etc/resolv.conf"
+cp /etc/hosts "$folder/etc/hosts"
+
+rm -rf "$folder/heddle"
+git clone --quiet --no-hardlinks "$repository" "$folder/heddle"
+[ -z "$cache" ] || mkdir -p "$cache" "$folder/cache"
+
+# All mounts live in a namespace of their own and are gone with it.
+export folder cache shm
+exec unshare --mount --pid --fork --kill-child bash -euc '
+  mount -t proc proc "$folder/proc"
+  mount -t tmpfs -o mode=755 tmpfs "$folder/dev"
+  for device in null zero full random urandom tty; do
+    touch "$folder/dev/$device"
+    mount --bind "/dev/$device" "$folder/dev/$device"
+  done
+  ln -s /proc/self/fd "$folder/dev/fd"
+  ln -s fd/0 "$folder/dev/stdin"
+  ln -s fd/1 "$folder/dev/stdout"
+  ln -s fd/2 "$folder/dev/stderr"
+  if [ "$shm" = yes ]; then
+    mkdir "$folder/dev/shm"
+    mount -t tmpfs -o mode=1777 tmpfs "$folder/dev/shm"
+  fi
+  environment=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "CI=${CI:-}")
+  if [ -n "$cache" ]; then
+    mount --bind "$cache" "$folder/cache"
+    environment+=(CCACHE_DIR=/cache CCACHE_COMPILERCHECK=content)
+  fi
+  exec chroot "$folder" env -i "${environment[@]}" bash -euc "cd /heddle && exec \"\$@\"" bash "$@"
+' bash "${command[@]}"
