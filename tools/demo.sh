@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a translator of number words: builds Heddle, writes the data, compiles the model, trains it and scores
-# it on numbers that it was never trained on. Any step that fails, fails the demo.
+# it on numbers that it was never trained on. Everything that it makes lies in build/demo. Any step that fails, fails the
+# demo. HEDDLE_DEMO_STEPS trains for another number of steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,8 +19,9 @@ cmake --build --preset release --target heddle-compile heddle-run heddle-numbers
 say "Writing the data"
 rm -rf "$work"
 mkdir -p "$work"
-"$bin/heddle-numbers" --out "$work" --train 30000 --valid 500 --test 500 --maximum 999999 --seed 1
-if [ -n "$(sort "$work/test.en" | comm -12 - <(sort "$work/train.en"))" ]; then
+"$bin/heddle-numbers" --out "$work" --train 64000 --valid 500 --test 500 --maximum 999999 --seed 1
+# A number has a single German spelling.
+if [ -n "$(sort "$work/test.de" | comm -12 - <(sort "$work/train.de"))" ]; then
   echo "demo: a test number is among the training numbers" >&2
   exit 1
 fi
@@ -39,11 +41,15 @@ say "Averaging its last five checkpoints"
 "$bin/heddle-run" average --checkpoint "$work/checkpoint" --last $((steps < 5 ? steps : 5)) --output "$work/averaged"
 
 say "Translating"
-head -n 3 "$work/test.en" > "$work/sample.en"
+sed -n 3,5p "$work/test.en" > "$work/sample.en"
 "$bin/heddle-run" translate "$work/numbers.heddle" --checkpoint "$work/averaged" \
   < "$work/sample.en" > "$work/sample.de"
 paste -d '|' "$work/sample.en" "$work/sample.de" | sed 's/|/ -> /'
 
 say "Scoring numbers that it has never seen"
 "$bin/heddle-run" score "$work/numbers.heddle" --checkpoint "$work/averaged" \
-  --src "$work/test.en" --tgt "$work/test.de" 2> "$work/score.txt" || { cat "$work/score.txt" >&2; exit 1; }
+  --src "$work/test.en" --tgt "$work/test.de" > "$work/score.txt" 2>&1 || { cat "$work/score.txt" >&2; exit 1; }
+grep '^exact match' "$work/score.txt"
+
+say "Try next"
+echo "echo 'four hundred and two' | $bin/heddle-run translate $work/numbers.heddle --checkpoint $work/averaged"

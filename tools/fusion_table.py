@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 
 FLAGS = {
-    "fuse-attention": "scores, mask, softmax and dropout in one kernel with both products, and none of them in memory",
-    "fuse-projections": "one product for an attention's queries, keys and values, and for their gradients",
+    "fuse-attention": "scores, mask, softmax and dropout in a single kernel with both products, without any of them in memory",
+    "fuse-projections": "sibling fusion: a single product for an attention's queries, keys and values, and for their gradients",
     "fuse-cross-entropy": "logits, their loss and the gradients of both a chunk of tokens at a time",
     "fuse-updates": "biases and gains are stored and updated together",
     "fuse-kernels": "prologues, epilogues (bias, ReLU, dropout, residual sum, Adam), bias gradients with their product",
@@ -42,8 +42,8 @@ def main():
     rows += [("all on", [])]
     print(f"""# What fusion is worth
 
-A training step of {pathlib.Path(arguments.model).stem} with {arguments.tokens} tokens on each side, as the compiler counts it: launches, how
-many kernels they are of, barriers between them, the bytes that kernels read and write (each operand once), and the arena.
+A training step of {pathlib.Path(arguments.model).stem} with {arguments.tokens} tokens on each side, as the compiler counts it: launches, the
+different kernels among them, barriers between launches, the bytes that kernels read and write (each operand once), and the arena.
 Written by `tools/fusion_table.py`.
 
 | passes | launches | kernels | barriers | memory traffic | of all off | arena |
@@ -54,7 +54,7 @@ Written by `tools/fusion_table.py`.
         unfused = unfused or step
         print(f"| {name} | {step['launches']} | {step['kernels']} | {step['barriers']} | {step['bytes'] / 1e9:.2f} GB | "
               f"{step['bytes'] / unfused['bytes']:.2f} | {step['arena_bytes'] / 2**20:.0f} MiB |")
-    print("\nEach is a flag of `heddle-compile` (`--fuse-kernels=false`):\n")
+    print("\nEach pass is a flag of `heddle-compile` (`--fuse-kernels=false`):\n")
     for flag, text in FLAGS.items():
         print(f"* `{flag}`: {text}.")
 

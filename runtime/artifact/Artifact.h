@@ -15,18 +15,19 @@ namespace heddle {
 
 class Artifact {
 public:
-  // Reads the whole file. A file that is truncated, damaged or of another kind is an error that says so; whatever is
-  // in it, nothing crashes, hangs or reads out of bounds.
+  // Reads and verifies the whole file. A missing file is NotFound; a file that is truncated, damaged or of another kind
+  // is Malformed, with a message that says so. No content of a file makes this crash, hang or read out of bounds.
   static Result<std::shared_ptr<const Artifact>> load(const std::filesystem::path &path);
 
-  // The same for bytes in memory; `origin` is what error messages call them.
+  // The same for bytes in memory; error messages call them `origin`.
   static Result<std::shared_ptr<const Artifact>> fromBytes(std::vector<std::byte> bytes, std::string origin);
 
+  // References and views live as long as the artifact.
   const schema::Module &module() const { return *root; }
   const std::string &origin() const { return name; }
-  size_t bytes() const { return data.size(); }
+  size_t bytes() const { return data.size(); } // of the file
 
-  // The model description as the compiler resolved it: a JSON object, "{}" where there is none.
+  // The model description as the compiler resolved it: a JSON object, "{}" where the artifact has no description.
   std::string_view description() const;
 
 private:
@@ -40,14 +41,14 @@ private:
 // Conversions from the schema, for verified artifacts.
 ElementType elementType(const schema::TensorType &type);
 std::string_view view(const flatbuffers::String *text); // empty for null
-uint64_t elementBytes(schema::ElementType type);
-const char *toString(schema::ElementType type); // "bf16"
+uint64_t elementBytes(schema::ElementType type);        // of one element
+const char *toString(schema::ElementType type);         // "bf16"
 
-// The entries as planned for a target of the module.
+// The entries as planned for this target of the module.
 const flatbuffers::Vector<flatbuffers::Offset<schema::Entry>> &entriesOf(const schema::Module &module,
                                                                          const schema::Target &target);
 
-// The shape at the sizes' maxima.
+// The shape in elements, outermost dimension first, each size at its maximum.
 Shape maximumShape(const schema::Module &module, const schema::TensorType &type);
 
 } // namespace heddle

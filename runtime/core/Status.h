@@ -1,7 +1,8 @@
-// Errors as values. Nothing in the runtime throws across an interface: what can fail returns a Status or a Result<T>.
+// Errors as values. The runtime never throws across an interface: a function that can fail returns a Status or a
+// Result<T>, and the compiler warns where a caller ignores it.
 //
-// A message is one short paragraph that a user can act upon: what failed, where (file, variable, kernel), the value,
-// the limit, and what to do.
+// A message is a short paragraph that a user can act upon. It says what failed, where (file, variable, kernel), the
+// value, the limit, and what to do.
 #pragma once
 
 #include <cassert>
@@ -15,13 +16,13 @@
 namespace heddle {
 
 enum class ErrorKind {
-  InvalidArgument, // the caller's fault: a wrong name, shape, type or value
-  NotFound,        // a file, entry, variable or device that is not there
+  InvalidArgument, // the caller passed a wrong name, shape, type or value
+  NotFound,        // a file, entry, variable or device does not exist
   Io,              // reading or writing a file failed
   Malformed,       // a file is damaged or of another kind
   Unsupported,     // this device or this build cannot do it
-  OutOfMemory,     // device memory
-  DeviceLost,      // the device stopped answering; only opening it again helps
+  OutOfMemory,     // of the device
+  DeviceLost,      // the device stopped answering; the program has to open it again
 };
 
 const char *toString(ErrorKind kind);
@@ -50,6 +51,8 @@ template <typename... Parts> Error makeError(ErrorKind kind, const Parts &...par
 
 class Success {};
 
+// A value or an error. value(), `*` and `->` require a value, error() and message() require an error: ok() tells which
+// is there.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
@@ -92,7 +95,7 @@ private:
   std::variant<T, Error> state;
 };
 
-// A Result that holds nothing: `return Success();` or `return makeError(...)`.
+// A Result without a value: `return Success();` or `return makeError(...)`.
 class [[nodiscard]] Status : public Result<Success> {
 public:
   Status(Success) : Result(Success()) {}

@@ -1,4 +1,5 @@
-// Tensors in host memory: what goes into a call, comes out of it, and travels in files. Dense, row-major.
+// Tensors in host memory: the inputs and outputs of calls and the contents of files. Dense, row-major, of host byte
+// order.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -16,7 +17,7 @@ namespace heddle {
 
 enum class ElementType : uint8_t { F32, I32 };
 
-inline constexpr size_t kElementBytes = 4; // of either type
+inline constexpr size_t kElementBytes = 4; // both types have four
 
 const char *toString(ElementType type); // "f32", "i32"
 
@@ -25,15 +26,17 @@ template <typename T> constexpr ElementType elementTypeOf() {
   return std::is_same_v<T, float> ? ElementType::F32 : ElementType::I32;
 }
 
+// Extents in elements, outermost dimension first; empty for a scalar.
 using Shape = std::vector<int64_t>;
 
 // "f32[3,512]"
 std::string describe(ElementType type, std::span<const int64_t> shape);
 
-// The product of the extents, or nothing where one is negative or the product times kElementBytes overflows int64.
+// The product of the extents. No value where an extent is negative or the product times kElementBytes overflows int64.
 std::optional<int64_t> elementCount(std::span<const int64_t> shape);
 
-// A tensor that somebody else owns.
+// A tensor in memory of another owner, which must outlive the view; so must the shape. `bytes` has kElementBytes for
+// each element.
 struct TensorView {
   ElementType type = ElementType::F32;
   std::span<const int64_t> shape;
@@ -44,19 +47,21 @@ struct TensorView {
     return {reinterpret_cast<const T *>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  // A view of `values`, whose number must be the product of `shape`; both must outlive the view.
+  // A view of `values`; their count must be the product of `shape`.
   template <typename T> static TensorView of(std::span<const T> values, std::span<const int64_t> shape) {
     return {elementTypeOf<T>(), shape, std::as_bytes(values)};
   }
 };
 
+// A tensor that owns its memory. It can be moved but not copied.
 class HostTensor {
 public:
-  HostTensor() = default;
+  HostTensor() = default; // f32[0]
 
-  // Elements are left undefined: they are about to be overwritten.
+  // The elements are undefined until the caller writes them. A shape without an elementCount() is an InvalidArgument.
   static Result<HostTensor> uninitialized(ElementType type, Shape shape);
 
+  // Copies `values`; their count must be the product of `shape`.
   template <typename T> static Result<HostTensor> create(Shape shape, std::span<const T> values) {
     HEDDLE_ASSIGN(HostTensor tensor, uninitialized(elementTypeOf<T>(), std::move(shape)));
     if (values.size() * sizeof(T) != tensor.bytes().size())
@@ -67,6 +72,7 @@ public:
     return tensor;
   }
 
+  // A tensor of rank 1 with a copy of `values`.
   template <typename T> static HostTensor vector(std::span<const T> values) {
     return std::move(create<T>({static_cast<int64_t>(values.size())}, values)).value();
   }
@@ -98,7 +104,7 @@ private:
   std::unique_ptr<std::byte[]> data;
 };
 
-// 1.5 GiB, 12.0 KiB, 7 bytes
+// "1.5 GiB", "12.0 KiB", "7 bytes"
 std::string describeBytes(uint64_t bytes);
 
 } // namespace heddle

@@ -1,12 +1,13 @@
 // The hardware abstraction: what the session asks of a device, and nothing else. Backends live in folders beside this
-// file (vulkan/, cuda/); their drivers are opened at run time, so one build serves machines with any, all or none of
-// them.
+// file (vulkan/, cuda/); their drivers are opened at run time, so that the same build serves machines with both
+// drivers, with either, and with neither.
 //
 // The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
 // recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
 // and the host waits only in wait(), in the reads, and when it runs too far ahead of the device.
 //
-// A Device and what it made are used by one thread at a time. Everything a device made is destroyed before it.
+// A Device and the objects that it made are used by one thread at a time. The caller owns these objects and destroys
+// them before the Device.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -28,30 +29,30 @@ enum class DeviceType { Cpu, IntegratedGpu, DiscreteGpu, VirtualGpu, Other };
 const char *toString(DeviceType type);
 
 struct DeviceInfo {
-  std::string id;     // "vulkan:0" or "cuda:0", what opens this device
+  std::string id;     // "vulkan:0" or "cuda:0", as openDevice() takes it
   std::string name;   // "NVIDIA H200"
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
   uint32_t vendorId = 0; // PCI
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
-  uint32_t subgroupSize = 0;      // of kernels that ask for none
-  uint32_t maxSubgroupSize = 0;   // of those that do
-  uint32_t maxLanes = 0;          // of a workgroup
-  uint32_t maxSharedBytes = 0;    // of a workgroup that asks for shared memory at run time; CUDA only
-  uint32_t computeCapability = 0; // 90 for 9.0; CUDA only
-  std::array<uint32_t, 3> maxWorkgroups{};
-  bool halves = false;                    // 16-bit floats in memory and registers; Vulkan only
-  std::vector<uint32_t> cooperativeSides; // of square cooperative matrices of f16 with sums of f32; Vulkan only
-  std::string unusable;                   // why Heddle cannot run on it; empty where it can
+  uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
+  uint32_t maxSubgroupSize = 0;            // lanes of a subgroup at most, where a kernel asks for a size
+  uint32_t maxLanes = 0;                   // of a workgroup
+  uint32_t maxSharedBytes = 0;             // of a workgroup that asks for shared memory at run time; CUDA only
+  uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
+  std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
+  bool halves = false;                     // 16-bit floats in memory and registers; Vulkan only
+  std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
+  std::string unusable;                    // the reason why Heddle cannot run on this device; empty where it can
 };
 
-// Device memory that buffers take, in bytes: now, and the most that it has been.
+// Device memory of all buffers together, in bytes: now, and the largest value so far.
 struct MemoryUse {
   uint64_t bytes = 0, peak = 0;
 };
 
-// Device memory.
+// A piece of device memory, freed when the object is destroyed.
 class Buffer {
 public:
   virtual ~Buffer() {
@@ -59,7 +60,7 @@ public:
       use->bytes -= size;
   }
   uint64_t bytes() const { return size; }
-  uint64_t address() const { return deviceAddress; }
+  uint64_t address() const { return deviceAddress; } // as kernels see it
 
 protected:
   uint64_t size = 0;
@@ -67,7 +68,7 @@ protected:
 
 private:
   friend class Device;
-  MemoryUse *use = nullptr; // its device's, which it is counted in
+  MemoryUse *use = nullptr; // the device's count, which includes this buffer
 };
 
 // A kernel made ready for a device.
@@ -82,14 +83,14 @@ public:
   virtual ~Program() = default;
 };
 
-// See `Kernel` of schema/artifact.fbs, which says what the backends' code is.
+// A kernel as an artifact holds it. `Kernel` of schema/artifact.fbs defines the code of each backend.
 struct KernelSource {
   std::string_view name; // for messages
   std::span<const uint32_t> code;
-  std::span<const uint8_t> binary; // of the same kernel, used where the device takes it
+  std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
-  uint32_t sharedBytes = 0;        // of a workgroup, beside what the code says; at most the device's maxSharedBytes
+  uint32_t sharedBytes = 0;        // of a workgroup, beside the code's own; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };
@@ -98,19 +99,21 @@ struct WorkgroupCount {
   uint32_t x = 0, y = 0, z = 0;
 };
 
-// A part of a buffer, which kernels get the address of.
+// A part of a buffer, in bytes. A kernel gets the part's address.
 struct Argument {
   const Buffer *buffer = nullptr;
   uint64_t offset = 0, bytes = 0;
 };
 
+// A launch of a kernel within a program. Spans and pointers must live until Device::record() returns, the kernel and
+// the buffers as long as the program.
 struct Launch {
   const Executable *kernel = nullptr;
   std::span<const Argument> arguments;
   uint32_t count = 0;   // index into the workgroup counts that come with each submission
-  bool barrier = false; // wait for all earlier launches
-  // The earlier launches, by their index, that this one must wait for, with those that they wait for. A device that
-  // can do so lets it wait for no others, if this is known of all launches; else barriers are what counts.
+  bool barrier = false; // this launch waits for all earlier launches
+  // The indices of the earlier launches that this launch must wait for, transitive dependencies included. A device with
+  // such dependencies uses them in place of the barriers if every launch of the program has them.
   std::optional<std::span<const uint32_t>> after = std::nullopt;
 };
 
@@ -122,7 +125,7 @@ struct Upload {
 };
 
 struct LaunchTime {
-  uint64_t begin = 0, end = 0; // nanoseconds on the device's clock
+  uint64_t begin = 0, end = 0; // nanoseconds of the device's clock
 };
 
 class Device {
@@ -130,21 +133,23 @@ public:
   virtual ~Device() = default;
   virtual const DeviceInfo &info() const = 0;
 
-  // `name` is what error messages call the memory ("the arena", "variable 'embedding'"). Contents are zero.
+  // Error messages call the memory `name` ("the arena", "variable 'embedding'"). Contents are zero. Too little memory,
+  // or more bytes than the device allows for a buffer, is OutOfMemory.
   Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes);
   const MemoryUse &memory() const { return use; }
 
-  // Compiles kernels, in parallel where the backend can. The results are in the sources' order.
+  // Compiles kernels, in parallel where the backend can. The executables are in the sources' order.
   virtual Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) = 0;
 
-  // Records launches; `counts` is how many workgroup counts a submission brings. With `timed`, every launch is timed
-  // on the device, and launchTimes() reports the last submission's once it has been waited for.
+  // Records launches; each submission brings `counts` workgroup counts. With `timed`, the device times every launch,
+  // and launchTimes() returns the times of the last submission, in the launches' order, after a wait().
   virtual Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) = 0;
 
+  // Queues the uploads, then the program, and returns. Errors of the work itself are those of a later wait().
   virtual Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) = 0;
   virtual Result<std::vector<LaunchTime>> launchTimes(Program &program) = 0;
 
-  // These wait for everything submitted before.
+  // Each of these waits for all earlier submissions. Offsets are in bytes.
   virtual Status wait() = 0;
   virtual Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) = 0;
   virtual Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) = 0;
@@ -160,17 +165,18 @@ struct DeviceOptions {
   bool directAccess = true;
 };
 
-// What there is on this machine, CUDA's devices before Vulkan's. No devices at all is no error, nor is a backend that
-// this machine does not have. One that is there and broken is an error where the other has no device either, and a
-// warning in the log where it has.
+// All devices of this machine, CUDA's before Vulkan's. A machine without devices, or without a backend's driver, is no
+// error. A driver that is there but broken is an error if the other backend has no device either, else a warning in the
+// log.
 Result<std::vector<DeviceInfo>> listDevices();
 
 // Opens "vulkan:1" or "cuda:1"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
-// processors. There is no silent fallback: what is asked for is opened, or it is an error.
+// processors. There is no silent fallback: the device that was asked for is opened, or the result is an error.
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
 
-// How many warnings and errors the backend's validation layers have reported in this process. They are on when the
-// environment has HEDDLE_VALIDATION=1; each message is printed on stderr. Devices report leaks when they are closed.
+// How many warnings and errors the backend's validation layers have reported in this process. The layers are on when
+// the environment has HEDDLE_VALIDATION=1; each message is printed on stderr. Devices report leaks when they are
+// closed.
 uint64_t validationMessageCount();
 
 } // namespace heddle::hal

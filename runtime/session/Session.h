@@ -34,28 +34,31 @@
 namespace heddle {
 
 struct SessionOptions {
-  // "cuda", "vulkan:1": hal::listDevices() has them all. Empty: a CUDA device if there is one and the artifact has code
-  // for it, else the best of Vulkan's.
+  // The device's id, "vulkan:1", or a backend, "cuda", as hal::openDevice() takes them; hal::listDevices() lists the
+  // ids. Empty: a CUDA device if the machine has a CUDA device and the artifact has code for it, else the best Vulkan
+  // device.
   std::string device = {};
-  std::string target = {}; // a target of the artifact by name; empty: the best that the device supports
+  // The artifact's target by name, "vulkan:software". Empty: the best target that the device supports.
+  std::string target = {};
   hal::DeviceOptions deviceOptions = {};
-  // Every call runs launch by launch, and what each has written is looked through: the first NaN or infinity is an
-  // error that names the launch and the ops of the model that it computes. Several times slower; to find out why a
-  // training diverges.
+  // Each call runs its launches one by one, and the session searches the results of each launch. The first NaN or
+  // infinity is an error that names the launch and the ops of the model that the launch computes. Calls take several
+  // times as long; the option is for finding out why a training diverges.
   bool checkNumbers = false;
 };
 
-// One dimension of a tensor: its extent, or the name of the size that it varies with and that size's maximum.
+// A dimension of an input's or output's shape.
 struct DimInfo {
-  std::string size; // empty for a fixed extent
-  int64_t extent = 0;
+  std::string size;   // the name of the size that the extent varies with ("tokens"); empty for a fixed extent
+  int64_t extent = 0; // in elements: the fixed extent, or the size's maximum
 };
 
+// An input or an output of an entry.
 struct PortInfo {
   std::string name;
   ElementType type = ElementType::F32;
-  std::vector<DimInfo> dims;
-  int64_t valueLimit = 0; // i32 inputs: values lie in [0, valueLimit); 0 = any
+  std::vector<DimInfo> dims; // outermost first; empty for a scalar
+  int64_t valueLimit = 0; // of an i32 input: a call checks that values lie in [0, valueLimit); 0: any value is allowed
 };
 
 struct EntryInfo {
@@ -67,29 +70,31 @@ enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, C
 
 const char *toString(VariableKind kind);
 
+// A tensor that stays on the device between calls.
 struct VariableInfo {
   std::string name;
   VariableKind kind = VariableKind::Weight;
   ElementType type = ElementType::F32;
   Shape shape;
-  uint64_t bytes = 0;
-  bool isStorage = false; // memory that other variables are views of; no checkpoint holds it
+  uint64_t bytes = 0;     // of device memory
+  bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
 };
 
-// Which variables a checkpoint holds.
+// The kinds of variables that a checkpoint holds.
 using VariableKinds = std::vector<VariableKind>;
 inline const VariableKinds kWeightsOnly = {VariableKind::Weight};
 inline const VariableKinds kTrainingState = {VariableKind::Weight, VariableKind::OptimizerState, VariableKind::Counter};
 
-// A named input. The tensor is copied before the call returns.
+// A named input of a call. The caller owns the name and the tensor's memory; both are copied before the call returns.
 struct Input {
   std::string_view name;
   TensorView tensor;
 };
 
+// The outputs of a call, in host memory that this object owns.
 class Outputs {
 public:
-  // Null where the entry has no such output.
+  // Null where the entry has no output of this name.
   const HostTensor *find(std::string_view name) const;
   auto begin() const { return tensors.begin(); }
   auto end() const { return tensors.end(); }
@@ -103,83 +108,94 @@ struct MemoryReport {
   uint64_t weights = 0, optimizerState = 0, gradients = 0, counters = 0, caches = 0;
   uint64_t arena = 0; // inputs, outputs and intermediate values, shared by all entries
   uint64_t total() const { return weights + optimizerState + gradients + counters + caches + arena; }
-  uint64_t peak = 0; // the most that the session's buffers have taken of the device so far, however small
+  uint64_t peak = 0; // the largest sum of all the session's buffers so far, small buffers of its own included
 };
 
+// A launch of a kernel, as Session::profile() timed it. The texts live as long as the session.
 struct LaunchProfile {
-  std::string_view kernel;     // lives as long as the session
+  std::string_view kernel;     // the kernel's name
   uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
-  std::string_view location; // the ops of the model that it computes, and where they stand; empty where unknown
+  std::string_view location; // the ops of the model that the launch computes, and their lines; empty where unknown
 };
 
-// What a launch needs by the definition of its ops, whatever its kernel does; counted by the compiler.
+// The arithmetic and traffic that a launch's ops need by their definition, as the compiler counts them; a kernel may do
+// more.
 struct LaunchCost {
-  bool known = false;    // false for an artifact of a compiler that did not count
+  bool known = false;    // false where the artifact has no counts for this launch
   double flops = 0;      // floating-point operations
-  double modelFlops = 0; // those of products, without what a backward pass computes again
-  double bytes = 0;      // every operand read once, every result written once
+  double modelFlops = 0; // the part of `flops` in matrix products, without products that a backward pass computes again
+  double bytes = 0;      // of memory: every operand read once, every result written once
 };
 
 class Session {
 public:
+  // Opens the device and checks that it supports a target of the artifact. Memory for variables comes later,
+  // with prepare(). Errors: NotFound (file, target), Malformed (file), InvalidArgument (device), Unsupported (the
+  // device supports no target of the artifact).
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path &artifact,
                                                const SessionOptions &options = {});
   static Result<std::unique_ptr<Session>> open(std::shared_ptr<const Artifact> artifact,
                                                const SessionOptions &options = {});
   ~Session();
 
-  // What is open. Worth printing: the device and the target in use.
+  // The device, target, artifact, entries and variables of this session. References and views live as long as it.
+  // A program should print the device and the target: there may be several.
   const hal::DeviceInfo &device() const;
   std::string_view target() const;
-  std::string_view description() const; // a JSON object with the model's keys: d_model, vocab_size, max_tokens, ...
+  std::string_view description() const; // a JSON object of the description's keys: d_model, vocab_size, max_tokens, ...
   const Artifact &artifact() const;
   const std::vector<EntryInfo> &entries() const;
   const std::vector<VariableInfo> &variables() const;
-  const EntryInfo *findEntry(std::string_view name) const;       // null where there is none
-  const VariableInfo *findVariable(std::string_view name) const; // null where there is none
+  const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
+  const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
 
-  // Compiles the entries' kernels, allocates what they use and records their launches. Calls do it when needed; doing
-  // it for all entries at once, before the first call, costs the least time and finds missing memory early.
+  // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
+  // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
+  // missing memory early. New variables are zero. Errors: NotFound (entry), OutOfMemory, Unsupported, DeviceLost.
   Status prepare(std::span<const std::string_view> entries);
   Status prepare(std::initializer_list<std::string_view> entries) {
     return prepare(std::span(entries.begin(), entries.size()));
   }
 
-  // Runs an entry and reads all its outputs.
+  // Runs an entry, waits for it and reads all its outputs. Every input of the entry must be given. A wrong name, type,
+  // shape, size or index is an InvalidArgument, and nothing has run then.
   Result<Outputs> call(std::string_view entry, std::span<const Input> inputs);
   Result<Outputs> call(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return call(entry, std::span(inputs.begin(), inputs.size()));
   }
 
-  // Starts an entry and returns without waiting for the device. Runs execute in order.
+  // Starts an entry and returns without waiting for the device; checks are those of call(). Runs execute in order.
   Status run(std::string_view entry, std::span<const Input> inputs);
   Status run(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
 
-  // Runs an entry with every launch timed on the device, and waits. Launches then run one after the other, so that the
-  // whole takes longer than run() does. In the launches' order. The device's clock is not the host's: the last launch
-  // is said to end when the host had waited for it, and the others by their distance from it.
+  // Runs an entry with every launch timed on the device, waits, and returns the launches in their order. Launches then
+  // run one after the other, so that the whole takes longer than run() does. The device's clock is not the host's: the
+  // last launch's end is set to the moment at which the host's wait was over, and the other times by their distance
+  // from that end.
   Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
 
-  // What each launch of the entry costs for these inputs, in order. Attention counts the pairs of a query and a key
-  // that the sequences' lengths and the mask leave. Runs nothing.
+  // The cost of each launch of the entry for these inputs, in the launches' order. Attention counts the pairs of a
+  // query and a key that the sequences' lengths and the mask leave. No kernel runs.
   Result<std::vector<LaunchCost>> costs(std::string_view entry, std::span<const Input> inputs);
 
-  // An output of the last run; waits for it. Outputs of earlier runs are gone: entries share their memory.
+  // Copies an output of the last run; waits for that run. Outputs of earlier runs are lost: entries share their memory.
   Result<HostTensor> output(std::string_view name);
-  Result<Outputs> outputs(); // all of them
+  Result<Outputs> outputs(); // all outputs of the last run
 
+  // Waits for all runs; an error of theirs, such as a lost device, is returned here.
   Status wait();
 
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
+  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape.
   Result<HostTensor> readVariable(std::string_view name);
   Status writeVariable(std::string_view name, const TensorView &value);
 
-  // Writes the variables of these kinds as a safetensors file, wholly or not at all.
+  // Writes the variables of these kinds, and the metadata, as a safetensors file, wholly or not at all.
   Status save(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState,
               const std::map<std::string, std::string> &metadata = {});
 
@@ -195,8 +211,8 @@ private:
   std::unique_ptr<State> state;
 };
 
-// How many warnings and errors Vulkan's validation layers have reported in this process; they are on when the
-// environment has HEDDLE_VALIDATION=1. A program that wants to fail on them asks after its last session is closed.
+// How many warnings and errors Vulkan's validation layers have reported in this process. The layers are on when the
+// environment has HEDDLE_VALIDATION=1. A program that fails on such messages asks after its last session is closed.
 uint64_t validationMessageCount();
 
 } // namespace heddle

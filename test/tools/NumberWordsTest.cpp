@@ -2,12 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 using namespace heddle::numbers;
 
 namespace {
+
+std::vector<std::string> allWritings(uint32_t number) {
+  std::vector<std::string> all;
+  for (const std::vector<std::string> &way : englishWritings(number))
+    all.insert(all.end(), way.begin(), way.end());
+  return all;
+}
 
 TEST(NumberWords, English) {
   const std::map<uint32_t, std::string> cases = {
@@ -69,12 +77,57 @@ TEST(NumberWords, German) {
     EXPECT_EQ(spellGerman(number), words) << number;
 }
 
-TEST(NumberWords, EveryNumberHasItsOwnWords) {
-  std::set<std::string> english, german;
-  for (uint32_t number = 0; number < 20'000; ++number) {
-    EXPECT_TRUE(english.insert(spellEnglish(number)).second) << number;
-    EXPECT_TRUE(german.insert(spellGerman(number)).second) << number;
-  }
+TEST(NumberWords, WaysOfWriting) {
+  const std::map<uint32_t, std::vector<std::string>> cases = {
+      {0, {"zero"}},
+      {1, {"one"}},
+      {17, {"seventeen"}},
+      {30, {"thirty"}},
+      {21, {"twenty-one", "twenty one"}},
+      {100, {"one hundred", "a hundred"}},
+      {110, {"one hundred ten", "a hundred ten", "one hundred and ten", "a hundred and ten", "one ten"}},
+      {402, {"four hundred two", "four hundred and two", "four oh two"}},
+      {1'000, {"one thousand", "a thousand"}},
+      {1'200, {"one thousand two hundred", "a thousand two hundred", "twelve hundred"}},
+      {2'000, {"two thousand"}},
+      {2'005, {"two thousand five", "two thousand and five", "twenty oh five"}},
+      {7'600, {"seven thousand six hundred", "seventy-six hundred", "seventy six hundred"}},
+      {21'000, {"twenty-one thousand", "twenty one thousand"}},
+      {100'000, {"one hundred thousand", "a hundred thousand"}},
+      {205'006,
+       {"two hundred five thousand six", "two hundred and five thousand six", "two hundred five thousand and six",
+        "two hundred and five thousand and six"}},
+      {1'000'001, {"one million one", "a million one", "one million and one", "a million and one"}},
+  };
+  for (const auto &[number, writings] : cases)
+    EXPECT_EQ(allWritings(number), writings) << number;
+  const std::pair<uint32_t, const char *> some[] = {{1'984, "nineteen eighty-four"},
+                                                    {1'905, "nineteen oh five"},
+                                                    {1'905, "nineteen hundred and five"},
+                                                    {2'026, "twenty twenty-six"},
+                                                    {2'026, "two thousand and twenty-six"},
+                                                    {105'006, "a hundred and five thousand and six"},
+                                                    {111'111, "one hundred and eleven thousand one hundred eleven"}};
+  for (auto [number, text] : some)
+    EXPECT_EQ(std::ranges::count(allWritings(number), text), 1) << text;
+}
+
+// Every way of writing is there below 10,000; above, the same two are combined.
+TEST(NumberWords, EveryTextMeansOneNumber) {
+  std::unordered_map<std::string, uint32_t> english, german;
+  auto add = [&](uint32_t number) {
+    EXPECT_TRUE(german.emplace(spellGerman(number), number).second) << number;
+    std::vector<std::string> writings = allWritings(number);
+    EXPECT_EQ(writings.front(), spellEnglish(number));
+    for (const std::string &text : writings) {
+      auto [place, isNew] = english.emplace(text, number);
+      EXPECT_TRUE(isNew) << text << " is " << number << " and " << place->second;
+    }
+  };
+  for (uint32_t number = 0; number < 20'000; ++number)
+    add(number);
+  for (uint32_t number = 20'000; number < 1'000'000; number += 37)
+    add(number);
 }
 
 // "eins" stands only at the end, and a German number below a million is one word.

@@ -3,21 +3,100 @@
 #include "tools/Random.h"
 #include "tools/numbers/NumberWords.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <unordered_map>
+#include <unordered_set>
 
 namespace heddle::numbers {
 namespace {
 
+// All numbers with a count of digits.
+struct Magnitude {
+  uint32_t first = 0, last = 0;
+
+  uint32_t size() const { return last - first + 1; }
+
+  uint32_t largestHeldOut() const {
+    uint32_t candidates = 0;
+    if (first >= 100)
+      candidates = size();
+    else
+      for (uint32_t number = first; number <= last; ++number)
+        candidates += canBeHeldOut(number);
+    return candidates / 6;
+  }
+
+  // What a word means cannot be learned from other numbers.
+  static bool canBeHeldOut(uint32_t number) { return number > 20 && (number % 10 != 0 || number >= 100); }
+};
+
+std::vector<Magnitude> magnitudesUpTo(uint32_t maximum) {
+  std::vector<Magnitude> magnitudes;
+  for (uint64_t first = 0, next = 10; first <= maximum; first = next, next *= 10)
+    magnitudes.push_back({uint32_t(first), uint32_t(std::min<uint64_t>(next - 1, maximum))});
+  return magnitudes;
+}
+
+class Draw {
+public:
+  explicit Draw(const SplitOptions &options) : random(options.seed), magnitudes(magnitudesUpTo(options.maximum)) {}
+
+  std::vector<NumberText> heldOut(uint32_t count) {
+    std::vector<NumberText> part;
+    for (size_t i = 0; i < magnitudes.size(); ++i) {
+      auto left = uint32_t(magnitudes.size() - i), missing = count - uint32_t(part.size());
+      for (uint32_t quota = std::min((missing + left - 1) / left, magnitudes[i].largestHeldOut()); quota > 0;) {
+        uint32_t number = numberOf(magnitudes[i]);
+        if (!Magnitude::canBeHeldOut(number) || !taken.insert(number).second)
+          continue;
+        part.push_back(text(number));
+        --quota;
+      }
+    }
+    for (size_t i = part.size(); i > 1; --i)
+      std::swap(part[i - 1], part[random.below(i)]);
+    return part;
+  }
+
+  std::vector<NumberText> training(uint32_t count) {
+    std::vector<NumberText> part;
+    while (part.size() < count) {
+      const Magnitude &magnitude = magnitudes[random.below(magnitudes.size())];
+      uint32_t number = numberOf(magnitude);
+      while (taken.contains(number))
+        number = numberOf(magnitude);
+      part.push_back(text(number));
+    }
+    return part;
+  }
+
+private:
+  uint32_t numberOf(const Magnitude &magnitude) { return magnitude.first + uint32_t(random.below(magnitude.size())); }
+
+  NumberText text(uint32_t number) {
+    std::vector<std::vector<std::string>> ways = englishWritings(number);
+    std::vector<std::string> &writings = ways[random.below(ways.size())];
+    return {number, std::move(writings[random.below(writings.size())])};
+  }
+
+  SplitMix64 random;
+  std::vector<Magnitude> magnitudes;
+  std::unordered_set<uint32_t> taken;
+};
+
 std::string writePart(const std::filesystem::path &directory, const std::string &name,
-                      const std::vector<uint32_t> &numbers) {
-  const std::pair<const char *, std::string (*)(uint32_t)> languages[] = {{".en", spellEnglish}, {".de", spellGerman}};
-  for (auto [suffix, spell] : languages) {
+                      const std::vector<NumberText> &part) {
+  const std::pair<const char *, std::string (*)(const NumberText &)> languages[] = {
+      {".en", [](const NumberText &text) { return text.english; }},
+      {".de", [](const NumberText &text) { return spellGerman(text.number); }}};
+  for (auto [suffix, line] : languages) {
     std::filesystem::path path = directory / (name + suffix);
+    std::string lines;
+    for (const NumberText &text : part)
+      lines += line(text) + '\n';
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    for (uint32_t number : numbers)
-      file << spell(number) << '\n';
+    file << lines;
     file.close();
     if (!file)
       return "cannot write '" + path.string() + "'";
@@ -27,47 +106,37 @@ std::string writePart(const std::filesystem::path &directory, const std::string 
 
 } // namespace
 
+uint32_t largestHeldOut(uint32_t maximum) {
+  uint32_t sum = 0;
+  for (const Magnitude &magnitude : magnitudesUpTo(maximum))
+    sum += magnitude.largestHeldOut();
+  return sum;
+}
+
 Split drawSplit(const SplitOptions &options) {
-  // A Fisher-Yates shuffle of 0 .. maximum that stores only the places it has moved.
-  std::unordered_map<uint64_t, uint32_t> moved;
-  auto at = [&](uint64_t place) {
-    auto found = moved.find(place);
-    return found == moved.end() ? uint32_t(place) : found->second;
-  };
-  SplitMix64 random(options.seed);
-  uint64_t size = uint64_t(options.maximum) + 1, place = 0;
-  auto draw = [&](uint32_t count) {
-    std::vector<uint32_t> numbers;
-    numbers.reserve(count);
-    for (uint32_t i = 0; i < count; ++i, ++place) {
-      uint64_t other = place + random.below(size - place);
-      numbers.push_back(at(other));
-      moved[other] = at(place);
-    }
-    return numbers;
-  };
+  Draw draw(options);
   Split split;
-  split.test = draw(options.test);
-  split.valid = draw(options.valid);
-  split.train = draw(options.train);
+  split.test = draw.heldOut(options.test);
+  split.valid = draw.heldOut(options.valid);
+  split.train = draw.training(options.train);
   return split;
 }
 
 std::string writeSplit(const SplitOptions &options) {
-  uint64_t wanted = uint64_t(options.train) + options.valid + options.test;
-  if (wanted > uint64_t(options.maximum) + 1)
-    return "--train, --valid and --test together ask for " + std::to_string(wanted) + " different numbers, but 0 to " +
-           std::to_string(options.maximum) + " has only " + std::to_string(uint64_t(options.maximum) + 1) +
-           "; ask for fewer or raise --maximum";
+  for (auto [flag, count] : {std::pair<const char *, uint32_t>{"--valid", options.valid}, {"--test", options.test}})
+    if (uint32_t most = largestHeldOut(options.maximum); count > most)
+      return std::string(flag) + " asks for " + std::to_string(count) + " numbers, but of 0 to " +
+             std::to_string(options.maximum) + " only " + std::to_string(most) +
+             " can be held out of the training; ask for fewer or raise --maximum";
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
   if (error)
     return "cannot create folder '" + options.directory + "': " + error.message();
   Split split = drawSplit(options);
-  for (const auto &[name, numbers] : {std::pair<const char *, const std::vector<uint32_t> *>{"train", &split.train},
-                                      {"valid", &split.valid},
-                                      {"test", &split.test}})
-    if (std::string problem = writePart(options.directory, name, *numbers); !problem.empty())
+  for (const auto &[name, part] : {std::pair<const char *, const std::vector<NumberText> *>{"train", &split.train},
+                                   {"valid", &split.valid},
+                                   {"test", &split.test}})
+    if (std::string problem = writePart(options.directory, name, *part); !problem.empty())
       return problem;
   return {};
 }

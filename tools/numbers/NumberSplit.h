@@ -1,3 +1,4 @@
+// The number-words task as data: numbers in English, in any of the ways in which people write them, and in German.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +9,33 @@ namespace heddle::numbers {
 
 struct SplitOptions {
   std::string directory = {};
-  uint32_t train = 40'000;
-  uint32_t valid = 500;
-  uint32_t test = 500;
+  uint32_t train = 40'000; // pairs
+  uint32_t valid = 500;    // numbers
+  uint32_t test = 500;     // numbers
   uint32_t maximum = 999'999;
   uint64_t seed = 1;
 };
 
-// The numbers of each part. No number occurs twice, within a part or across parts.
-struct Split {
-  std::vector<uint32_t> train, valid, test;
+struct NumberText {
+  uint32_t number = 0;
+  std::string english = {};
 };
 
-// Draws the parts uniformly from 0 to `maximum`; the same options draw the same numbers on any machine. The parts must
-// fit into the range.
+struct Split {
+  std::vector<NumberText> train, valid, test;
+};
+
+// Draws the parts from 0 to `maximum`; the same options draw the same parts on any machine. Each part has about as many
+// numbers of one digit as of two, three and so on, and each number's text is drawn
+// from englishWritings(): a way of writing, then one of its texts.
+//
+// A number of `valid` or `test` occurs once, and in no other part in any writing. They hold at most a sixth each of the
+// numbers with a given count of digits, and the rest of their share goes to longer numbers. Numbers that are a word of
+// their own (0 to 20, 30, ..., 90) are always for training. A number may occur in `train` several times.
 Split drawSplit(const SplitOptions &options);
+
+// The most numbers that `valid`, or `test`, can have.
+uint32_t largestHeldOut(uint32_t maximum);
 
 // Draws and writes the six files. Returns what went wrong, or nothing.
 std::string writeSplit(const SplitOptions &options);

@@ -26,24 +26,99 @@ void appendWord(std::string &text, std::string_view word) {
   text += word;
 }
 
-void appendEnglishGroup(std::string &text, uint32_t group) {
+// Answers the questions that a number's writing leaves open ("hyphen or space?"): the nth with the nth bit of
+// `answers`.
+class Answers {
+public:
+  explicit Answers(uint32_t answers) : answers(answers) {}
+  bool next() { return answers >> asked++ & 1; }
+  uint32_t questions() const { return asked; }
+
+private:
+  uint32_t answers, asked = 0;
+};
+
+// 1 to 99.
+void appendBelowHundred(std::string &text, uint32_t number, Answers &answers) {
+  if (number < 20) {
+    appendWord(text, englishSmall[number]);
+    return;
+  }
+  appendWord(text, englishTens[number / 10]);
+  if (number % 10 == 0)
+    return;
+  text += answers.next() ? ' ' : '-';
+  text += englishSmall[number % 10];
+}
+
+// 1 to 99 behind hundreds, thousands or millions.
+void appendRest(std::string &text, uint32_t rest, Answers &answers) {
+  if (answers.next())
+    appendWord(text, "and");
+  appendBelowHundred(text, rest, answers);
+}
+
+// A "one" that begins the text and counts hundreds, thousands or millions.
+void appendFirstOne(std::string &text, Answers &answers) { appendWord(text, answers.next() ? "a" : englishSmall[1]); }
+
+// 1 to 999.
+void appendGroup(std::string &text, uint32_t group, Answers &answers) {
+  uint32_t rest = group % 100;
   if (group >= 100) {
-    appendWord(text, englishSmall[group / 100]);
+    if (group < 200 && text.empty())
+      appendFirstOne(text, answers);
+    else
+      appendWord(text, englishSmall[group / 100]);
     appendWord(text, "hundred");
   }
-  uint32_t rest = group % 100;
-  if (rest == 0)
-    return;
-  if (rest < 20) {
-    appendWord(text, englishSmall[rest]);
-    return;
-  }
-  appendWord(text, englishTens[rest / 10]);
-  if (rest % 10 != 0) {
-    text += '-';
-    text += englishSmall[rest % 10];
-  }
+  if (rest != 0 && text.empty())
+    appendBelowHundred(text, rest, answers);
+  else if (rest != 0)
+    appendRest(text, rest, answers);
 }
+
+// "two thousand (and) five".
+std::string cardinal(uint32_t number, Answers &answers) {
+  if (number == 0)
+    return std::string(englishSmall[0]);
+  std::string text;
+  auto appendCounted = [&](uint32_t group, std::string_view name) {
+    if (group == 0)
+      return;
+    if (group == 1 && text.empty())
+      appendFirstOne(text, answers);
+    else
+      appendGroup(text, group, answers);
+    appendWord(text, name);
+  };
+  appendCounted(number / 1'000'000, "million");
+  appendCounted(number / 1'000 % 1'000, "thousand");
+  if (uint32_t rest = number % 1'000)
+    appendGroup(text, rest, answers);
+  return text;
+}
+
+// "twelve hundred (and) five".
+std::string hundreds(uint32_t number, Answers &answers) {
+  std::string text;
+  appendBelowHundred(text, number / 100, answers);
+  appendWord(text, "hundred");
+  if (uint32_t rest = number % 100)
+    appendRest(text, rest, answers);
+  return text;
+}
+bool hasHundreds(uint32_t number) { return number >= 1'100 && number < 10'000 && number / 100 % 10 != 0; }
+
+// "four oh two", "nineteen eighty-four".
+std::string digitGroups(uint32_t number, Answers &answers) {
+  std::string text;
+  appendBelowHundred(text, number / 100, answers);
+  if (number % 100 < 10)
+    appendWord(text, "oh");
+  appendBelowHundred(text, number % 100, answers);
+  return text;
+}
+bool hasDigitGroups(uint32_t number) { return number >= 100 && number < 10'000 && number % 100 != 0; }
 
 // 1 to 999 in the form that stands before "tausend".
 std::string germanGroup(uint32_t group) {
@@ -69,21 +144,28 @@ std::string germanGroup(uint32_t group) {
 
 } // namespace
 
+std::vector<std::vector<std::string>> englishWritings(uint32_t number) {
+  std::vector<std::vector<std::string>> ways;
+  auto append = [&](std::string (*write)(uint32_t, Answers &)) {
+    // How many questions there are depends on the number alone.
+    std::vector<std::string> &writings = ways.emplace_back();
+    for (uint32_t bits = 0, count = 1; bits < count; ++bits) {
+      Answers answers(bits);
+      writings.push_back(write(number, answers));
+      count = 1u << answers.questions();
+    }
+  };
+  append(cardinal);
+  if (hasHundreds(number))
+    append(hundreds);
+  if (hasDigitGroups(number))
+    append(digitGroups);
+  return ways;
+}
+
 std::string spellEnglish(uint32_t number) {
-  if (number == 0)
-    return std::string(englishSmall[0]);
-  std::string text;
-  if (uint32_t millions = number / 1'000'000) {
-    appendEnglishGroup(text, millions);
-    appendWord(text, "million");
-  }
-  if (uint32_t thousands = number / 1'000 % 1'000) {
-    appendEnglishGroup(text, thousands);
-    appendWord(text, "thousand");
-  }
-  if (uint32_t rest = number % 1'000)
-    appendEnglishGroup(text, rest);
-  return text;
+  Answers plainest(0);
+  return cardinal(number, plainest);
 }
 
 std::string spellGerman(uint32_t number) {

@@ -11,19 +11,21 @@
 using namespace heddle::numbers;
 
 int main(int argc, char **argv) {
-  CLI::App app{"Writes the number-words task: cardinal numbers in English and in German, one a line.",
-               "heddle-numbers"};
+  CLI::App app{
+      "Writes the number-words task: a number a line, in English, in the ways in which people write it, and in "
+      "German.",
+      "heddle-numbers"};
   SplitOptions options;
   std::vector<uint32_t> spelled;
   app.add_option("--out", options.directory, "Folder for train.en, train.de, valid.en, valid.de, test.en and test.de");
   app.add_option("--train", options.train, "Pairs to train on")->capture_default_str();
-  app.add_option("--valid", options.valid, "Pairs to validate on")->capture_default_str();
-  app.add_option("--test", options.test, "Pairs to test on")->capture_default_str();
+  app.add_option("--valid", options.valid, "Numbers to validate on")->capture_default_str();
+  app.add_option("--test", options.test, "Numbers to test on")->capture_default_str();
   app.add_option("--maximum", options.maximum, "The largest number that may occur")
       ->check(CLI::Range(uint32_t(0), kMaximumNumber))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
-  app.add_option("numbers", spelled, "Instead of writing files, print these numbers: number, English, German")
+  app.add_option("numbers", spelled, "Instead of writing files, print each writing of these: number, English, German")
       ->check(CLI::Range(uint32_t(0), kMaximumNumber));
   try {
     app.parse(argc, argv);
@@ -35,7 +37,9 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (uint32_t number : spelled)
-    std::printf("%u\t%s\t%s\n", number, spellEnglish(number).c_str(), spellGerman(number).c_str());
+    for (const std::vector<std::string> &way : englishWritings(number))
+      for (const std::string &english : way)
+        std::printf("%u\t%s\t%s\n", number, english.c_str(), spellGerman(number).c_str());
   if (!spelled.empty())
     return 0;
 
@@ -44,7 +48,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "heddle-numbers: %s\n", problem.c_str());
     return 1;
   }
-  std::printf("%u numbers to train on, %u to validate, %u to test; of 0 to %u, %u are never trained on\n",
-              options.train, options.valid, options.test, options.maximum, options.maximum + 1 - options.train);
+  std::printf("%u pairs to train on; %u numbers to validate and %u to test, which no training pair has\n",
+              options.train, options.valid, options.test);
   return 0;
 }

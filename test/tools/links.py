@@ -1,0 +1,49 @@
+"""Every relative link of a Markdown page leads to a file or folder of the tree and, where it names a heading, to that heading.
+
+  links.py SOURCE_DIR"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+source = pathlib.Path(sys.argv[1]).resolve()
+
+
+def pages():
+    """What git knows, so that what is built or copied into the tree is left out; in an exported tree, all pages."""
+    listed = subprocess.run(["git", "-C", source, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
+                            capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [source / name for name in listed.stdout.split("\0") if name and (source / name).exists()]
+    return [page for page in source.rglob("*.md") if not page.relative_to(source).parts[0].startswith(("build", "work"))]
+
+
+def without_code(text):
+    """Code blocks and code spans hold no links."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page):
+    """The names that GitHub gives to headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ +(.*?) *$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+mistakes = []
+count = 0
+for page in pages():
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        count += 1
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        if not place.exists():
+            mistakes.append(f"{page.relative_to(source)}: there is no {target}")
+        elif anchor and place.suffix == ".md" and anchor not in anchors(place):
+            mistakes.append(f"{page.relative_to(source)}: {path or 'the page'} has no heading #{anchor}")
+assert count > 10, "too few links were found"
+sys.exit("\n".join(mistakes) if mistakes else 0)
