@@ -24,15 +24,16 @@ public:
   StringRef getName() const override { return "DumpPhase"; }
 
   void runOnOperation() override {
-    std::error_code error = llvm::sys::fs::create_directories(directory);
-    if (!error) {
-      llvm::raw_fd_ostream stream(path, error);
-      if (!error)
+    llvm::Error error = llvm::errorCodeToError(llvm::sys::fs::create_directories(directory));
+    if (!error)
+      error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
         getOperation()->print(stream);
-      markAllAnalysesPreserved();
-    }
+        return llvm::Error::success();
+      });
+    markAllAnalysesPreserved();
     if (error) {
-      emitError(UnknownLoc::get(&getContext())) << "cannot write '" << path << "': " << error.message();
+      emitError(UnknownLoc::get(&getContext()))
+          << "cannot write '" << path << "': " << llvm::toString(std::move(error));
       signalPassFailure();
     }
   }

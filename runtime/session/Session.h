@@ -23,6 +23,7 @@
 #include "runtime/hal/Device.h"
 
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -121,6 +122,9 @@ struct LaunchCost {
   double bytes = 0;      // every operand read once, every result written once
 };
 
+// Kernels that are compiled, of how many.
+using KernelProgress = std::function<void(size_t done, size_t all)>;
+
 class Session {
 public:
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path &artifact,
@@ -141,7 +145,9 @@ public:
 
   // Compiles the entries' kernels, allocates what they use and records their launches. Calls do it when needed; doing
   // it for all entries at once, before the first call, costs the least time and finds missing memory early.
-  Status prepare(std::span<const std::string_view> entries);
+  // With `progress` that hears of each kernel, kernels are also launched once, over nothing, on devices whose driver
+  // compiles a kernel at its first launch (software Vulkan): no call waits for that later.
+  Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress = {});
   Status prepare(std::initializer_list<std::string_view> entries) {
     return prepare(std::span(entries.begin(), entries.size()));
   }

@@ -1,6 +1,7 @@
 #include "tools/heddle-compile/Tune.h"
 
 #include "compiler/Emit/Emit.h"
+#include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "runtime/session/Session.h"
 
@@ -33,9 +34,9 @@ public:
     auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!buffer)
       return fail("cannot be read: " + buffer.getError().message());
-    llvm::Expected<llvm::json::Value> parsed = llvm::json::parse((*buffer)->getBuffer());
+    llvm::Expected<llvm::json::Value> parsed = parseShallowJSON((*buffer)->getBuffer());
     if (!parsed)
-      return fail("is no JSON: " + llvm::toString(parsed.takeError()));
+      return fail("is not usable JSON: " + llvm::toString(parsed.takeError()));
     llvm::json::Object *root = parsed->getAsObject();
     llvm::json::Object *tiles = root ? root->getObject("tiles") : nullptr;
     std::optional<StringRef> name = root ? root->getString("device") : std::nullopt;

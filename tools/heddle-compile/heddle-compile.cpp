@@ -1,4 +1,5 @@
 // Compiles a model to an artifact. `heddle-compile --help` has the command line.
+#include "tools/cli/Program.h"
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
@@ -15,11 +16,19 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// LLVM ends the program where nobody has asked whether all was written.
+static llvm::Error finishStandardOutput() {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return llvm::errorCodeToError(error);
+}
+
 /// Writes beside the output first, so that an output that is there is whole.
 static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_ref<void(raw_ostream &)> write) {
   llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
     write(stream);
-    return llvm::Error::success();
+    return path == "-" ? finishStandardOutput() : llvm::Error::success();
   });
   if (!error)
     return success();
@@ -43,8 +52,12 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
       failed(writeOutput(context, line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
     return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (line.output != "-")
-    printReport(llvm::outs(), line, *compiled, seconds.count());
+  if (line.output == "-")
+    return success();
+  printReport(llvm::outs(), line, *compiled, seconds.count());
+  if (llvm::Error error = finishStandardOutput())
+    return emitError(UnknownLoc::get(context))
+           << "cannot write to standard output: " << llvm::toString(std::move(error));
   return success();
 }
 
@@ -64,6 +77,7 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  ::heddle::cli::beginProgram();
   std::optional<CommandLine> line = parseCommandLine(argc, argv);
   if (!line)
     return 2;

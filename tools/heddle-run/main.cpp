@@ -1,10 +1,9 @@
 // heddle-run: trains, translates and calls compiled models.
 #include "runtime/session/Session.h"
+#include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/commands/Flags.h"
 #include "tools/heddle-run/report/Logging.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -14,9 +13,6 @@ using namespace heddle::run;
 
 namespace {
 
-constexpr int kWorkFailed = 1;
-constexpr int kWrongCommandLine = 2;
-
 constexpr const char *kEscapes =
     "In a line \\n stands for a line's end, \\r for a carriage return and \\\\ for a backslash.";
 
@@ -25,7 +21,6 @@ class CommandLine {
 public:
   CommandLine() : app("Runs models that heddle-compile compiled.", "heddle-run") {
     app.require_subcommand(1);
-    app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
     addDevices();
     addTrain();
     addAverage();
@@ -41,21 +36,17 @@ public:
   }
 
   int main(int argc, char **argv) {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError &error) {
-      return app.exit(error) == 0 ? 0 : kWrongCommandLine;
-    }
+    if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
+      return *code;
     startLogging();
     Status status = work();
     if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
       status = makeError(ErrorKind::Unsupported, messages, " messages of Vulkan's validation layers; see above.");
-    if (status.ok())
-      return 0;
-    std::fflush(stdout);
-    std::fprintf(stderr, "heddle-run %s: %s\n", app.get_subcommands().front()->get_name().c_str(),
-                 status.message().c_str());
-    return kWorkFailed;
+    std::string name = "heddle-run " + app.get_subcommands().front()->get_name();
+    int code = cli::finishOutput(name, status.ok() ? 0 : cli::kWorkFailed);
+    if (!status.ok())
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), status.message().c_str());
+    return code;
   }
 
 private:
@@ -339,4 +330,7 @@ private:
 
 } // namespace
 
-int main(int argc, char **argv) { return CommandLine().main(argc, argv); }
+int main(int argc, char **argv) {
+  cli::beginProgram();
+  return CommandLine().main(argc, argv);
+}

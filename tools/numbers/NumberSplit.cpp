@@ -1,10 +1,10 @@
 #include "tools/numbers/NumberSplit.h"
 
+#include "runtime/core/File.h"
 #include "tools/Random.h"
 #include "tools/numbers/NumberWords.h"
 
 #include <filesystem>
-#include <fstream>
 #include <unordered_map>
 
 namespace heddle::numbers {
@@ -15,12 +15,11 @@ std::string writePart(const std::filesystem::path &directory, const std::string 
   const std::pair<const char *, std::string (*)(uint32_t)> languages[] = {{".en", spellEnglish}, {".de", spellGerman}};
   for (auto [suffix, spell] : languages) {
     std::filesystem::path path = directory / (name + suffix);
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    std::string lines;
     for (uint32_t number : numbers)
-      file << spell(number) << '\n';
-    file.close();
-    if (!file)
-      return "cannot write '" + path.string() + "'";
+      lines += spell(number) + '\n';
+    if (Status status = writeFile(path, lines); !status.ok())
+      return status.message();
   }
   return {};
 }

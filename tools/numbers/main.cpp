@@ -1,8 +1,7 @@
 // heddle-numbers: writes the number-words task, English to German, as parallel text files.
+#include "tools/cli/CommandLine.h"
 #include "tools/numbers/NumberSplit.h"
 #include "tools/numbers/NumberWords.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <string>
@@ -11,6 +10,7 @@
 using namespace heddle::numbers;
 
 int main(int argc, char **argv) {
+  heddle::cli::beginProgram();
   CLI::App app{"Writes the number-words task: cardinal numbers in English and in German, one a line.",
                "heddle-numbers"};
   SplitOptions options;
@@ -25,11 +25,8 @@ int main(int argc, char **argv) {
   app.add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
   app.add_option("numbers", spelled, "Instead of writing files, print these numbers: number, English, German")
       ->check(CLI::Range(uint32_t(0), kMaximumNumber));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (std::optional<int> code = heddle::cli::parseCommandLine(app, argc, argv))
+    return *code;
   if (spelled.empty() == options.directory.empty()) {
     std::fputs("heddle-numbers: give either --out DIR or numbers to spell\n", stderr);
     return 2;
@@ -37,7 +34,7 @@ int main(int argc, char **argv) {
   for (uint32_t number : spelled)
     std::printf("%u\t%s\t%s\n", number, spellEnglish(number).c_str(), spellGerman(number).c_str());
   if (!spelled.empty())
-    return 0;
+    return heddle::cli::finishOutput(app.get_name(), 0);
 
   std::string problem = writeSplit(options);
   if (!problem.empty()) {
@@ -46,5 +43,5 @@ int main(int argc, char **argv) {
   }
   std::printf("%u numbers to train on, %u to validate, %u to test; of 0 to %u, %u are never trained on\n",
               options.train, options.valid, options.test, options.maximum, options.maximum + 1 - options.train);
-  return 0;
+  return heddle::cli::finishOutput(app.get_name(), 0);
 }

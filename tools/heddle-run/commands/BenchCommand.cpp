@@ -74,12 +74,8 @@ Status bench(const BenchCommand &command, Profile *profile) {
   HEDDLE_CHECK(measureCeilings()); // again: other work on the machine comes and goes
   if (ceilings)
     report.setCeilings(best);
-  if (!command.save.empty()) {
-    std::string text = report.json().dump(1) + "\n";
-    HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(command.save));
-    HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-    HEDDLE_CHECK(file.commit());
-  }
+  if (!command.save.empty())
+    HEDDLE_CHECK(writeFile(command.save, report.json().dump(1) + "\n"));
   std::fputs((command.json ? report.json().dump() + "\n" : report.text()).c_str(), stdout);
   return Success();
 }

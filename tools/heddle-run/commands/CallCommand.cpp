@@ -68,6 +68,20 @@ Status checkExpectations(const Outputs &outputs, const CallCommand &command,
   return Success();
 }
 
+// A new session's variables are zero.
+void warnOfZeros(const CallCommand &command, const Session &session) {
+  if (command.seed || !command.variables.empty() || command.entry == "init")
+    return;
+  std::vector<std::string> weights = usedWeights(session, command.entry);
+  if (weights.empty())
+    return;
+  log(LogLevel::Warning, str("all weights that the entry '", command.entry, "' uses are zero, '", weights.front(), "'",
+                             weights.size() == 1 ? "" : str(" and ", weights.size() - 1, " more"),
+                             ": give --variables FILE for weights of "
+                             "a file",
+                             session.findEntry("init") ? ", or --seed N for weights drawn at random" : ""));
+}
+
 Status call(const CallCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::vector<NamedFile> inputFiles, parseAll("--input", command.inputs));
   HEDDLE_ASSIGN(std::vector<NamedFile> outputFiles, parseAll("--output", command.outputs));
@@ -90,6 +104,7 @@ Status call(const CallCommand &command, Profile *profile) {
     HEDDLE_CHECK(session.init(*command.seed));
   if (!command.variables.empty())
     HEDDLE_CHECK(loadVariables(session, command.variables));
+  warnOfZeros(command, session);
 
   Outputs outputs;
   for (uint64_t i = profile ? 1 : 0; i < command.repeat; ++i) {

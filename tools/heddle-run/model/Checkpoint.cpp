@@ -1,6 +1,7 @@
 #include "tools/heddle-run/model/Checkpoint.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
@@ -23,12 +24,6 @@ constexpr uint64_t kFormatVersion = 2;
 constexpr uint64_t kManifestLimit = 1 << 20;
 
 const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
-
-Status writeFile(const fs::path &path, std::string_view text) {
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
-}
 
 // A training that has diverged must not replace a checkpoint that is worth something.
 Status checkFinite(const fs::path &path, uint64_t step) {
@@ -121,9 +116,8 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
     return makeError(ErrorKind::NotFound, "'", folder.string(), "' holds no checkpoint: there is no ", kManifestFile,
                      " in it. `heddle-run train` writes one.");
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kManifestLimit));
-  nlohmann::json json = nlohmann::json::parse(reinterpret_cast<const char *>(bytes.data()),
-                                              reinterpret_cast<const char *>(bytes.data()) + bytes.size(), nullptr,
-                                              /*allow_exceptions=*/false);
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
   if (!json.is_object() || json.value("format", nlohmann::json()) != kFormat)
     return damaged(path, "is no manifest of a checkpoint");
   if (json.value("version", nlohmann::json()) != kFormatVersion)

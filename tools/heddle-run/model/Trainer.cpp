@@ -26,7 +26,7 @@ Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, 
     : engine(engine), inputs(inputs), options(std::move(options)), stopRequested(std::move(stopRequested)),
       checkpoints(this->options.checkpoint, this->options.keepLast) {}
 
-Status Trainer::prepare() {
+Status Trainer::prepare(bool fresh) {
   std::vector<std::string_view> entries;
   if (options.microBatches > 1)
     entries = {"accumulate_step", "apply_step"};
@@ -42,7 +42,9 @@ Status Trainer::prepare() {
     entries.push_back("eval");
   if (!inputs.validationText.source.empty())
     entries.insert(entries.end(), {"encode", "beam_step"});
-  return engine.prepare(entries);
+  if (fresh)
+    entries.push_back("init");
+  return engine.prepare(entries, options.kernelProgress);
 }
 
 void Trainer::serveFrom(DataCursor cursor) {
@@ -59,13 +61,13 @@ nlohmann::json Trainer::batching() const {
 }
 
 Status Trainer::begin() {
-  HEDDLE_CHECK(prepare());
+  HEDDLE_CHECK(prepare(/*fresh=*/true));
   serveFrom({});
   return engine.init(options.seed);
 }
 
 Status Trainer::resume() {
-  HEDDLE_CHECK(prepare());
+  HEDDLE_CHECK(prepare(/*fresh=*/false));
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(options.checkpoint));
   HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training));
   HEDDLE_ASSIGN(HostTensor step, engine.readVariable("step"));
@@ -100,7 +102,7 @@ Status Trainer::resume() {
 
 // What the step has made of the loss's scale, where the model has one.
 Status Trainer::readLossScale(StepReport &report) {
-  if (!(inputs.model.json.value("loss_scale", 0.0) > 0))
+  if (!inputs.model.scalesLoss)
     return Success();
   HEDDLE_ASSIGN(HostTensor scale, engine.readVariable("loss_scale"));
   HEDDLE_ASSIGN(HostTensor count, engine.readVariable("skipped_steps"));

@@ -1,9 +1,8 @@
 #include "tools/heddle-run/text/PieceTable.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Lines.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -46,7 +45,7 @@ Result<PieceTable> PieceTable::fromJson(std::string_view text, const std::string
     return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary: ", why...,
                      ". It has an object of pieces with their numbers.");
   };
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", name, "'")));
   if (!json.is_object())
     return malformed("it holds no JSON object");
   PieceTable table;

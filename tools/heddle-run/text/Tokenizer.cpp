@@ -16,6 +16,8 @@ namespace {
 // Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
 
+constexpr std::string_view kSpace = "\xe2\x96\x81"; // how a piece has it
+
 // Longer lines are not sentences; SentencePiece would drop them too, by its own smaller limit.
 constexpr size_t kLongestLine = 1 << 16;
 
@@ -184,8 +186,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   if (sample.done()) {
     HEDDLE_CHECK(sample.status().ok() ? Status(Success())
                                       : Status(makeError(ErrorKind::Io, sample.status().message())));
-    return makeError(ErrorKind::InvalidArgument, "'", files.front().string(),
-                     "' and the files beside it hold no line to learn a vocabulary from.");
+    return makeError(ErrorKind::InvalidArgument, "the text holds no line to learn a vocabulary from.");
   }
   std::string model;
   sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
@@ -204,8 +205,8 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
       },
       &sample, &model);
   if (!status.ok())
-    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces, " pieces from '",
-                     files.front().string(), "' and the files beside it: ", status.message(),
+    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces,
+                     " pieces from the text: ", status.message(),
                      ". A vocabulary needs a piece for every character of the corpus and three special ones: "
                      "compile with a larger vocab_size or clean the text.");
   return fromBytes(model, "learnt vocabulary");
@@ -242,6 +243,19 @@ std::vector<int32_t> Tokenizer::encodeTarget(std::string_view line) const {
   return number(target ? *target : *source, line);
 }
 
+std::vector<std::string> Tokenizer::unknownParts(std::string_view line) const {
+  std::vector<std::string> parsed, unknown;
+  (void)source->Encode(line, &parsed);
+  for (std::string_view piece : parsed) {
+    bool known = vocabulary ? vocabulary->pieces.find(piece).has_value() : !source->IsUnknown(source->PieceToId(piece));
+    if (piece.starts_with(kSpace))
+      piece.remove_prefix(kSpace.size());
+    if (!known && !piece.empty() && std::ranges::find(unknown, piece) == unknown.end())
+      unknown.emplace_back(piece);
+  }
+  return unknown;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   std::string line;
   if (vocabulary) {
@@ -251,7 +265,6 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
         known.push_back(vocabulary->pieces[id]);
     (void)target->Decode(known, &line);
     // Pieces that the target's model does not know keep their mark of a space.
-    constexpr std::string_view kSpace = "\xe2\x96\x81";
     for (size_t place; (place = line.find(kSpace)) != std::string::npos;)
       line.replace(place, kSpace.size(), 1, ' ');
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));

@@ -54,6 +54,9 @@ public:
   std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
   std::vector<int32_t> encodeTarget(std::string_view line) const;
 
+  // The parts of a source sentence that the vocabulary does not know, each once.
+  std::vector<std::string> unknownParts(std::string_view line) const;
+
   // A target sentence. Identifiers that name no piece, and those of marks, are left out.
   std::string decode(std::span<const int32_t> ids) const override;
 

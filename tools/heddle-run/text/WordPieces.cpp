@@ -1,9 +1,8 @@
 #include "tools/heddle-run/text/WordPieces.h"
 
+#include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Unicode.h"
 #include "tools/heddle-run/text/Utf8.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -60,7 +59,7 @@ Status WordPieces::readOptions(const std::filesystem::path &path) {
   if (!std::filesystem::exists(path, error))
     return Success();
   HEDDLE_ASSIGN(std::string text, readVocabularyFile(path));
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
   if (!json.is_object())
     return makeError(ErrorKind::Malformed, "'", path.string(), "' holds no JSON object; download it again.");
   auto read = [&](const char *key, bool &option) -> Status {
