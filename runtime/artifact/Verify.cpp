@@ -185,7 +185,7 @@ Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const
     return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
   std::string problem;
   if (target.starts_with("vulkan:") && kernel.subgroup() && kernel.lanes() % kernel.subgroup())
-    problem = str("has ", kernel.lanes(), " lanes, which are no whole number of subgroups of ", kernel.subgroup());
+    problem = str("has ", kernel.lanes(), " lanes, which are not a whole number of subgroups of ", kernel.subgroup());
   else if (target.starts_with("vulkan:"))
     problem = checkSpirv({kernel.code()->data(), kernel.code()->size()}, kernel.lanes(), texelsOf(kernel));
   else if (target.starts_with("cuda:"))

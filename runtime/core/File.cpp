@@ -71,7 +71,7 @@ Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint6
   HEDDLE_ASSIGN(InputFile file, InputFile::open(path));
   if (file.size() > limit)
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has ", file.size(), " bytes, more than the ",
-                     limit, " that are read at most.");
+                     limit, " bytes that Heddle reads at most.");
   std::vector<std::byte> data(file.size());
   HEDDLE_CHECK(file.read(0, data));
   return data;

@@ -71,7 +71,7 @@ std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, Saf
     return "lies outside the file";
   std::optional<int64_t> count = elementCount(entry.shape);
   if (!count || (end - begin) % storage->bytes || static_cast<uint64_t>(*count) != (end - begin) / storage->bytes)
-    return str("has ", end - begin, " bytes, which is not what ", storage->name, " of its shape needs");
+    return str("has ", end - begin, " bytes, and ", storage->name, " of its shape needs another number");
   entry.type = storage->type.value_or(ElementType::F32);
   entry.stored = storage->stored;
   entry.offset = begin;

@@ -117,7 +117,7 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
     const CLI::App *command = nullptr;
     std::string problem = describe(app, command, error);
     std::string name = app.get_name() + (command == &app ? "" : " " + command->get_name());
-    std::fprintf(stderr, "%s: %s. `%s --help` lists what there is.\n", name.c_str(), problem.c_str(), name.c_str());
+    std::fprintf(stderr, "%s: %s. `%s --help` lists the flags.\n", name.c_str(), problem.c_str(), name.c_str());
     return kWrongCommandLine;
   }
 }

@@ -319,7 +319,8 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
     }
   }
   return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName, "'",
-                   targetName.empty() ? "" : " for target '" + targetName + "'", ". Without --kernel they are listed.");
+                   targetName.empty() ? "" : " for target '" + targetName + "'",
+                   ". Without --kernel all kernels are listed.");
 }
 
 void printLaunches(const schema::Module &module, const schema::Target &target, flatbuffers::uoffset_t kernel) {
@@ -376,22 +377,22 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
   }
   if (!found)
     return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName,
-                     "'. Without --kernel they are listed.");
+                     "'. Without --kernel all kernels are listed.");
   return Success();
 }
 
 int run(int argc, char **argv) {
-  CLI::App app("Shows what a Heddle artifact holds: targets, entries, variables, kernels.", "heddle-inspect");
+  CLI::App app("Shows the contents of a Heddle artifact: targets, entries, variables, kernels.", "heddle-inspect");
   std::string path, kernel, target, output;
   bool json = false;
-  app.add_option("ARTIFACT", path, "an artifact that heddle-compile wrote")->required();
-  CLI::Option *jsonFlag = app.add_flag("--json", json, "print JSON");
+  app.add_option("ARTIFACT", path, "The compiled model, a .heddle file")->required();
+  CLI::Option *jsonFlag = app.add_flag("--json", json, "Print JSON");
   CLI::Option *kernelOption =
-      app.add_option("--kernel", kernel, "show this kernel: its launches and their bindings, and its PTX")
+      app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  app.add_option("--target", target, "of this target only (default: the first that has the kernel)")
+  app.add_option("--target", target, "The target whose kernel is meant (default: the first target that has the kernel)")
       ->needs(kernelOption);
-  app.add_option("-o,--output", output, "write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
+  app.add_option("-o,--output", output, "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
       ->needs(kernelOption);
   if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
     return *code;

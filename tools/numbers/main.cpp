@@ -11,7 +11,7 @@ using namespace heddle::numbers;
 
 int main(int argc, char **argv) {
   heddle::cli::beginProgram();
-  CLI::App app{"Writes the number-words task: cardinal numbers in English and in German, one a line.",
+  CLI::App app{"Writes the number-words task: cardinal numbers in English and in German, a number on each line.",
                "heddle-numbers"};
   SplitOptions options;
   std::vector<uint32_t> spelled;

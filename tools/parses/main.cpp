@@ -31,7 +31,7 @@ int score(const std::string &referencePath, const std::string &hypothesisPath) {
       break;
     std::optional<Tree> tree = parseTree(reference);
     if (!tree)
-      return fail("line " + std::to_string(score.count() + 1) + " of '" + referencePath + "' is no tree");
+      return fail("line " + std::to_string(score.count() + 1) + " of '" + referencePath + "' is not a tree");
     score.add(*tree, parseTree(hypothesis));
   }
   if (score.count() == 0)
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   CLI::App app{"The parsing task: sentences of a small English grammar and their trees.", "heddle-parses"};
   app.require_subcommand(1);
   SplitOptions options;
-  CLI::App *write = app.add_subcommand("write", "Write sentences and their trees, one a line");
+  CLI::App *write = app.add_subcommand("write", "Write sentences and their trees, a sentence on each line");
   write->add_option("--out", options.directory, "Folder for train.txt, train.tree, valid.txt, ... test.tree")
       ->required();
   write->add_option("--train", options.train, "Sentences to train on")->capture_default_str();
@@ -62,8 +62,8 @@ int main(int argc, char **argv) {
   write->add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
   std::string reference, hypothesis;
   CLI::App *scoring = app.add_subcommand("score", "Labelled bracket F1 by EVALB's rules");
-  scoring->add_option("reference", reference, "The right trees, one a line")->required();
-  scoring->add_option("hypothesis", hypothesis, "The trees to score, one a line")->required();
+  scoring->add_option("reference", reference, "The right trees, a tree on each line")->required();
+  scoring->add_option("hypothesis", hypothesis, "The trees to score, a tree on each line")->required();
   if (std::optional<int> code = heddle::cli::parseCommandLine(app, argc, argv))
     return *code;
   if (*scoring)

@@ -31,7 +31,7 @@ Result<std::optional<CeilingMeasurement>> openCeilings(const BenchCommand &comma
     return ceilings;
   std::optional<std::filesystem::path> path = command.ceilings;
   if (command.ceilings.empty() && !(path = findCeilings(session.target()))) {
-    log(LogLevel::Warning, str("no ceilings are measured: the build made none for ", session.target(),
+    log(LogLevel::Warning, str("no ceilings are measured: the build made no artifact for them for ", session.target(),
                                "; --ceilings names an artifact that measures them"));
     return ceilings;
   }

@@ -45,8 +45,8 @@ Result<const HostTensor *> findOutput(const Outputs &outputs, const CallCommand 
   std::string names;
   for (const auto &[other, tensor] : outputs)
     names += (names.empty() ? "" : ", ") + other;
-  return makeError(ErrorKind::NotFound, "entry '", command.entry, "' has no output '", name, "'; it has ",
-                   names.empty() ? "none" : names, ".");
+  return makeError(ErrorKind::NotFound, "entry '", command.entry, "' has no output '", name,
+                   "'; its outputs: ", names.empty() ? "no outputs" : names, ".");
 }
 
 Status checkExpectations(const Outputs &outputs, const CallCommand &command,

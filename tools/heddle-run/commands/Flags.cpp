@@ -12,14 +12,15 @@ void addArtifact(CLI::App *command, ArtifactOptions &options) {
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
   return command->add_option(
       "--profile", options.profile,
-      "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
-      "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
+      "Write a timeline of host and device as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+      "its FLOP/s and bytes/s; launches are timed and run in sequence meanwhile");
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
-  return command->add_flag("--debug-numerics", options.debugNumerics,
-                           "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
-                           "model that it computes; several times slower");
+  return command->add_flag(
+      "--debug-numerics", options.debugNumerics,
+      "Look for NaN and infinities after every launch; stop at the first, and name the ops of the model\n"
+      "that the launch computes; several times slower");
 }
 
 void addDecoding(CLI::App *command, DecodingOptions &options) {
@@ -30,7 +31,7 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
   command->add_flag("--no-cache", options.noCache,
                     "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                     "needs a model compiled with --set logits_entry=true");
-  command->add_option("--beam", options.beam, "Hypotheses that are followed side by side; 1: greedy")
+  command->add_option("--beam", options.beam, "Hypotheses to follow side by side; 1: greedy")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
@@ -50,11 +51,14 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->check(CLI::Range(1e-3, 1e3))
       ->needs(sample)
       ->capture_default_str();
-  command->add_option("--top-k", flags.options.topK, "Draw from as many tokens, the most probable ones; 0: from all")
+  command
+      ->add_option("--top-k", flags.options.topK, "Draw from this many tokens, the most probable; 0: from all tokens")
       ->check(CLI::NonNegativeNumber)
       ->needs(sample)
       ->capture_default_str();
-  command->add_option("--top-p", flags.options.topP, "Draw from the most probable tokens that hold this probability")
+  command
+      ->add_option("--top-p", flags.options.topP,
+                   "Draw from the most probable tokens that together have this probability")
       ->check(CLI::Range(1e-6, 1.0))
       ->needs(sample)
       ->capture_default_str();

@@ -37,12 +37,12 @@ struct TextScores {
   double exactPercent() const { return lines == 0 ? 0 : double(exact * 1000 / lines) / 10; }
 
   void print() const {
-    std::printf("exact match %.1f%% of %llu\n", exactPercent(), static_cast<unsigned long long>(lines));
-    std::printf("%s\n", chrf.describe().c_str());
     if (bleu.hasHighestOrder())
       std::printf("%s\n", bleu.describe().c_str());
     else
       std::printf("BLEU is left out: it counts sequences of four words, and no translation has four words\n");
+    std::printf("%s\n", chrf.describe().c_str());
+    std::printf("exact match %.1f%% of %llu\n", exactPercent(), static_cast<unsigned long long>(lines));
   }
 
 private:
@@ -56,11 +56,10 @@ private:
 };
 
 nlohmann::ordered_json toJson(const TextScores &scores) {
-  nlohmann::ordered_json record;
-  if (scores.bleu.hasHighestOrder())
-    record["bleu"] = scores.bleu.score();
-  record.update({{"chrf", scores.chrf.score()}, {"exact_match", scores.exactPercent()}, {"sentences", scores.lines}});
-  return record;
+  return {{"bleu", scores.bleu.score()},
+          {"chrf", scores.chrf.score()},
+          {"exact_match", scores.exactPercent()},
+          {"sentences", scores.lines}};
 }
 
 Status appendLog(const std::string &path, const nlohmann::ordered_json &record) {

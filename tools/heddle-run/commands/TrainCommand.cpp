@@ -35,9 +35,10 @@ Status checkOptions(const TrainCommand &command) {
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
   if (checkpoint == command.checkpoint)
-    return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint,
-                     "' is one checkpoint of a training; --resume needs the folder that holds it, and goes on from the "
-                     "newest there.");
+    return makeError(
+        ErrorKind::InvalidArgument, "'", command.checkpoint,
+        "' is a single checkpoint of a training; --resume needs the folder that holds it, and goes on from "
+        "the newest checkpoint there.");
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
   if (command.seed && *command.seed != manifest.seed)
     return makeError(ErrorKind::InvalidArgument, "--seed ", *command.seed, " contradicts the checkpoint '",
@@ -144,8 +145,8 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
     for (const std::string &name : differences)
       list += (list.empty() ? "" : ", ") + name;
     return makeError(ErrorKind::Unsupported, "a training that is interrupted after step ", proof->interruptedAfter,
-                     " and resumed is not the one that runs through: after step ", proof->steps, " they differ in ",
-                     list, ".");
+                     " and resumed is not the training that runs through: after step ", proof->steps,
+                     " they differ in ", list, ".");
   }
   std::printf("%llu steps at once, and %llu and %llu with a checkpoint between them, end alike:\n",
               static_cast<unsigned long long>(proof->steps), static_cast<unsigned long long>(proof->interruptedAfter),
@@ -164,8 +165,8 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
                "; --resume continues");
   case TrainingEnd::Patience:
     return str("stopped after step ", trainer.step(), ": the last ", trainer.validations().sinceBest,
-               " validations were no better than that of step ", trainer.validations().bestStep, "; checkpoint ",
-               command.checkpoint, "/best");
+               " validations were no better than the validation of step ", trainer.validations().bestStep,
+               "; checkpoint ", command.checkpoint, "/best");
   }
   return {};
 }
@@ -182,7 +183,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
-                     "' are empty: there is no pair to use.");
+                     "' are empty; give text with a sentence on each line.");
   HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
   TextPairs corpus(text, tokenizer, limits.maximumLength);

@@ -43,8 +43,8 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   return result;
 }
 
-Result<std::optional<double>> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
-                                              const ParallelText &text) {
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+                               const ParallelText &text) {
   Span span("translate for BLEU");
   span.with("lines", int64_t(text.source.size()));
   LineTranslator translator(engine, model, tokenizer, {});
@@ -52,7 +52,7 @@ Result<std::optional<double>> translationBleu(Engine &engine, const ModelDescrip
   Bleu bleu;
   for (size_t i = 0; i < translations.size(); ++i)
     bleu.add(translations[i], text.target[i]);
-  return bleu.hasHighestOrder() ? std::optional(bleu.score()) : std::nullopt;
+  return bleu.score();
 }
 
 } // namespace heddle::run

@@ -15,14 +15,14 @@ namespace heddle::run {
 struct EvaluationResult {
   double loss = 0; // negative log-likelihood of a target token in nats, the end marks counted
   int64_t tokens = 0;
-  std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made and long enough
+  std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made
 
   double perplexity() const;
 };
 
-// The BLEU of the model's greedy translations; nothing where no translation has the four words that BLEU counts.
-Result<std::optional<double>> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
-                                              const ParallelText &text);
+// The BLEU of the model's greedy translations.
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+                               const ParallelText &text);
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches);
 

@@ -62,12 +62,12 @@ Status TensorFiles::addIndexed(const fs::path &index) {
   HEDDLE_ASSIGN(Json json, parseJson(text, str("'", index.string(), "'")));
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return makeError(ErrorKind::Malformed, "'", index.string(),
-                     "' has no object 'weight_map', which says what tensor is "
-                     "in which file; download it again.");
+                     "' has no object 'weight_map', which says in which file each "
+                     "tensor is; download it again.");
   for (const auto &[name, file] : json["weight_map"].items()) {
     if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
       return makeError(ErrorKind::Malformed, "'", index.string(), "' says that '", name, "' is in ", file.dump(),
-                       ", which is no name of a file beside it; download it again.");
+                       ", which does not name a file beside it; download it again.");
     std::string shard = file.get<std::string>();
     std::error_code error;
     if (files.contains(shard))
@@ -87,13 +87,13 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
         return reader.read(name);
       if (std::optional<std::string> type = reader.passedOver(name))
         return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
-                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these.");
+                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these types.");
     }
   std::string tried;
   for (const std::string &name : names)
     tried += str(tried.empty() ? "'" : ", '", name, "'");
   return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
-                   "': none is called ", tried, ". Its config.json belongs to another model's weights.");
+                   "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
 
 // The weight that a tensor holds; nothing where the tensor has another shape than it should.
@@ -135,8 +135,8 @@ Status loadHuggingFaceWeights(const fs::path &folder, std::string_view descripti
   if (model.tensors.empty())
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
                      "' is a Hugging Face folder, and the artifact was "
-                     "not compiled from one; use what `heddle-compile ",
-                     folder.string(), "` makes.");
+                     "not compiled from such a folder; use the artifact of `heddle-compile ",
+                     folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
   for (const auto &[name, origin] : model.tensors) {
     HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));
@@ -145,8 +145,8 @@ Status loadHuggingFaceWeights(const fs::path &folder, std::string_view descripti
       return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
                        describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
                        describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
-                       origin.parts > 1 ? str(", one of ", origin.parts, " parts of the columns") : "",
-                       ". The artifact was compiled from another model; compile this one.");
+                       origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
+                       ". The artifact was compiled from another model; compile this model.");
     HEDDLE_CHECK(write(name, *weight));
   }
   return Success();

@@ -16,7 +16,7 @@ Result<double> readScalar(Engine &engine, std::string_view output) {
   if (tensor.type() != ElementType::F32 || tensor.bytes().size() != sizeof(float))
     return makeError(ErrorKind::Malformed, "the entry's output '", output, "' is ",
                      describe(tensor.type(), tensor.shape()),
-                     ", and a training needs one f32; compile the model anew.");
+                     ", and a training needs a single f32; compile the model anew.");
   return double(tensor.values<float>()[0]);
 }
 
@@ -87,11 +87,11 @@ Status Trainer::resume() {
   validated = manifest.validation;
   DataCursor cursor = manifest.cursor;
   if (manifest.dataFingerprint != inputs.corpus.fingerprint()) {
-    log(LogLevel::Warning, "the training text is not that of the checkpoint; its first epoch begins now");
+    log(LogLevel::Warning, "the training text is not the text of the checkpoint; its first epoch begins now");
     cursor = {};
   } else if (auto changed = differences(manifest.batching, batching(), /*functionOnly=*/false); !changed.empty()) {
     for (const std::string &flag : changed)
-      log(LogLevel::Warning, str("batches are no longer those of the checkpoint, by ", flag));
+      log(LogLevel::Warning, str("batches differ from the batches of the checkpoint, by ", flag));
     if (cursor.batch != 0 || cursor.window != 0)
       cursor = {cursor.epoch + 1, 0, 0};
   }
@@ -108,7 +108,7 @@ Status Trainer::readLossScale(StepReport &report) {
   HEDDLE_ASSIGN(HostTensor count, engine.readVariable("skipped_steps"));
   if (scale.type() != ElementType::F32 || count.type() != ElementType::I32 || scale.bytes().size() != sizeof(float) ||
       count.bytes().size() != sizeof(int32_t))
-    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not one number; compile the model anew.");
+    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not a single number; compile the model anew.");
   report.lossScale = double(scale.values<float>()[0]);
   report.skipped = skipped = uint64_t(count.values<int32_t>()[0]);
   return Success();
@@ -120,10 +120,11 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
   if (std::isfinite(loss) && loss <= limit)
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
-                   std::isfinite(loss) ? str("', and ten times that of a blind guess is ", limit) : "'",
+                   std::isfinite(loss) ? str("', and ten times the loss of a blind guess is ", limit) : "'",
                    ": the training has diverged and stops; the last checkpoint stays as it is. Try a lower "
                    "learning_rate, a longer warmup or clip_norm",
-                   std::isfinite(loss) ? "." : "; --debug-numerics names the op that made the first such number.");
+                   std::isfinite(loss) ? "."
+                                       : "; --debug-numerics names the op that computed the first NaN or infinity.");
 }
 
 Result<StepReport> Trainer::takeStep() {

@@ -223,7 +223,7 @@ function draw() {
   charts.forEach(drawChart);
   place("remark").textContent = "Lines with points are validations and scores. Where a log has more than "
     + `${data.most_points} records of a kind, a point of its line is the mean of some, and the band about it their range. `
-    + "Time is that of the steps alone.";
+    + "Time counts the steps alone.";
   document.body.dataset.drawn = place("view").children.length;
 }
 

@@ -36,7 +36,7 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   };
   reason(blank, "with a blank line");
   reason(overLong, str("longer than ", maximumLength, " tokens"));
-  reason(invalidUtf8, str("that are not UTF-8 (the first is '", firstInvalidFile, "' line ", firstInvalidLine, ")"));
+  reason(invalidUtf8, str("not in UTF-8 (the first is '", firstInvalidFile, "' line ", firstInvalidLine, ")"));
   return text;
 }
 

@@ -188,7 +188,7 @@ Result<std::vector<std::string>> LineBlocks::readSide(const Side &side, size_t b
   }
   if (lines.size() != linesOf(block))
     return makeError(ErrorKind::Io, "'", side.path.string(), "' has changed while it was used: lines from ",
-                     firstLineOf(block), " on are not where they were. Begin again with a file that stays as it is.");
+                     firstLineOf(block), " on have moved. Begin again, and leave the file as it is.");
   return lines;
 }
 

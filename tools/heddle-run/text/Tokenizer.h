@@ -78,6 +78,7 @@ private:
   Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
             std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
   static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
+  std::string_view takeLanguage(std::string_view &line) const;
   std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
 
   std::unique_ptr<Processor> source, target; // `target` is null where one model serves both sides

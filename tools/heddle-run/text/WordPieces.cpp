@@ -42,8 +42,8 @@ Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
   for (auto [name, id] : marks) {
     std::optional<int32_t> found = pieces.table.find(name);
     if (!found)
-      return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of BERT's: it lacks ", name,
-                       "; take the one that was published with the model.");
+      return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of BERT: it lacks ", name,
+                       "; take the vocabulary that was published with the model.");
     pieces.marks.push_back(*id = *found);
   }
   pieces.mask = pieces.table.find("[MASK]");
