@@ -17,7 +17,7 @@ train=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de 
        --valid-tgt data/valid.de)
 # Inputs of `bench` fit where a call holds fewer tokens than sequences.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
-  --set decoder_layers=1 --set max_tokens=8 --set max_sequences=16 --set accumulate=true --set logits_entry=true \
+  --set decoder_layers=1 --set max_tokens=8 --set max_length=1 --set max_sequences=16 --set accumulate=true --set logits_entry=true \
   --set explain_entry=true -o narrow.heddle
 quietly "$bin/heddle-run" bench narrow.heddle --repeat 1 --warmup 0 --ceilings none
 # The steps of a log and their losses; the rest depends on the clock.

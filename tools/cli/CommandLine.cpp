@@ -56,10 +56,11 @@ std::string aboutFlag(const CLI::App &root, const CLI::App &command, const std::
     auto found = std::ranges::find_if(parsed, has);
     return found != parsed.end() ? *found : *std::ranges::find_if(commands, has);
   };
-  if (std::ranges::count(others, name) != 0)
+  bool isOwn = std::ranges::count(own, name) != 0; // with another number of dashes
+  if (!isOwn && std::ranges::count(others, name) != 0)
     return problem + (&command == &root ? " in front of the command; it goes behind '" : " here; it belongs to '") +
            owner(name)->get_name() + "'";
-  if (std::ranges::count(flagsOf(root), name) != 0)
+  if (!isOwn && std::ranges::count(flagsOf(root), name) != 0)
     return problem + " behind the command; it goes in front of it";
   if (const std::string *meant = nearest(name, own))
     return problem + "; the nearest is '--" + *meant + "'";

@@ -6,6 +6,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -40,8 +41,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   ::heddle::cli::beginProgram();
   DialectRegistry registry;
-  heddle::registerAllDialects(registry);
-  heddle::registerAllPasses();
+  mlir::heddle::registerAllDialects(registry);
+  mlir::heddle::registerAllPasses();
   registerTransformsPasses();
   llvm::cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-opt") << "\n"; });
   auto [input, output] = registerAndParseCLIOptions(argc, argv, "Heddle's pass driver\n", registry);

@@ -61,8 +61,9 @@ private:
   }
 
   void addTrain() {
-    CLI::App *command = add("train", "Train a model on two text files: line n of the target translates line n of the source",
-                            [this] { return runTrain(train); });
+    CLI::App *command =
+        add("train", "Train a model on two text files: line n of the target translates line n of the source",
+            [this] { return runTrain(train); });
     addArtifact(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
     command->add_option("--src", train.source, "Source sentences, a sentence on each line")->required();
@@ -71,7 +72,7 @@ private:
     command->add_option("--valid-tgt", train.validTarget, "Target sentences to validate on");
     command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
     command->add_flag("--verify-resume", train.verifyResume,
@@ -88,14 +89,14 @@ private:
         ->check(CLI::IsMember({"bpe", "unigram"}))
         ->capture_default_str();
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before a step is taken")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
@@ -123,7 +124,7 @@ private:
         ->type_name("FIRST:COUNT");
     command
         ->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside the checkpoint of the best validation")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
   }
 
@@ -132,9 +133,8 @@ private:
         add("average", "Average the weights of a training's last checkpoints", [this] { return runAverage(average); });
     command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
-    CLI::Option *last = command->add_option("--last", average.last, "Checkpoints to average")
-                            ->check(CLI::PositiveNumber)
-                            ->capture_default_str();
+    CLI::Option *last =
+        command->add_option("--last", average.last, "Checkpoints to average")->check(kPositive)->capture_default_str();
     CLI::Option *decay =
         command
             ->add_option("--decay", average.decay,
@@ -159,7 +159,7 @@ private:
         ->required();
     addDecoding(command, translate.decoding);
     command->add_option("--n-best", translate.nBest, "Print as many translations of each line: number, score, text")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,
                                                 "A file with the beginning of each translation, a line for each line");
     command
@@ -233,7 +233,7 @@ private:
             "--tokens", generate.tokens,
             "Tokens to continue a prompt with at most; <|endoftext|>, or the length that the model was compiled for,\n"
             "may end it before")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     addSampling(command, generate.sampling);
   }
@@ -249,7 +249,7 @@ private:
             "--top-k", fill.choices,
             "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
             "the mask's, probability, token; of a line without a mask its number, 0 and nan")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
   }
 
   void addTokenize() {
@@ -280,7 +280,7 @@ private:
     addRepeated(command, "--output", call.outputs, "Where to write an output");
     addRepeated(command, "--expect", call.expectations, "The expected values of an output");
     command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
-        ->check(CLI::NonNegativeNumber)
+        ->check(kNotNegative)
         ->capture_default_str();
     command->add_option("--variables", call.variables,
                         "Variables to load first, a .safetensors file or a Hugging Face folder");
@@ -290,7 +290,7 @@ private:
     command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
     command->add_option("--seed", call.seed, "Run `init` with this seed first");
     command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
   }
 
@@ -302,15 +302,13 @@ private:
     command->add_option("--entry", bench.entries, "An entry's name; may be repeated (default: all but init)")
         ->allow_extra_args(false);
     command->add_option("--repeat", bench.repeat, "Timed calls, of which the median counts")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
-    command->add_option("--warmup", bench.warmup, "Calls before them")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+    command->add_option("--warmup", bench.warmup, "Calls before them")->check(kNotNegative)->capture_default_str();
     command
         ->add_option("--sequences", bench.sequences,
                      "Sequences of a batch (default: as many as make them 25 tokens long, within the maximum)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command->add_option(
         "--ceilings", bench.ceilings,
         "The artifact that measures the ceilings of the device (default: built for the target), or none");

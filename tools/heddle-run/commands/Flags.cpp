@@ -1,6 +1,24 @@
 #include "tools/heddle-run/commands/Flags.h"
 
+#include <cstdlib>
+
 namespace heddle::run {
+namespace {
+
+CLI::Validator above(double least, bool inclusive, const char *text, const char *name) {
+  auto check = [=](const std::string &value) {
+    char *end = nullptr;
+    double number = std::strtod(value.c_str(), &end);
+    bool fits = !value.empty() && *end == '\0' && (inclusive ? number >= least : number > least);
+    return fits ? std::string() : "'" + value + "' is not " + text;
+  };
+  return CLI::Validator(check, name);
+}
+
+} // namespace
+
+const CLI::Validator kPositive = above(0, false, "a number above 0", "POSITIVE");
+const CLI::Validator kNotNegative = above(0, true, "a number of at least 0", "NONNEGATIVE");
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
@@ -27,17 +45,17 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
   command
       ->add_option("--max-length", options.maximumLength,
                    "Tokens of a translation at most (default: the sentence's and 50)")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   command->add_flag("--no-cache", options.noCache,
                     "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                     "needs a model compiled with --set logits_entry=true");
   command->add_option("--beam", options.beam, "Hypotheses to follow side by side; 1: greedy")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->capture_default_str();
   command
       ->add_option("--length-penalty", options.lengthPenalty,
                    "Scores are log-probabilities over ((5 + length) / 6) to this power")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNotNegative)
       ->capture_default_str();
 }
 
@@ -53,7 +71,7 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->capture_default_str();
   command
       ->add_option("--top-k", flags.options.topK, "Draw from this many tokens, the most probable; 0: from all tokens")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNotNegative)
       ->needs(sample)
       ->capture_default_str();
   command
