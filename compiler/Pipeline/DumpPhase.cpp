@@ -1,4 +1,5 @@
 #include "compiler/Pipeline/DumpPhase.h"
+#include "compiler/Pipeline/WriteWhole.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,10 +27,7 @@ public:
   void runOnOperation() override {
     llvm::Error error = llvm::errorCodeToError(llvm::sys::fs::create_directories(directory));
     if (!error)
-      error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-        getOperation()->print(stream);
-        return llvm::Error::success();
-      });
+      error = writeWhole(path, [&](raw_ostream &stream) { getOperation()->print(stream); });
     markAllAnalysesPreserved();
     if (error) {
       emitError(UnknownLoc::get(&getContext()))

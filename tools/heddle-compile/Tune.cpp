@@ -3,6 +3,7 @@
 #include "compiler/Emit/Emit.h"
 #include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/WriteWhole.h"
 #include "runtime/session/Session.h"
 
 #include "mlir/Parser/Parser.h"
@@ -61,10 +62,7 @@ public:
     for (const auto &[key, tile] : choices.measured)
       tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
-    llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-      stream << llvm::formatv("{0:2}\n", root);
-      return llvm::Error::success();
-    });
+    llvm::Error error = writeWhole(path, [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
     return error ? fail("cannot be written: " + llvm::toString(std::move(error))) : success();
   }
 

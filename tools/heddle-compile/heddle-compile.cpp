@@ -1,4 +1,5 @@
 // Compiles a model to an artifact. `heddle-compile --help` has the command line.
+#include "compiler/Pipeline/WriteWhole.h"
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
@@ -16,22 +17,14 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// LLVM ends the program where nobody has asked whether all was written.
-static llvm::Error finishStandardOutput() {
-  llvm::outs().flush();
-  std::error_code error = llvm::outs().error();
-  llvm::outs().clear_error();
-  return llvm::errorCodeToError(error);
-}
-
-/// Writes beside the output first, so that an output that is there is whole.
+/// What is there under the name is whole.
 static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_ref<void(raw_ostream &)> write) {
-  llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-    write(stream);
-    return path == "-" ? finishStandardOutput() : llvm::Error::success();
-  });
+  llvm::Error error = writeWhole(path, write);
   if (!error)
     return success();
+  if (path == "-")
+    return emitError(UnknownLoc::get(context))
+           << "cannot write to standard output: " << llvm::toString(std::move(error));
   return emitError(UnknownLoc::get(context))
          << "cannot write '" << path << "': " << llvm::toString(std::move(error)) << "; name another output with -o";
 }
@@ -54,11 +47,7 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (line.output == "-")
     return success();
-  printReport(llvm::outs(), line, *compiled, seconds.count());
-  if (llvm::Error error = finishStandardOutput())
-    return emitError(UnknownLoc::get(context))
-           << "cannot write to standard output: " << llvm::toString(std::move(error));
-  return success();
+  return writeOutput(context, "-", [&](raw_ostream &stream) { printReport(stream, line, *compiled, seconds.count()); });
 }
 
 /// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.

@@ -1,5 +1,6 @@
 // mlir-opt with Heddle's dialects and passes: runs one pass, or several, on a .mlir file.
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/WriteWhole.h"
 #include "tools/cli/Program.h"
 
 #include "mlir/Support/FileUtilities.h"
@@ -22,17 +23,12 @@ static LogicalResult run(StringRef input, StringRef output, DialectRegistry &reg
     return failure();
   }
   llvm::raw_string_ostream stream(text);
-  if (failed(MlirOptMain(stream, std::move(file), registry, config)))
+  LogicalResult result = MlirOptMain(stream, std::move(file), registry, config);
+  if (failed(result) && output != "-")
     return failure();
-  llvm::Error error = llvm::writeToOutput(output, [&](raw_ostream &out) {
-    out << text;
-    out.flush();
-    std::error_code code = static_cast<llvm::raw_fd_ostream &>(out).error();
-    static_cast<llvm::raw_fd_ostream &>(out).clear_error();
-    return llvm::errorCodeToError(code);
-  });
+  llvm::Error error = mlir::heddle::writeWhole(output, [&](raw_ostream &out) { out << text; });
   if (!error)
-    return success();
+    return result;
   llvm::errs() << "heddle-opt: cannot write '" << output << "': " << llvm::toString(std::move(error)) << "\n";
   return failure();
 }
