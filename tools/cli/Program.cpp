@@ -15,7 +15,7 @@ int finishOutput(const std::string &program, int code) {
   errno = 0;
   bool written = !std::ferror(stdout);
   written = std::fflush(stdout) == 0 && written;
-  if (written)
+  if (written || errno == EPIPE)
     return code;
   std::fprintf(stderr, "%s: cannot write to standard output: %s.\n", program.c_str(),
                errno != 0 ? std::strerror(errno) : "a write failed");

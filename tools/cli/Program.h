@@ -15,7 +15,7 @@ void beginProgram();
 std::string versionText(const std::string &program);
 
 // The exit code of a program that has done its work with `code`: a failure where standard output did not take all that
-// was printed, which is said.
+// was printed, which is said. A reader that has gone is no failure.
 int finishOutput(const std::string &program, int code);
 
 } // namespace heddle::cli

@@ -43,10 +43,11 @@ public:
     if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
       status = makeError(ErrorKind::Unsupported, messages, " messages of Vulkan's validation layers; see above.");
     std::string name = "heddle-run " + app.get_subcommands().front()->get_name();
-    int code = cli::finishOutput(name, status.ok() ? 0 : cli::kWorkFailed);
-    if (!status.ok())
-      std::fprintf(stderr, "%s: %s\n", name.c_str(), status.message().c_str());
-    return code;
+    if (status.ok())
+      return cli::finishOutput(name, 0);
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), status.message().c_str());
+    return cli::kWorkFailed;
   }
 
 private:
