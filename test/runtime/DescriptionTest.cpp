@@ -1,6 +1,6 @@
 // The model description inside an artifact: every key with values that it must not have, and what the artifact bounds.
-#include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/Description.h"
+#include "runtime/artifact/Artifact.h"
 #include "test/runtime/ArtifactBuilder.h"
 
 #include <functional>
@@ -74,8 +74,8 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
     bool mayBeLarge = value.is_number_float() && !key.ends_with("dropout") && !key.starts_with("adam_") &&
                       key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay";
     if (!mayBeLarge)
-      texts.insert(texts.end(), {"1000000000000", "9223372036854775808", "18446744073709551615",
-                                 "123456789012345678901234567890"});
+      texts.insert(texts.end(),
+                   {"1000000000000", "9223372036854775808", "18446744073709551615", "123456789012345678901234567890"});
     for (const char *text : texts) {
       Json changed = good;
       changed[key] = "%";
@@ -98,18 +98,31 @@ TEST(DescriptionTest, saysWhereAWeightComesFromOrIsRefused) {
     return changed.dump();
   };
   EXPECT_EQ(verdict(withOrigin(R"({"from": ["a", "b"], "shape": [1000]})")), "accepted");
-  for (const char *origin :
-       {"7", "null", "[]", "{}", R"({"from": ["a"]})", R"({"shape": [1000]})", R"({"from": [], "shape": [1000]})",
-        R"({"from": "a", "shape": [1000]})", R"({"from": [7], "shape": [1000]})", R"({"from": ["a"], "shape": []})",
-        R"({"from": ["a"], "shape": [-1]})", R"({"from": ["a"], "shape": [1e3]})", R"({"from": ["a"], "shape": 1000})",
-        R"({"from": ["a"], "shape": [10, 10, 10]})", R"({"from": ["a"], "shape": [1000], "transpose": true})",
-        R"({"from": ["a"], "shape": [1000], "transpose": 1})", R"({"from": ["a"], "shape": [1000], "rows": "last"})",
-        R"({"from": ["a"], "shape": [1000], "rows": "leading"})", R"({"from": ["a"], "shape": [1000], "part": 1})",
-        R"({"from": ["a"], "shape": [1000], "part": [1]})", R"({"from": ["a"], "shape": [1000], "part": [1, 1]})",
-        R"({"from": ["a"], "shape": [1000], "part": [-1, 3]})",
-        R"({"from": ["a"], "shape": [1000], "part": [18446744072635809792, 1]})",
-        R"({"from": ["a"], "shape": [1000], "part": [0, 9223372036854775807]})",
-        R"({"from": ["a"], "shape": [1000], "surprise": 1})"})
+  for (const char *origin : {"7",
+                             "null",
+                             "[]",
+                             "{}",
+                             R"({"from": ["a"]})",
+                             R"({"shape": [1000]})",
+                             R"({"from": [], "shape": [1000]})",
+                             R"({"from": "a", "shape": [1000]})",
+                             R"({"from": [7], "shape": [1000]})",
+                             R"({"from": ["a"], "shape": []})",
+                             R"({"from": ["a"], "shape": [-1]})",
+                             R"({"from": ["a"], "shape": [1e3]})",
+                             R"({"from": ["a"], "shape": 1000})",
+                             R"({"from": ["a"], "shape": [10, 10, 10]})",
+                             R"({"from": ["a"], "shape": [1000], "transpose": true})",
+                             R"({"from": ["a"], "shape": [1000], "transpose": 1})",
+                             R"({"from": ["a"], "shape": [1000], "rows": "last"})",
+                             R"({"from": ["a"], "shape": [1000], "rows": "leading"})",
+                             R"({"from": ["a"], "shape": [1000], "part": 1})",
+                             R"({"from": ["a"], "shape": [1000], "part": [1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [1, 1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [-1, 3]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [18446744072635809792, 1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [0, 9223372036854775807]})",
+                             R"({"from": ["a"], "shape": [1000], "surprise": 1})"})
     expectRefused(withOrigin(origin), "'weight' comes from");
   expectRefused(withOrigin(R"({"from": ["a"], "shape": [999]})"), "is f32[999], and it is f32[1000]");
   expectRefused(withOrigin(R"({"from": ["a"], "shape": [2]})", "seed"), "it is i32[2]");
@@ -129,7 +142,7 @@ TEST(DescriptionTest, promisesNoMoreThanTheArtifactHas) {
     };
   };
   const std::pair<const char *, const char *> bounds[] = {
-      {"max_tokens", "source_tokens"}, {"max_tokens", "target_tokens"},  {"max_sequences", "sequences"},
+      {"max_tokens", "source_tokens"}, {"max_tokens", "target_tokens"}, {"max_sequences", "sequences"},
       {"max_length", "source_length"}, {"max_length", "target_length"}, {"beam", "beam"}};
   for (auto [key, size] : bounds) {
     EXPECT_EQ(verdict(with(key, 1000), rename(size)), "accepted") << key;

@@ -127,7 +127,7 @@ TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
   device.halves = true;
   expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has no such matrices");
   device.cooperativeSides = {8};
-  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has others");
+  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has other sizes");
   device.cooperativeSides = {8, 16};
   EXPECT_EQ(misfit(packed, device), "");
 }

@@ -336,7 +336,11 @@ TEST(Progress, TellsOfKernelsApart) {
     for (size_t kernel = 1; kernel <= 3; ++kernel)
       progress.kernels(kernel, 3);
     for (uint64_t step : {1, 10})
-      progress.step({.step = step, .loss = 2.5, .learningRate = 1e-3, .sourceTokens = 50, .targetTokens = 50,
+      progress.step({.step = step,
+                     .loss = 2.5,
+                     .learningRate = 1e-3,
+                     .sourceTokens = 50,
+                     .targetTokens = 50,
                      .seconds = step == 1 ? 1000.0 : 1.0});
   }
   std::rewind(out);

@@ -159,7 +159,8 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
 std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainCommand &command) {
   switch (end) {
   case TrainingEnd::Finished:
-    return str("trained ", trainer.step(), trainer.step() == 1 ? " step" : " steps", "; checkpoint ", command.checkpoint);
+    return str("trained ", trainer.step(), trainer.step() == 1 ? " step" : " steps", "; checkpoint ",
+               command.checkpoint);
   case TrainingEnd::Stopped:
     return str("stopped by a signal after step ", trainer.step(), "; checkpoint ", command.checkpoint,
                "; --resume continues");

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <optional>
 #include <stdlib.h>
 #include <unistd.h>
