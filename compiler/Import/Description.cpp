@@ -1,5 +1,6 @@
 // Reads and checks a description. All mistakes of a file are reported, not the first alone.
 #include "compiler/Import/Description.h"
+#include "compiler/Import/Nesting.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -19,6 +20,8 @@ using namespace mlir::heddle;
 namespace {
 
 using Member = DescriptionKey::Member;
+
+constexpr size_t kShownOverride = 200; // bytes of it in a message
 
 template <typename T> constexpr bool holds(const Member &member) {
   return std::holds_alternative<T Description::*>(member);
@@ -116,6 +119,11 @@ void Reader::readFile() {
     return;
   }
   StringRef text = (*file)->getBuffer();
+  if (nestsTooDeepTOML(text)) {
+    fail(description.start) << "not a model description: its values nest more than " << kDeepestNesting
+                            << " deep; each line of a model description reads `key = value`, without brackets";
+    return;
+  }
   toml::parse_result parsed = toml::parse(std::string_view(text.data(), text.size()));
   if (!parsed) {
     const toml::parse_error &error = parsed.error();
@@ -142,7 +150,8 @@ void Reader::readFile() {
 }
 
 void Reader::readOverride(StringRef text) {
-  LocationAttr where = NameLoc::get(StringAttr::get(context, "--set " + text));
+  std::string shown = text.size() <= kShownOverride ? text.str() : (text.take_front(kShownOverride) + "...").str();
+  LocationAttr where = NameLoc::get(StringAttr::get(context, "--set " + shown));
   auto [name, value] = text.split('=');
   name = name.trim();
   value = value.trim();
@@ -155,6 +164,8 @@ void Reader::readOverride(StringRef text) {
   // A shell strips quotes, so a string is taken as it stands.
   if (key && holds<std::string>(key->member)) {
     table.insert("value", value.trim('"').str());
+  } else if (nestsTooDeepTOML(value)) {
+    table.insert("value", "");
   } else {
     toml::parse_result parsed = toml::parse("value = " + value.str());
     if (parsed && parsed.table().size() == 1)

@@ -1,5 +1,6 @@
 #include "compiler/Import/HuggingFaceConfig.h"
 
+#include "compiler/Import/Nesting.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -21,7 +22,7 @@ FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, Strin
     return emitError(UnknownLoc::get(context)) << "cannot read '" << path << "': " << file.getError().message()
                                                << "; a Hugging Face folder has its model's configuration there";
   config.source = (*file)->getBuffer().str();
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(config.source);
+  llvm::Expected<llvm::json::Value> parsed = parseShallowJSON(config.source);
   if (!parsed)
     return emitError(Location(FileLineColLoc::get(context, path, 1, 1)))
            << "not valid JSON: " << llvm::toString(parsed.takeError()) << "; download the file again";

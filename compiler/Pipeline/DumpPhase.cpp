@@ -1,4 +1,5 @@
 #include "compiler/Pipeline/DumpPhase.h"
+#include "compiler/Pipeline/WriteWhole.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FileSystem.h"
@@ -24,15 +25,13 @@ public:
   StringRef getName() const override { return "DumpPhase"; }
 
   void runOnOperation() override {
-    std::error_code error = llvm::sys::fs::create_directories(directory);
-    if (!error) {
-      llvm::raw_fd_ostream stream(path, error);
-      if (!error)
-        getOperation()->print(stream);
-      markAllAnalysesPreserved();
-    }
+    llvm::Error error = llvm::errorCodeToError(llvm::sys::fs::create_directories(directory));
+    if (!error)
+      error = writeWhole(path, [&](raw_ostream &stream) { getOperation()->print(stream); });
+    markAllAnalysesPreserved();
     if (error) {
-      emitError(UnknownLoc::get(&getContext())) << "cannot write '" << path << "': " << error.message();
+      emitError(UnknownLoc::get(&getContext()))
+          << "cannot write '" << path << "': " << llvm::toString(std::move(error));
       signalPassFailure();
     }
   }

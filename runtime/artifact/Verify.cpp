@@ -1,13 +1,13 @@
 #include "runtime/artifact/Verify.h"
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/Description.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
 #include "runtime/schema/Seal.h"
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_set>
 
@@ -185,7 +185,7 @@ Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const
     return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
   std::string problem;
   if (target.starts_with("vulkan:") && kernel.subgroup() && kernel.lanes() % kernel.subgroup())
-    problem = str("has ", kernel.lanes(), " lanes, which are no whole number of subgroups of ", kernel.subgroup());
+    problem = str("has ", kernel.lanes(), " lanes, which are not a whole number of subgroups of ", kernel.subgroup());
   else if (target.starts_with("vulkan:"))
     problem = checkSpirv({kernel.code()->data(), kernel.code()->size()}, kernel.lanes(), texelsOf(kernel));
   else if (target.starts_with("cuda:"))
@@ -260,14 +260,12 @@ Status verifyVocabulary(const schema::Module &module) {
   return Success();
 }
 
+// M5
 Status verifyDescription(const schema::Module &module) {
   if (!module.description() || module.description()->size() == 0)
     return Success();
-  auto description = nlohmann::json::parse(module.description()->begin(), module.description()->end(), nullptr,
-                                           /*allow_exceptions=*/false);
-  if (!description.is_object())
-    return broken("its model description is not a JSON object.");
-  return Success();
+  HEDDLE_ASSIGN(Description description, Description::parse(view(module.description())));
+  return description.check(module);
 }
 
 } // namespace
@@ -282,13 +280,13 @@ Status verify(std::span<const std::byte> file) {
   if (module.schema_version() != schema::kSchemaVersion)
     return broken(str("it is of version ", module.schema_version(), ", and this build reads version ",
                       schema::kSchemaVersion, "."));
-  HEDDLE_CHECK(verifyDescription(module));
   HEDDLE_CHECK(verifyVocabulary(module));
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));
   HEDDLE_CHECK(verifyTargets(module, file.size()));
   HEDDLE_CHECK(verifyCosts(module));
-  return verifyEntries(module);
+  HEDDLE_CHECK(verifyEntries(module));
+  return verifyDescription(module);
 }
 
 } // namespace heddle

@@ -1,11 +1,12 @@
 // What a valid artifact means, beyond being a well-formed flatbuffer. The rules are numbered here, in Verify*.cpp and
 // in test/runtime/VerifyTest.cpp.
 //
-//   M1  the file matches its seal, where it has one; the schema version is known;
-//       the description is a JSON object
+//   M1  the file matches its seal, where it has one; the schema version is known
 //   M2  names are present, unique among their kind, at most 1024 bytes
 //   M3  a size's maximum is in [1, 2^31); a chunk lies within the maximum of a size that inputs bind
 //   M4  there are at most 16 files of the vocabulary; their names are no paths, and no file is empty
+//   M5  the description is a JSON object whose keys have their types and lie in their ranges, and which promises no
+//       more than the sizes, logits and variables of the artifact have (Description.h)
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists; variables and ports
 //       are of f32 or i32
 //   V1  a variable's shape is static, and its bytes are what the shape needs

@@ -27,7 +27,7 @@ std::string checkCuda(const schema::Kernel &kernel) {
   code = code.substr(0, end);
   for (char c : code)
     if (static_cast<uint8_t>(c) >= 0x7f || (static_cast<uint8_t>(c) < ' ' && !std::strchr("\t\n\r", c)))
-      return "is not PTX: its code is no text";
+      return "is not PTX: its code is not text";
   constexpr std::string_view entry = ".entry main";
   size_t at = code.find(entry);
   auto namePart = [](char c) {
@@ -39,12 +39,12 @@ std::string checkCuda(const schema::Kernel &kernel) {
     return "has no entry 'main' in its PTX";
 
   if (kernel.shared_bytes() == 0 && code.find(".extern .shared") != code.npos)
-    return "uses shared memory, and says that it needs none";
+    return "uses shared memory, and claims to need no shared memory";
 
   constexpr uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
   if (const auto *binary = kernel.binary())
     if (binary->size() < sizeof elf || std::memcmp(binary->data(), elf, sizeof elf) != 0)
-      return "has a binary that is no cubin: it does not begin as ELF files do";
+      return "has a binary that is not a cubin: it does not begin as ELF files do";
   return "";
 }
 

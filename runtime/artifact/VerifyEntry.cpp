@@ -142,7 +142,8 @@ private:
     for (const auto *types : {launch.reads(), launch.writes()})
       for (flatbuffers::uoffset_t i = 0; types && i < types->size(); ++i, ++next) {
         if (next >= launch.bindings()->size() || launch.bindings()->Get(next)->space() == schema::Space::Size)
-          return broken(str(what, " reads or writes a tensor at binding ", next, ", which is none of a tensor."));
+          return broken(
+              str(what, " reads or writes a tensor at binding ", next, ", which is not the binding of a tensor."));
         std::string tensor = str(what, ", binding ", next);
         HEDDLE_ASSIGN(uint64_t bytes, tensorBytes(module, types->Get(i), tensor));
         if (bytes > launch.bindings()->Get(next)->bytes())
@@ -189,7 +190,7 @@ private:
         for (const flatbuffers::String *lengths : {pairs.queries(), pairs.keys()})
           if (lengths && !isVector(lengths->string_view()))
             return broken(
-                str(what, " counts pairs by '", lengths->c_str(), "', which is no i32 vector among the inputs."));
+                str(what, " counts pairs by '", lengths->c_str(), "', which is not an i32 vector among the inputs."));
       }
     }
     return Success();

@@ -80,7 +80,7 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span
     return str("does not have the ", lanes, " lanes a workgroup that the artifact says");
   std::sort(bound.begin(), bound.end());
   if (!std::equal(bound.begin(), bound.end(), texels.begin(), texels.end()))
-    return str("binds ", bound.size(), " descriptors, and not those that the artifact lists");
+    return str("binds ", bound.size(), " descriptors, other than the artifact lists");
   return "";
 }
 

@@ -13,7 +13,10 @@ namespace {
 
 Error ioError(const char *action, const std::filesystem::path &path, int code) {
   ErrorKind kind = code == ENOENT ? ErrorKind::NotFound : ErrorKind::Io;
-  return makeError(kind, "cannot ", action, " '", path.string(), "': ", std::strerror(code), ".");
+  const char *advice = code == EFBIG    ? " `ulimit -f` limits the size of files here."
+                       : code == ENOSPC ? " Make room there, or name a place on another disk."
+                                        : "";
+  return makeError(kind, "cannot ", action, " '", path.string(), "': ", std::strerror(code), ".", advice);
 }
 
 } // namespace
@@ -68,7 +71,7 @@ Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint6
   HEDDLE_ASSIGN(InputFile file, InputFile::open(path));
   if (file.size() > limit)
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has ", file.size(), " bytes, more than the ",
-                     limit, " that are read at most.");
+                     limit, " bytes that Heddle reads at most.");
   std::vector<std::byte> data(file.size());
   HEDDLE_CHECK(file.read(0, data));
   return data;
@@ -112,12 +115,19 @@ Status AtomicFile::write(std::span<const std::byte> data) {
 
 Status AtomicFile::commit() {
   // The data must be on the disk before the name is, or a power cut leaves an empty file under the good name.
-  if (::fsync(descriptor) != 0)
-    return ioError("write", target, errno);
-  if (::rename(temporary.c_str(), target.c_str()) != 0)
-    return ioError("write", target, errno);
-  ::close(std::exchange(descriptor, -1));
-  return Success();
+  bool written = ::fsync(descriptor) == 0;
+  written = ::close(std::exchange(descriptor, -1)) == 0 && written;
+  if (written && ::rename(temporary.c_str(), target.c_str()) == 0)
+    return Success();
+  Error error = ioError("write", target, errno);
+  ::unlink(temporary.c_str());
+  return error;
+}
+
+Status writeFile(const std::filesystem::path &path, std::string_view text) {
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
 }
 
 } // namespace heddle

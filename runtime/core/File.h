@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -53,5 +54,8 @@ private:
   std::filesystem::path temporary;
   int descriptor = -1;
 };
+
+// The whole file at once, by an AtomicFile.
+Status writeFile(const std::filesystem::path &path, std::string_view text);
 
 } // namespace heddle

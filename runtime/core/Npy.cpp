@@ -145,7 +145,7 @@ Result<HostTensor> readNpy(const std::filesystem::path &path) {
   std::optional<int64_t> count = elementCount(parser.shape);
   // Compared before anything is allocated: a damaged shape must not ask for memory.
   if (!count || static_cast<uint64_t>(*count) * kElementBytes != file.size() - start - length)
-    return malformed("its data is not what ", describe(type, parser.shape), " needs");
+    return malformed("the size of its data does not fit ", describe(type, parser.shape));
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(type, std::move(parser.shape)));
   HEDDLE_CHECK(file.read(start + length, tensor.bytes()));
   return tensor;

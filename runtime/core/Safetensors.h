@@ -38,7 +38,7 @@ public:
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // by offset
   const SafetensorsMetadata &metadata() const { return strings; }
   const SafetensorsEntry *find(std::string_view name) const;
-  // The type of a tensor that was passed over, as the file has it; none where there is no such tensor.
+  // The type of a tensor that was passed over, as the file has it; nothing where there is no such tensor.
   std::optional<std::string> passedOver(std::string_view name) const;
 
   // Reads `into.size()` bytes of a tensor, beginning `offset` bytes into it, both whole elements.

@@ -61,8 +61,8 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const Device
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size())
       return makeError(ErrorKind::InvalidArgument, "'", choice,
-                       "' is no device: after the colon comes a number, as in '", backend,
-                       ":0'. `heddle-run devices` lists what there is.");
+                       "' is not a device: after the colon comes a number, as in '", backend,
+                       ":0'. `heddle-run devices` lists the devices.");
     index = value;
   }
   if (backend == "vulkan")
@@ -70,8 +70,8 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const Device
   if (backend == "cuda")
     return cuda::openDevice(index);
   return makeError(ErrorKind::InvalidArgument, "'", choice,
-                   "' is no device: known are 'vulkan', 'vulkan:N', 'cuda' and 'cuda:N'. "
-                   "`heddle-run devices` lists what there is.");
+                   "' is not a device: the choices are 'vulkan', 'vulkan:N', 'cuda' and 'cuda:N'. "
+                   "`heddle-run devices` lists the devices.");
 }
 
 uint64_t validationMessageCount() { return vulkan::validationMessageCount(); }

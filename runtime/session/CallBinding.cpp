@@ -79,7 +79,7 @@ private:
                      dims.size(), " dimension", dims.size() == 1 ? "" : "s", ".");
     std::optional<int64_t> count = elementCount(tensor.shape);
     if (!count || static_cast<uint64_t>(*count) * kElementBytes != tensor.bytes.size())
-      return invalid("input '", name, "' has ", tensor.bytes.size(), " bytes, which is not what ",
+      return invalid("input '", name, "' has ", tensor.bytes.size(), " bytes, and other than ",
                      describe(tensor.type, tensor.shape), " needs.");
     for (flatbuffers::uoffset_t axis = 0; axis < dims.size(); ++axis) {
       const schema::Dim &dim = *dims.Get(axis);

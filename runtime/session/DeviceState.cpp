@@ -39,13 +39,13 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
                device.name, "' has ", device.maxSubgroupSize, " at most");
   if (kernel.halves() && !device.halves)
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, which '", device.name,
-               "' lacks; --precision=f32 has none");
+               "' lacks; compile with --precision=f32");
   if (uint32_t side = kernel.cooperative_side();
       side &&
       std::find(device.cooperativeSides.begin(), device.cooperativeSides.end(), side) == device.cooperativeSides.end())
     return str("kernel '", view(kernel.name()), "' multiplies cooperative matrices of ", side, " x ", side, ", and '",
-               device.name, "' has ", device.cooperativeSides.empty() ? "none" : "others",
-               "; --precision=f32 needs none, and vulkan:portable takes f16 without them");
+               device.name, "' has ", device.cooperativeSides.empty() ? "no such matrices" : "other sizes",
+               "; compile with --precision=f32, or for vulkan:portable, which takes f16 without such matrices");
   if (kernel.shared_bytes() > device.maxSharedBytes)
     return str("kernel '", view(kernel.name()), "' needs ", describeBytes(kernel.shared_bytes()),
                " of shared memory, and '", device.name, "' gives a workgroup ", describeBytes(device.maxSharedBytes),

@@ -50,6 +50,12 @@ Status EntryRunner::record() {
   return Success();
 }
 
+Status EntryRunner::launchOverNothing(uint32_t launch) {
+  HEDDLE_ASSIGN(std::unique_ptr<hal::Program> alone, record(launch, 1, /*timed=*/false));
+  HEDDLE_CHECK(state.device.submit(*alone, {}, std::vector<hal::WorkgroupCount>(countLaunch.size())));
+  return state.device.wait();
+}
+
 Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count,
                                                           bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());

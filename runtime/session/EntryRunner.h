@@ -17,6 +17,8 @@ public:
 
   // Records the launches; the arena must be large enough and the kernels loaded.
   Status record();
+  // One launch with no workgroup; waits. Drivers that compile a kernel at its first launch do so here.
+  Status launchOverNothing(uint32_t launch);
   bool recorded() const { return program != nullptr; }
   void forget() { program.reset(), timedProgram.reset(); } // the recordings are void, for the arena moved
 

@@ -69,9 +69,10 @@ NumberCheck::NumberCheck(DeviceState &state, const schema::Entry &entry, const C
 Status NumberCheck::begin() {
   for (const schema::Launch *launch : *entry.launches())
     if (!launch->writes())
-      return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()),
-                       "' cannot be searched for NaN: its artifact does not say what its launches write. Compile the "
-                       "model anew.");
+      return makeError(
+          ErrorKind::Unsupported, "entry '", view(entry.name()),
+          "' cannot be searched for NaN: its artifact does not list the results of its launches. Compile the "
+          "model anew.");
   for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i) {
     const schema::Port &port = *entry.inputs()->Get(i);
     const TensorView &tensor = binding.inputs[i]->tensor;
@@ -173,7 +174,8 @@ std::string NumberCheck::describeInputs(const schema::Launch &launch) const {
         text += (text.empty() ? "" : ", and ") + numbers.text;
     return Success();
   });
-  return text.empty() ? "All that it read was finite." : "It read " + text + ", which was there before the call.";
+  return text.empty() ? "All values that it read were finite."
+                      : "It read " + text + ", which was there before the call.";
 }
 
 } // namespace heddle

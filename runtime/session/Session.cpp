@@ -119,7 +119,7 @@ const std::vector<VariableInfo> &Session::variables() const { return state->vari
 const EntryInfo *Session::findEntry(std::string_view name) const { return findByName(state->entries, name); }
 const VariableInfo *Session::findVariable(std::string_view name) const { return findByName(state->variables, name); }
 
-Status Session::State::prepare(std::span<const std::string_view> names) {
+Status Session::State::prepare(std::span<const std::string_view> names, const KernelProgress &progress) {
   std::vector<uint32_t> kernels;
   uint64_t arenaBytes = 0;
   for (std::string_view name : names) {
@@ -146,13 +146,46 @@ Status Session::State::prepare(std::span<const std::string_view> names) {
     span.with("bytes", int64_t(arenaBytes));
     HEDDLE_CHECK(onDevice->growArena(arenaBytes));
   }
-  HEDDLE_CHECK(onDevice->loadKernels(kernels));
+  bool compilesLate = device->info().type == hal::DeviceType::Cpu;
+  HEDDLE_CHECK(loadKernels(kernels, compilesLate ? KernelProgress() : progress));
   for (std::string_view name : names)
     if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded()) {
       Span span("record launches");
       span.with("entry", name);
       HEDDLE_CHECK(runner.record());
     }
+  return compilesLate && progress ? launchOnce(names, progress) : Success();
+}
+
+Status Session::State::loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress) {
+  std::ranges::sort(kernels);
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  constexpr size_t portion = 8; // is compiled in parallel
+  size_t most = progress ? portion : std::max<size_t>(kernels.size(), 1);
+  for (size_t done = 0; done < kernels.size();) {
+    std::span<const uint32_t> some = std::span(kernels).subspan(done, std::min(most, kernels.size() - done));
+    HEDDLE_CHECK(onDevice->loadKernels(some));
+    done += some.size();
+    if (progress)
+      progress(done, kernels.size());
+  }
+  return Success();
+}
+
+Status Session::State::launchOnce(std::span<const std::string_view> names, const KernelProgress &progress) {
+  std::map<uint32_t, std::pair<EntryRunner *, uint32_t>> first; // a launch of each kernel
+  for (std::string_view name : names) {
+    EntryRunner &runner = *runners.find(name)->second;
+    std::vector<uint32_t> kernels = runner.kernels();
+    for (uint32_t launch = 0; launch < kernels.size(); ++launch)
+      first.try_emplace(kernels[launch], &runner, launch);
+  }
+  size_t done = 0;
+  for (const auto &[kernel, launch] : first) {
+    Span span("compile kernel at its first launch");
+    HEDDLE_CHECK(launch.first->launchOverNothing(launch.second));
+    progress(++done, first.size());
+  }
   return Success();
 }
 
@@ -173,7 +206,9 @@ Result<uint32_t> Session::State::variableIndex(std::string_view name) const {
   return static_cast<uint32_t>(info - variables.data());
 }
 
-Status Session::prepare(std::span<const std::string_view> entries) { return state->prepare(entries); }
+Status Session::prepare(std::span<const std::string_view> entries, const KernelProgress &progress) {
+  return state->prepare(entries, progress);
+}
 
 // Before an entry reads the copies of weights that the caller has written.
 Status Session::State::roundWeights(std::string_view before) {

@@ -23,6 +23,7 @@
 #include "runtime/hal/Device.h"
 
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -128,6 +129,9 @@ struct LaunchCost {
   double bytes = 0;      // of memory: every operand read once, every result written once
 };
 
+// Kernels that are compiled, of how many.
+using KernelProgress = std::function<void(size_t done, size_t all)>;
+
 class Session {
 public:
   // Opens the device and checks that it supports a target of the artifact. Memory for variables comes later,
@@ -153,7 +157,9 @@ public:
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
   // missing memory early. New variables are zero. Errors: NotFound (entry), OutOfMemory, Unsupported, DeviceLost.
-  Status prepare(std::span<const std::string_view> entries);
+  // `progress` hears of each kernel. With it, kernels are also launched once, over no workgroups, on devices whose driver
+  // compiles a kernel at its first launch (software Vulkan), so that no call waits for that later.
+  Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress = {});
   Status prepare(std::initializer_list<std::string_view> entries) {
     return prepare(std::span(entries.begin(), entries.size()));
   }

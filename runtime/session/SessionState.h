@@ -22,7 +22,9 @@ struct Session::State {
   const schema::Module &module() const { return artifact->module(); }
 
   Result<EntryRunner *> prepared(std::string_view entry);
-  Status prepare(std::span<const std::string_view> names);
+  Status prepare(std::span<const std::string_view> names, const KernelProgress &progress = {});
+  Status loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress);
+  Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);
   Status roundWeights(std::string_view before);
   Result<uint32_t> variableIndex(std::string_view name) const;
 };

@@ -111,8 +111,8 @@ std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget
       Choice choice = choose(artifact, wantedTarget, device);
       if (choice.target)
         return device.id;
-      reason =
-          str(device.id, " (", device.name, ", ", device.driver, ") runs none of its CUDA targets", choice.problem);
+      reason = str(device.id, " (", device.name, ", ", device.driver, ") cannot run any of its CUDA targets",
+                   choice.problem);
     }
   if (!reason.empty())
     log(LogLevel::Warning, str("'", artifact.origin(), "' has code for CUDA, and Vulkan is used: ", reason));

@@ -102,7 +102,7 @@ def main():
         # A step before the first: the rate is zero, and infinite what corrects Adam's first moment.
         done = checker.call(model.artifact, "train_step", batch, poisoned("step", (0,), -1))
         checker.stops("step 0 of Adam", done, r"\(optimizer: [^()]*divf", r"it wrote -?nan at \[0\]",
-                      "All that it read was finite")
+                      "All values that it read were finite")
         huge = {**batch, "loss_scale": np.asarray([3e38], np.float32)}
         done = checker.call(model.artifact, "train_step", huge, start)
         checker.stops("a loss too large", done, r"\((gradient of [^()]*|loss): \w+", "it wrote -?(inf|nan)")
@@ -119,7 +119,7 @@ def main():
             weights = np.asarray([-90, 0, 1, 88, 89, 90, 2], np.float32)
             done = checker.call(f"{folder}/grow.heddle", "grow", {}, {"w": weights})
             checker.stops(f"exp of 89, kernels fused: {fused}", done, ops, "2 of 7 are not finite",
-                          "All that it read was finite")
+                          "All values that it read were finite")
     print(f"{checker.failed} failed")
     sys.exit(checker.failed != 0)
 

@@ -1,15 +1,19 @@
 // Results, tensors, files, .npy and safetensors.
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Npy.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <sys/resource.h>
 
 namespace heddle {
 namespace {
@@ -116,6 +120,50 @@ TEST(NpyTest, roundTrips) {
   EXPECT_TRUE(std::ranges::equal(readNpy(folder / "i.npy")->values<int32_t>(), integers.values<int32_t>()));
 }
 
+TEST(FileTest, aLimitOnTheSizeOfFilesIsAnErrorThatLeavesWhatWasThere) {
+  TemporaryFolder folder;
+  spit(folder / "f", "before");
+  auto handler = std::signal(SIGXFSZ, SIG_IGN); // as cli::beginProgram() does
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = {4096, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  Status status = writeFile(folder / "f", std::string(10'000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("File too large. `ulimit -f`"), std::string::npos) << status.message();
+  EXPECT_EQ(slurp(folder / "f"), "before");
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+TEST(JsonTest, readsValues) {
+  auto json =
+      parseJson(R"({"a": [1, -2, 2.5, "\u00e9", true, null, {}, []], "b": {"c": {"a": 18446744073709551615}}})", "x");
+  ASSERT_TRUE(json.ok()) << json.message();
+  EXPECT_EQ(json->dump(), R"({"a":[1,-2,2.5,"é",true,null,{},[]],"b":{"c":{"a":18446744073709551615}}})");
+  EXPECT_EQ(parseJson("7", "x").value(), 7);
+}
+
+TEST(JsonTest, refusesWhatIsNotJsonOrNestsDeeply) {
+  auto message = [](const std::string &text) {
+    auto json = parseJson(text, "'a.json'");
+    return json.ok() ? std::string("accepted") : json.message();
+  };
+  auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_EQ(message(nested(kDeepestNesting)), "accepted");
+  for (const std::string &deep : {nested(kDeepestNesting + 1), nested(200'000), std::string(200'000, '[')})
+    EXPECT_EQ(message(deep), "'a.json' is not usable JSON: its values nest more than 64 deep.");
+  std::string objects;
+  for (int i = 0; i < 200'000; ++i)
+    objects += "{\"a\":";
+  EXPECT_NE(message(objects).find("64 deep"), std::string::npos);
+  EXPECT_NE(message(R"({"a": 1, "b": {"a": 1}, "a": 1})").find("'a' occurs twice"), std::string::npos);
+  for (const char *text : {"", "{", "[1,]", "nul", "NaN", "{\"a\": 1} 2", "\"\xff\""})
+    EXPECT_NE(message(text).find("'a.json' is not usable JSON: parse error"), std::string::npos) << message(text);
+  EXPECT_EQ(message("1e999"), "'a.json' is not usable JSON: number overflow parsing '1e999'.");
+}
+
 std::string npy(const std::string &header, size_t dataBytes) {
   std::string text("\x93NUMPY\x01\x00", 8);
   text += static_cast<char>(header.size() & 0xff);
@@ -175,6 +223,32 @@ TEST(SafetensorsTest, roundTrips) {
   EXPECT_TRUE(std::ranges::equal(reader->read("a")->values<int32_t>(), a));
   EXPECT_EQ(reader->read("e")->shape(), Shape{0});
   EXPECT_FALSE(reader->read("c").ok());
+}
+
+// Took 25 s when the time grew with the square of their number.
+TEST(SafetensorsTest, readsManyTensorsQuickly) {
+  TemporaryFolder folder;
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i)
+    header += str(i ? "," : "", "\"tensor.", i, "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}");
+  spit(folder / "many", safetensors(header + "}", 0));
+  auto begin = std::chrono::steady_clock::now();
+  auto reader = SafetensorsReader::open(folder / "many");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->entries().size(), 100'000u);
+}
+
+TEST(SafetensorsTest, refusesHugeAndNestedHeaders) {
+  TemporaryFolder folder;
+  auto message = [&](const std::string &header) {
+    spit(folder / "x", safetensors(header, 0));
+    auto reader = SafetensorsReader::open(folder / "x");
+    return reader.ok() ? std::string("accepted") : reader.message();
+  };
+  EXPECT_NE(message(std::string((16 << 20) + 1, ' ')).find("16777216 are the most"), std::string::npos);
+  std::string nested = message("{\"a\":" + std::string(200'000, '['));
+  EXPECT_NE(nested.find("x' is not usable JSON: its values nest"), std::string::npos) << nested;
 }
 
 TEST(SafetensorsTest, commitsOnlyWholeFiles) {

@@ -64,8 +64,8 @@ TEST(DeviceTest, refusesWhatIsNotThere) {
   expectPart(openMessage("cuda:x"), "after the colon comes a number, as in 'cuda:0'");
   // CUDA or not, there is no such device.
   expectPart(openMessage("cuda:99"), "there is no ");
-  expectPart(openMessage("metal"), "'metal' is no device");
-  expectPart(openMessage(""), "'' is no device");
+  expectPart(openMessage("metal"), "'metal' is not a device");
+  expectPart(openMessage(""), "'' is not a device");
 }
 
 // Target choice, through the sessions that make it.
@@ -125,9 +125,9 @@ TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
   device.maxSubgroupSize = 32;
   expectPart(misfit(packed, device), "kernel 'matmul' has floats of 16 bits, which 'a GPU' lacks");
   device.halves = true;
-  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has none");
+  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has no such matrices");
   device.cooperativeSides = {8};
-  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has others");
+  expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has other sizes");
   device.cooperativeSides = {8, 16};
   EXPECT_EQ(misfit(packed, device), "");
 }

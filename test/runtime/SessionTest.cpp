@@ -146,7 +146,7 @@ TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
   EXPECT_EQ(
       messageOf("chain", {{"a", large}}),
       "entry 'chain', launch 1 of 2, kernel 'add' (sum: add (adder:3:1)): it wrote inf at [2] of a f32[5] (2 of 5 "
-      "are not finite). All that it read was finite.");
+      "are not finite). All values that it read were finite.");
   HostTensor infinite = HostTensor::vector<float>({1, -inf, inf}), other = HostTensor::vector<float>({1, inf, 2});
   EXPECT_EQ(messageOf("add", {{"a", infinite}, {"b", other}}),
             "entry 'add', launch 0 of 1, kernel 'add' (sum: add (adder:1:1)): it wrote " + str(-inf + inf) +

@@ -99,6 +99,21 @@ TEST(RandomInputs, FillTheTokensWithSequences) {
   EXPECT_NE(values(1), values(2));
 }
 
+// A call that holds fewer tokens than sequences: as many sequences as there is room for.
+TEST(RandomInputs, FitWhereTokensAreFewerThanSequences) {
+  for (int32_t longest : {1, 3}) {
+    EntryInfo entry{"eval",
+                    {{"source", ElementType::I32, {{"source_tokens", 4}}, 50},
+                     {"source_starts", ElementType::I32, {{"sequences", 16}}, 5},
+                     {"source_lengths", ElementType::I32, {{"sequences", 16}}, longest + 1}},
+                    {}};
+    auto inputs = randomInputs(entry, {.sequences = 16});
+    ASSERT_TRUE(inputs.ok()) << inputs.message();
+    EXPECT_EQ((*inputs)[0].tensor.shape(), Shape{4});
+    EXPECT_EQ((*inputs)[1].tensor.shape(), Shape{4});
+  }
+}
+
 TEST(RandomInputs, FollowTheCacheOfADecodingStep) {
   EntryInfo entry{"decode_step",
                   {{"position", ElementType::I32, {{"sequences", 4}}, 16},

@@ -3,6 +3,8 @@
 #include "test/tools/TemporaryFolder.h"
 #include "tools/heddle-run/model/Average.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
+#include "tools/heddle-run/model/FolderLock.h"
+#include "tools/heddle-run/model/FolderSync.h"
 
 #include <gtest/gtest.h>
 
@@ -214,6 +216,36 @@ TEST_F(CheckpointTest, RelativePaths) {
     EXPECT_EQ(newestStep(), 2u);
   }
   fs::current_path(before);
+}
+
+// The folder of a training may be a link: to a folder, to none yet, relative, or a link to a link.
+TEST_F(CheckpointTest, FoldersMayBeLinks) {
+  fs::create_directories(folder.path() / "disk");
+  const std::pair<const char *, fs::path> links[] = {{"absolute", folder.path() / "disk" / "a"},
+                                                     {"relative", "disk/b"},
+                                                     {"again", "relative"},
+                                                     {"outside", "disk/../disk/c/d"}};
+  for (const auto &[name, target] : links) {
+    place = folder.path() / name;
+    fs::create_directory_symlink(target, place);
+    for (fs::path written : {place, place / ""}) {
+      auto lock = FolderLock::take(written); // makes the folder where it is not there
+      ASSERT_TRUE(lock.ok()) << lock.message();
+      ASSERT_TRUE(fs::is_directory(place)) << place;
+      ASSERT_TRUE(save(3).ok());
+      lock->release();
+      auto moved = setAside(written);
+      ASSERT_TRUE(moved.ok()) << moved.message();
+      EXPECT_TRUE(fs::exists(*moved / "step-00000003")) << *moved;
+      EXPECT_TRUE(fs::is_symlink(place)) << place;
+    }
+    auto lock = FolderLock::take(place);
+    EXPECT_TRUE(lock.ok()) << lock.message();
+  }
+  fs::create_directory_symlink("circle", folder.path() / "circle");
+  EXPECT_FALSE(FolderLock::take(folder.path() / "circle").ok());
+  EXPECT_EQ(plainPath("/a/./b//../c/"), "/a/c");
+  EXPECT_EQ(plainPath("/"), "/");
 }
 
 TEST_F(CheckpointTest, SetAside) {

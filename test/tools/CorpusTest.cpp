@@ -1,7 +1,10 @@
 #include "tools/heddle-run/text/Corpus.h"
 #include "test/tools/TemporaryFolder.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
 
 using namespace heddle;
 using namespace heddle::run;
@@ -15,7 +18,8 @@ protected:
   Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16) {
     std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
     Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
-    return readCorpus(files[0], files[1], tokenizer, maximumLength);
+    HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(files[0], files[1], folder.path()));
+    return readCorpus(text, tokenizer, maximumLength);
   }
 
   TemporaryFolder folder;
@@ -40,10 +44,34 @@ TEST_F(CorpusTest, SkipsAndCounts) {
   EXPECT_EQ(corpus->report.invalidUtf8, 1u);
   EXPECT_EQ(corpus->report.firstInvalidLine, 5u);
   std::string report = corpus->report.describe(16);
-  EXPECT_TRUE(report.starts_with("2 of 6 pairs; skipped 2 with a blank line, 1 longer than 16 tokens, 1 that are not "
+  EXPECT_TRUE(report.starts_with("2 of 6 pairs; skipped 2 with a blank line, 1 longer than 16 tokens, 1 not in "
                                  "UTF-8"))
       << report;
   EXPECT_NE(report.find("line 5"), std::string::npos);
+}
+
+// A pipe gives its bytes once: they are kept, for a vocabulary and for all passes.
+TEST_F(CorpusTest, PipesCanBeReadAgain) {
+  const char *words = "a b\nc d\n";
+  std::filesystem::path pipes[] = {folder.path() / "source", folder.path() / "target"};
+  std::vector<std::thread> writers;
+  for (const std::filesystem::path &pipe : pipes) {
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    writers.emplace_back([&] { std::ofstream(pipe) << words; });
+  }
+  auto text = LineBlocks::open(pipes[0], pipes[1], folder.path());
+  for (std::thread &writer : writers)
+    writer.join();
+  ASSERT_TRUE(text.ok()) << text.message();
+  auto tokenizer = Tokenizer::train(text->files(), 8);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
+  EXPECT_TRUE(tokenizer->unknownParts("a b c d").empty());
+  auto corpus = readCorpus(*text, *tokenizer, 16);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->pairs.size(), 2u);
+  auto all = text->readAll();
+  ASSERT_TRUE(all.ok()) << all.message();
+  EXPECT_EQ(all->target, (std::vector<std::string>{"a b", "c d"}));
 }
 
 TEST_F(CorpusTest, UnequalFilesNameBothCounts) {

@@ -23,7 +23,7 @@ public:
   std::string_view description() const override { return text; }
   uint64_t artifactSeal() const override { return 0x5ea1; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
-  Status prepare(std::span<const std::string_view>) override { return Success(); }
+  Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
   Status run(std::string_view entry, std::span<const Input> inputs) override;
   Result<HostTensor> output(std::string_view name) override;
   Status init(uint64_t seed) override;

@@ -102,6 +102,8 @@ TEST_F(TokenizerTest, ModelsOfTwoSides) {
   EXPECT_EQ(std::vector(told.begin() + 1, told.end()), plain);
   EXPECT_EQ(tokenizer->encode("ab?").back(), 1) << "an unknown piece";
   EXPECT_EQ(tokenizer->encode(">>xx<< ab").front(), 1) << "an unknown language";
+  EXPECT_EQ(tokenizer->unknownParts(">>xx<< ab? ?"), (std::vector<std::string>{">>xx<<", "?"}));
+  EXPECT_TRUE(tokenizer->unknownParts(">>de<< ab").empty());
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{12, 9, 1, 99, -1, 9, 0}), "ba ba") << "marks are no words";
 
   folder.write("vocab.json", R"({"</s>": 0, "<unk>": 1})");
@@ -109,7 +111,16 @@ TEST_F(TokenizerTest, ModelsOfTwoSides) {
   folder.write("vocab.json", R"({"</s>": 0, "<unk>": 0, "<pad>": 1})");
   EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("same number"), std::string::npos);
   folder.write("vocab.json", "[1]");
-  EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("no vocabulary"), std::string::npos);
+  EXPECT_NE(Tokenizer::loadFolder(folder.path()).message().find("not a vocabulary"), std::string::npos);
+}
+
+TEST_F(TokenizerTest, KnowsWhatItDoesNotKnow) {
+  auto tokenizer = train(60);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
+  EXPECT_TRUE(tokenizer->unknownParts("four thousand two").empty());
+  EXPECT_TRUE(tokenizer->unknownParts("").empty());
+  EXPECT_EQ(tokenizer->unknownParts("four \xce\xa9\xce\xa9 two \xe2\x98\x83 \xe2\x98\x83"),
+            (std::vector<std::string>{"\xce\xa9\xce\xa9", "\xe2\x98\x83"}));
 }
 
 TEST_F(TokenizerTest, Errors) {

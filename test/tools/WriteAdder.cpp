@@ -17,6 +17,8 @@ int main() {
       {"b.npy", HostTensor::vector<float>({10, 20, 30, 40})},
       {"expected.npy", HostTensor::vector<float>({11, 22, 33, 44})},
       {"full.npy", HostTensor::vector(full)},
+      {"index.npy", HostTensor::vector<int32_t>({1, 2, 3})},
+      {"lengths.npy", HostTensor::vector<int32_t>({2, 1})},
   };
   for (const auto &[name, tensor] : tensors)
     if (Status status = writeNpy(name, tensor); !status.ok()) {

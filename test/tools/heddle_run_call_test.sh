@@ -26,7 +26,7 @@ expect 0 "sum f32[4] = 11 22 33 44" "${call[@]}" --input=a=@a.npy --input=b=@b.n
 expect 1 "4 of 4 values are wrong" "${call[@]}" --input=a=@a.npy --input=b=@a.npy --expect=sum=@expected.npy
 expect 0 "largest absolute error 36" \
   "${call[@]}" --input=a=@a.npy --input=b=@a.npy --expect=sum=@expected.npy --tolerance=100
-expect 1 "no output 'mean'; it has sum" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=mean=@x.npy
+expect 1 "no output 'mean'; its outputs: sum" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=mean=@x.npy
 expect 1 "'none.npy'" "${call[@]}" --input=a=@none.npy --input=b=@b.npy
 expect 1 "no entry 'mul'" "$run" call adder.heddle --entry mul
 expect 1 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
@@ -46,6 +46,14 @@ expect 1 "variable 'total' (0.25)" "$run" call adder.heddle --entry accumulate -
 expect 0 "largest relative error 0.25" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 \
   --expect-variables four.safetensors --tolerance 0.3
 
+# Weights that nobody gave are zeros, which is said; what begins as zeros is not.
+lookup=("$run" call adder.heddle --entry lookup --input=index=@index.npy --input=lengths=@lengths.npy)
+expect 0 "all weights that the entry 'lookup' uses are zero, 'weight': give --variables FILE" "${lookup[@]}"
+expect 0 "" "${lookup[@]}" --seed 1
+! grep -q "are zero" out.txt || fail "weights are given: $(cat out.txt)"
+expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy
+! grep -q "are zero" out.txt || fail "no weight is used: $(cat out.txt)"
+
 bench=("$run" bench adder.heddle --ceilings none)
 expect 0 "median" "${bench[@]}" --entry add --repeat 3
 # An addition of 1000 floats.
@@ -57,16 +65,17 @@ for entry in add chain accumulate lookup; do
   grep -q "^$entry: median" out.txt || fail "no table of entry $entry: $(cat out.txt)"
 done
 expect 1 "no entry 'none'" "${bench[@]}" --entry add --entry none
-expect 1 "no fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
+expect 1 "is not fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
-expect 1 "no positive number 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
+expect 1 "has no 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 
 # Wrong command lines end with 2, and say why.
-expect 2 "subcommand" "$run"
+expect 2 "a command is missing" "$run"
 expect 2 "--entry" "$run" call adder.heddle
 expect 2 "--src" "$run" train adder.heddle
 expect 2 "--beam" "$run" translate adder.heddle --checkpoint ck --beam=0
-expect 2 "--stepz" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
+expect 2 "no flag '--stepz'; the nearest is '--steps'" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
+expect 2 "no flag '--step'; the nearest is '--steps' of 'train'" "$run" --step 3
 expect 0 "Usage" "$run" train --help
 expect 0 "heddle-run 0." "$run" --version
 expect 1 "'none.heddle'" "$run" call none.heddle --entry add

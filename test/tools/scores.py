@@ -50,6 +50,8 @@ def bleu(pairs):
             if hits[i] == 0:
                 halves *= 2
             precisions[i] = Fraction(hits[i], totals[i]) if hits[i] else Fraction(1, halves * totals[i])
+    if totals[3] == 0:
+        return "BLEU is left out: it counts sequences of four words, and no translation has four words"
     score = 0.0
     if all(precisions):
         score = 100 * penalty * math.exp(sum(math.log(p) for p in precisions) / 4)
@@ -108,7 +110,7 @@ def check(program, folder, name, pairs):
                           check=True)
     lines = done.stdout.decode().splitlines()
     for expected, got in zip((bleu(pairs), chrf(pairs)), lines):
-        if got.split(" (no translation")[0] != expected:
+        if got != expected:
             sys.exit(f"{name}:\n  expected {expected}\n  got      {got}")
     return lines
 
@@ -129,6 +131,7 @@ def main():
         check(program, folder, "no translation", [("", reference) for reference in references[:20]])
         check(program, folder, "no reference", [(reference, "") for reference in references[:20]])
         check(program, folder, "nothing", [])
+        check(program, folder, "lines of a word", [(word, word) for word in ("eins", "zwei", "drei")])
     print("\n".join(lines))
 
 

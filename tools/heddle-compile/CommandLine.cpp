@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
+#include "tools/cli/Program.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -221,6 +222,7 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
   cl::HideUnrelatedOptions(flags.category);
+  cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-compile") << "\n"; });
   std::string help = describe();
   cl::extrahelp more(help);
   std::string problem;

@@ -1,7 +1,9 @@
 #include "tools/heddle-compile/Tune.h"
 
 #include "compiler/Emit/Emit.h"
+#include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/WriteWhole.h"
 #include "runtime/session/Session.h"
 
 #include "mlir/Parser/Parser.h"
@@ -33,9 +35,9 @@ public:
     auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!buffer)
       return fail("cannot be read: " + buffer.getError().message());
-    llvm::Expected<llvm::json::Value> parsed = llvm::json::parse((*buffer)->getBuffer());
+    llvm::Expected<llvm::json::Value> parsed = parseShallowJSON((*buffer)->getBuffer());
     if (!parsed)
-      return fail("is no JSON: " + llvm::toString(parsed.takeError()));
+      return fail("is not usable JSON: " + llvm::toString(parsed.takeError()));
     llvm::json::Object *root = parsed->getAsObject();
     llvm::json::Object *tiles = root ? root->getObject("tiles") : nullptr;
     std::optional<StringRef> name = root ? root->getString("device") : std::nullopt;
@@ -60,10 +62,7 @@ public:
     for (const auto &[key, tile] : choices.measured)
       tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
-    llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-      stream << llvm::formatv("{0:2}\n", root);
-      return llvm::Error::success();
-    });
+    llvm::Error error = writeWhole(path, [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
     return error ? fail("cannot be written: " + llvm::toString(std::move(error))) : success();
   }
 

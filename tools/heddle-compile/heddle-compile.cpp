@@ -1,4 +1,6 @@
 // Compiles a model to an artifact. `heddle-compile --help` has the command line.
+#include "compiler/Pipeline/WriteWhole.h"
+#include "tools/cli/Program.h"
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
@@ -15,14 +17,14 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Writes beside the output first, so that an output that is there is whole.
+/// What is there under the name is whole.
 static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_ref<void(raw_ostream &)> write) {
-  llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-    write(stream);
-    return llvm::Error::success();
-  });
+  llvm::Error error = writeWhole(path, write);
   if (!error)
     return success();
+  if (path == "-")
+    return emitError(UnknownLoc::get(context))
+           << "cannot write to standard output: " << llvm::toString(std::move(error));
   return emitError(UnknownLoc::get(context))
          << "cannot write '" << path << "': " << llvm::toString(std::move(error)) << "; name another output with -o";
 }
@@ -43,9 +45,9 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
       failed(writeOutput(context, line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
     return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (line.output != "-")
-    printReport(llvm::outs(), line, *compiled, seconds.count());
-  return success();
+  if (line.output == "-")
+    return success();
+  return writeOutput(context, "-", [&](raw_ostream &stream) { printReport(stream, line, *compiled, seconds.count()); });
 }
 
 /// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
@@ -64,6 +66,7 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  ::heddle::cli::beginProgram();
   std::optional<CommandLine> line = parseCommandLine(argc, argv);
   if (!line)
     return 2;

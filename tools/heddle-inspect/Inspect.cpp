@@ -1,12 +1,12 @@
 // heddle-inspect: what an artifact holds. Needs no device.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
+#include "tools/cli/CommandLine.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -149,13 +149,19 @@ Json portsJson(const schema::Module &module, const flatbuffers::Vector<flatbuffe
   return list;
 }
 
+// Loading the artifact has read it before.
+Json descriptionOf(const Artifact &artifact) {
+  Result<nlohmann::json> description = parseJson(artifact.description(), "the description");
+  return description.ok() ? Json(std::move(*description)) : Json::object();
+}
+
 Json toJson(const Artifact &artifact) {
   const schema::Module &module = artifact.module();
   Json root = {{"file", artifact.origin()},
                {"bytes", artifact.bytes()},
                {"schema_version", module.schema_version()},
                {"producer", view(module.producer())},
-               {"description", Json::parse(artifact.description(), nullptr, false)}};
+               {"description", descriptionOf(artifact)}};
   root["sizes"] = Json::array();
   for (const schema::Size *size : *module.sizes()) {
     Json item = {{"name", view(size->name())}, {"maximum", size->maximum()}};
@@ -244,8 +250,7 @@ void printText(const Artifact &artifact) {
               describeBytes(artifact.bytes()).c_str(), module.schema_version(), producer.empty() ? "" : ", by ",
               producer.c_str());
   std::printf("\ndescription\n");
-  const Json description = Json::parse(artifact.description(), nullptr, false);
-  for (const auto &[key, value] : description.items())
+  for (const auto &[key, value] : descriptionOf(artifact).items())
     std::printf("  %-26s %s\n", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 
   if (module.vocabulary()) {
@@ -314,7 +319,8 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
     }
   }
   return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName, "'",
-                   targetName.empty() ? "" : " for target '" + targetName + "'", ". Without --kernel they are listed.");
+                   targetName.empty() ? "" : " for target '" + targetName + "'",
+                   ". Without --kernel all kernels are listed.");
 }
 
 void printLaunches(const schema::Module &module, const schema::Target &target, flatbuffers::uoffset_t kernel) {
@@ -371,33 +377,30 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
   }
   if (!found)
     return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName,
-                     "'. Without --kernel they are listed.");
+                     "'. Without --kernel all kernels are listed.");
   return Success();
 }
 
 int run(int argc, char **argv) {
-  CLI::App app("Shows what a Heddle artifact holds: targets, entries, variables, kernels.", "heddle-inspect");
+  CLI::App app("Shows the contents of a Heddle artifact: targets, entries, variables, kernels.", "heddle-inspect");
   std::string path, kernel, target, output;
   bool json = false;
-  app.add_option("ARTIFACT", path, "an artifact that heddle-compile wrote")->required();
-  CLI::Option *jsonFlag = app.add_flag("--json", json, "print JSON");
+  app.add_option("ARTIFACT", path, "The compiled model, a .heddle file")->required();
+  CLI::Option *jsonFlag = app.add_flag("--json", json, "Print JSON");
   CLI::Option *kernelOption =
-      app.add_option("--kernel", kernel, "show this kernel: its launches and their bindings, and its PTX")
+      app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  app.add_option("--target", target, "of this target only (default: the first that has the kernel)")
+  app.add_option("--target", target, "The target whose kernel is meant (default: the first target that has the kernel)")
       ->needs(kernelOption);
-  app.add_option("-o,--output", output, "write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
+  app.add_option("-o,--output", output, "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
       ->needs(kernelOption);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
+    return *code;
 
   Result<std::shared_ptr<const Artifact>> artifact = Artifact::load(path);
   if (!artifact) {
     std::cerr << "heddle-inspect: " << artifact.message() << "\n";
-    return 1;
+    return cli::kWorkFailed;
   }
   Status status = Success();
   if (!output.empty())
@@ -405,17 +408,20 @@ int run(int argc, char **argv) {
   else if (!kernel.empty())
     status = printKernel(**artifact, kernel, target);
   else if (json)
-    std::cout << toJson(**artifact).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::puts(toJson(**artifact).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
   else
     printText(**artifact);
   if (!status) {
     std::cerr << "heddle-inspect: " << status.message() << "\n";
-    return 1;
+    return cli::kWorkFailed;
   }
-  return 0;
+  return cli::finishOutput(app.get_name(), 0);
 }
 
 } // namespace
 } // namespace heddle
 
-int main(int argc, char **argv) { return heddle::run(argc, argv); }
+int main(int argc, char **argv) {
+  heddle::cli::beginProgram();
+  return heddle::run(argc, argv);
+}

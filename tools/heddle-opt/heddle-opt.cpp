@@ -1,13 +1,49 @@
 // mlir-opt with Heddle's dialects and passes: runs one pass, or several, on a .mlir file.
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/WriteWhole.h"
+#include "tools/cli/Program.h"
 
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+/// As MLIR's own, but what is written is whole or not there, and a failed write is an error.
+static LogicalResult run(StringRef input, StringRef output, DialectRegistry &registry,
+                         const MlirOptMainConfig &config) {
+  std::string problem, text;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &problem);
+  if (!file) {
+    llvm::errs() << "heddle-opt: " << problem << "\n";
+    return failure();
+  }
+  llvm::raw_string_ostream stream(text);
+  LogicalResult result = MlirOptMain(stream, std::move(file), registry, config);
+  if (failed(result) && output != "-")
+    return failure();
+  llvm::Error error = mlir::heddle::writeWhole(output, [&](raw_ostream &out) { out << text; });
+  if (!error)
+    return result;
+  llvm::errs() << "heddle-opt: cannot write '" << output << "': " << llvm::toString(std::move(error)) << "\n";
+  return failure();
+}
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
+  llvm::InitLLVM init(argc, argv);
+  ::heddle::cli::beginProgram();
+  DialectRegistry registry;
   mlir::heddle::registerAllDialects(registry);
   mlir::heddle::registerAllPasses();
-  mlir::registerTransformsPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Heddle's pass driver\n", registry));
+  registerTransformsPasses();
+  llvm::cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-opt") << "\n"; });
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Heddle's pass driver\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldListPasses() || config.shouldShowDialects())
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  return asMainReturnCode(run(input, output, registry, config));
 }

@@ -1,10 +1,9 @@
 // heddle-run: trains, translates and calls compiled models.
 #include "runtime/session/Session.h"
+#include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/commands/Flags.h"
 #include "tools/heddle-run/report/Logging.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -14,9 +13,6 @@ using namespace heddle::run;
 
 namespace {
 
-constexpr int kWorkFailed = 1;
-constexpr int kWrongCommandLine = 2;
-
 constexpr const char *kEscapes =
     "In a line \\n stands for a line's end, \\r for a carriage return and \\\\ for a backslash.";
 
@@ -25,7 +21,6 @@ class CommandLine {
 public:
   CommandLine() : app("Runs models that heddle-compile compiled.", "heddle-run") {
     app.require_subcommand(1);
-    app.set_version_flag("--version", "heddle-run " HEDDLE_VERSION);
     addDevices();
     addTrain();
     addAverage();
@@ -41,21 +36,18 @@ public:
   }
 
   int main(int argc, char **argv) {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError &error) {
-      return app.exit(error) == 0 ? 0 : kWrongCommandLine;
-    }
+    if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
+      return *code;
     startLogging();
     Status status = work();
     if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
       status = makeError(ErrorKind::Unsupported, messages, " messages of Vulkan's validation layers; see above.");
+    std::string name = "heddle-run " + app.get_subcommands().front()->get_name();
     if (status.ok())
-      return 0;
+      return cli::finishOutput(name, 0);
     std::fflush(stdout);
-    std::fprintf(stderr, "heddle-run %s: %s\n", app.get_subcommands().front()->get_name().c_str(),
-                 status.message().c_str());
-    return kWorkFailed;
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), status.message().c_str());
+    return cli::kWorkFailed;
   }
 
 private:
@@ -70,48 +62,49 @@ private:
   }
 
   void addTrain() {
-    CLI::App *command = add("train", "Train a model on two text files whose lines translate one another",
-                            [this] { return runTrain(train); });
+    CLI::App *command =
+        add("train", "Train a model on two text files: line n of the target translates line n of the source",
+            [this] { return runTrain(train); });
     addArtifact(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
-    command->add_option("--src", train.source, "Source sentences, one a line")->required();
-    command->add_option("--tgt", train.target, "Target sentences, one a line")->required();
+    command->add_option("--src", train.source, "Source sentences, a sentence on each line")->required();
+    command->add_option("--tgt", train.target, "Target sentences, a sentence on each line")->required();
     command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
     command->add_option("--valid-tgt", train.validTarget, "Target sentences to validate on");
     command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
-    command->add_option("--steps", train.steps, "Steps in all, those before a --resume counted")
-        ->check(CLI::PositiveNumber)
+    command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
+        ->check(kPositive)
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
     command->add_flag("--verify-resume", train.verifyResume,
                       "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
-                      "compare hashes of weights and optimizer; leaves nothing behind");
+                      "compare hashes of weights and optimizer; leaves no files");
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option("--vocab", train.vocabulary,
-                        "A SentencePiece model (default: that of the artifact, or one learnt from the text)");
+                        "A SentencePiece model (default: the vocabulary in the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
         ->check(CLI::IsMember({"bpe", "unigram"}))
         ->capture_default_str();
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before a step is taken")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
         ->capture_default_str();
     command->add_flag("--validate-bleu", train.validateBleu,
                       "Translate the validation text at each validation too, greedily, and log the BLEU");
     command->add_option("--patience", train.patience,
-                        "Validations in a row without a better loss that end the training; 0: none do");
+                        "Validations in a row without a better loss that end the training; 0: never");
     command
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
@@ -130,8 +123,9 @@ private:
             "recorded too, and after these steps the first validation and the first checkpoint")
         ->needs(profile)
         ->type_name("FIRST:COUNT");
-    command->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside that of the best validation")
-        ->check(CLI::PositiveNumber)
+    command
+        ->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside the checkpoint of the best validation")
+        ->check(kPositive)
         ->capture_default_str();
   }
 
@@ -140,14 +134,14 @@ private:
         add("average", "Average the weights of a training's last checkpoints", [this] { return runAverage(average); });
     command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
-    CLI::Option *last = command->add_option("--last", average.last, "Checkpoints to average")
-                            ->check(CLI::PositiveNumber)
-                            ->capture_default_str();
-    CLI::Option *decay = command
-                             ->add_option("--decay", average.decay,
-                                          "What a checkpoint weighs, relative to the one after it; 1: the same")
-                             ->check(CLI::Range(0.0, 1.0))
-                             ->capture_default_str();
+    CLI::Option *last =
+        command->add_option("--last", average.last, "Checkpoints to average")->check(kPositive)->capture_default_str();
+    CLI::Option *decay =
+        command
+            ->add_option("--decay", average.decay,
+                         "The weight of a checkpoint, relative to the checkpoint after it; 1: the same")
+            ->check(CLI::Range(0.0, 1.0))
+            ->capture_default_str();
     command
         ->add_flag(
             "--ema", average.ema,
@@ -166,12 +160,12 @@ private:
         ->required();
     addDecoding(command, translate.decoding);
     command->add_option("--n-best", translate.nBest, "Print as many translations of each line: number, score, text")
-        ->check(CLI::PositiveNumber);
-    CLI::Option *prefixes = command->add_option(
-        "--prefix", translate.prefixes, "A file with what each line's translation begins with, a line for each line");
+        ->check(kPositive);
+    CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,
+                                                "A file with the beginning of each translation, a line for each line");
     command
         ->add_flag("--prefix-column", translate.prefixColumn,
-                   "Take what a translation begins with from behind the line's first tab")
+                   "Take the beginning of a translation from behind the first tab of the line")
         ->excludes(prefixes);
     addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
@@ -180,12 +174,12 @@ private:
         throw CLI::ValidationError("--n-best", "a beam of " + std::to_string(beam) + " has no " +
                                                    std::to_string(translate.nBest) + " translations; widen --beam");
       if (translate.sampling.sample && beam != 1)
-        throw CLI::ValidationError("--sample", "draws one translation, so there is no beam; leave --beam out");
+        throw CLI::ValidationError("--sample", "draws a single translation without a beam; leave --beam out");
     });
   }
 
   void addExplain() {
-    CLI::App *command = add("explain", "Show what each head attends to in a translation, as a page of HTML",
+    CLI::App *command = add("explain", "Show the attention of each head in a translation, as a page of HTML",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
     addProfile(command, explain.common);
@@ -205,13 +199,14 @@ private:
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
-    CLI::Option *source = command->add_option("--src", score.source, "Source sentences, one a line");
-    command->add_option("--tgt", score.target, "Reference translations, one a line")->required();
-    CLI::Option *hypothesis =
-        command->add_option("--hyp", score.hypothesis, "Score these translations, one a line; no model is needed");
+    CLI::Option *source = command->add_option("--src", score.source, "Source sentences, a sentence on each line");
+    command->add_option("--tgt", score.target, "Reference translations, a translation on each line")->required();
+    CLI::Option *hypothesis = command->add_option(
+        "--hyp", score.hypothesis, "Score these translations, a translation on each line; without a model");
     command
         ->add_flag("--per-line", score.perLine,
-                   "Print the log-probability of each target line given its source, and its tokens, and nothing else")
+                   "Print the log-probability of each target line given its source, and its number of tokens, instead "
+                   "of scores")
         ->excludes(hypothesis);
     command->add_option("--log", score.log, "Append the scores as a line of JSON");
     addDecoding(command, score.decoding);
@@ -230,15 +225,16 @@ private:
     CLI::App *command =
         add("generate", "Continue the lines of standard input, which are prompts, with a decoder (GPT-2)",
             [this] { return runGenerate(generate); });
-    command->footer(std::string("An answer is a line: the prompt and what follows it. ") + kEscapes);
+    command->footer(std::string("An answer is a line: the prompt and its continuation. ") + kEscapes);
     addArtifact(command, generate.common);
     addProfile(command, generate.common);
     command->add_option("--checkpoint", generate.checkpoint, "Hugging Face folder")->required();
     command
-        ->add_option("--tokens", generate.tokens,
-                     "Tokens to continue a prompt with at most; <|endoftext|>, or what the model was compiled for,\n"
-                     "may end it before")
-        ->check(CLI::PositiveNumber)
+        ->add_option(
+            "--tokens", generate.tokens,
+            "Tokens to continue a prompt with at most; <|endoftext|>, or the length that the model was compiled for,\n"
+            "may end it before")
+        ->check(kPositive)
         ->capture_default_str();
     addSampling(command, generate.sampling);
   }
@@ -254,7 +250,7 @@ private:
             "--top-k", fill.choices,
             "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
             "the mask's, probability, token; of a line without a mask its number, 0 and nan")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
   }
 
   void addTokenize() {
@@ -277,25 +273,25 @@ private:
   }
 
   void addCall() {
-    CLI::App *command = add("call", "Call one entry with tensors from files", [this] { return runCall(call); });
+    CLI::App *command = add("call", "Call an entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
     addDebugNumerics(command, call.common)->excludes(addProfile(command, call.common));
     command->add_option("--entry", call.entry, "The entry's name")->required();
     addRepeated(command, "--input", call.inputs, "An input");
     addRepeated(command, "--output", call.outputs, "Where to write an output");
-    addRepeated(command, "--expect", call.expectations, "What an output must be");
+    addRepeated(command, "--expect", call.expectations, "The expected values of an output");
     command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
-        ->check(CLI::NonNegativeNumber)
+        ->check(kNotNegative)
         ->capture_default_str();
     command->add_option("--variables", call.variables,
                         "Variables to load first, a .safetensors file or a Hugging Face folder");
     command->add_option(
         "--expect-variables", call.expectedVariables,
-        "What the variables must be afterwards, a .safetensors file; each is compared as a whole, by norms");
+        "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms");
     command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
     command->add_option("--seed", call.seed, "Run `init` with this seed first");
-    command->add_option("--repeat", call.repeat, "Calls to make; the last one's outputs count")
-        ->check(CLI::PositiveNumber)
+    command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
+        ->check(kPositive)
         ->capture_default_str();
   }
 
@@ -307,18 +303,17 @@ private:
     command->add_option("--entry", bench.entries, "An entry's name; may be repeated (default: all but init)")
         ->allow_extra_args(false);
     command->add_option("--repeat", bench.repeat, "Timed calls, of which the median counts")
-        ->check(CLI::PositiveNumber)
+        ->check(kPositive)
         ->capture_default_str();
-    command->add_option("--warmup", bench.warmup, "Calls before them")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+    command->add_option("--warmup", bench.warmup, "Calls before them")->check(kNotNegative)->capture_default_str();
     command
         ->add_option("--sequences", bench.sequences,
                      "Sequences of a batch (default: as many as make them 25 tokens long, within the maximum)")
-        ->check(CLI::PositiveNumber);
-    command->add_option("--ceilings", bench.ceilings,
-                        "What measures the device's ceilings (default: the artifact built for the target), or none");
-    command->add_flag("--json", bench.json, "Print one JSON object instead of tables");
+        ->check(kPositive);
+    command->add_option(
+        "--ceilings", bench.ceilings,
+        "The artifact that measures the ceilings of the device (default: built for the target), or none");
+    command->add_flag("--json", bench.json, "Print a JSON object instead of tables");
     command->add_option("--save", bench.save, "Write the JSON object to a file, too");
   }
 
@@ -339,4 +334,7 @@ private:
 
 } // namespace
 
-int main(int argc, char **argv) { return CommandLine().main(argc, argv); }
+int main(int argc, char **argv) {
+  cli::beginProgram();
+  return CommandLine().main(argc, argv);
+}

@@ -1,11 +1,11 @@
 #include "tools/numbers/NumberSplit.h"
 
+#include "runtime/core/File.h"
 #include "tools/Random.h"
 #include "tools/numbers/NumberWords.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <unordered_set>
 
 namespace heddle::numbers {
@@ -95,11 +95,8 @@ std::string writePart(const std::filesystem::path &directory, const std::string 
     std::string lines;
     for (const NumberText &text : part)
       lines += line(text) + '\n';
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << lines;
-    file.close();
-    if (!file)
-      return "cannot write '" + path.string() + "'";
+    if (Status status = writeFile(path, lines); !status.ok())
+      return status.message();
   }
   return {};
 }

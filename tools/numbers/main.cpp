@@ -1,8 +1,7 @@
 // heddle-numbers: writes the number-words task, English to German, as parallel text files.
+#include "tools/cli/CommandLine.h"
 #include "tools/numbers/NumberSplit.h"
 #include "tools/numbers/NumberWords.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <string>
@@ -11,6 +10,7 @@
 using namespace heddle::numbers;
 
 int main(int argc, char **argv) {
+  heddle::cli::beginProgram();
   CLI::App app{
       "Writes the number-words task: a number a line, in English, in the ways in which people write it, and in "
       "German.",
@@ -27,11 +27,8 @@ int main(int argc, char **argv) {
   app.add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
   app.add_option("numbers", spelled, "Instead of writing files, print each writing of these: number, English, German")
       ->check(CLI::Range(uint32_t(0), kMaximumNumber));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (std::optional<int> code = heddle::cli::parseCommandLine(app, argc, argv))
+    return *code;
   if (spelled.empty() == options.directory.empty()) {
     std::fputs("heddle-numbers: give either --out DIR or numbers to spell\n", stderr);
     return 2;
@@ -41,7 +38,7 @@ int main(int argc, char **argv) {
       for (const std::string &english : way)
         std::printf("%u\t%s\t%s\n", number, english.c_str(), spellGerman(number).c_str());
   if (!spelled.empty())
-    return 0;
+    return heddle::cli::finishOutput(app.get_name(), 0);
 
   std::string problem = writeSplit(options);
   if (!problem.empty()) {
@@ -50,5 +47,5 @@ int main(int argc, char **argv) {
   }
   std::printf("%u pairs to train on; %u numbers to validate and %u to test, which no training pair has\n",
               options.train, options.valid, options.test);
-  return 0;
+  return heddle::cli::finishOutput(app.get_name(), 0);
 }

@@ -1,9 +1,9 @@
 #include "tools/parses/ParseSplit.h"
 
+#include "runtime/core/File.h"
 #include "tools/parses/Grammar.h"
 
 #include <filesystem>
-#include <fstream>
 #include <unordered_set>
 
 namespace heddle::parses {
@@ -15,7 +15,7 @@ constexpr int kMostRepetitions = 10'000;
 std::string writePart(const std::filesystem::path &folder, const std::string &name, uint32_t count, int longest,
                       SplitMix64 &random, std::unordered_set<std::string> &seen) {
   std::filesystem::path sentences = folder / (name + ".txt"), trees = folder / (name + ".tree");
-  std::ofstream words(sentences, std::ios::binary), brackets(trees, std::ios::binary);
+  std::string words, brackets;
   int repetitions = 0;
   for (uint32_t written = 0; written < count;) {
     ParsedSentence sentence = drawSentence(random, longest);
@@ -26,14 +26,13 @@ std::string writePart(const std::filesystem::path &folder, const std::string &na
       continue;
     }
     repetitions = 0;
-    words << sentence.words << '\n';
-    brackets << sentence.tree << '\n';
+    words += sentence.words + '\n';
+    brackets += sentence.tree + '\n';
     ++written;
   }
-  words.close();
-  brackets.close();
-  if (!words || !brackets)
-    return "cannot write '" + (words ? trees : sentences).string() + "'";
+  for (const auto &[path, text] : {std::pair(sentences, words), {trees, brackets}})
+    if (Status status = writeFile(path, text); !status.ok())
+      return status.message();
   return {};
 }
 

@@ -1,8 +1,7 @@
 // heddle-parses: writes sentences of a grammar with their trees, and scores trees.
+#include "tools/cli/CommandLine.h"
 #include "tools/parses/Brackets.h"
 #include "tools/parses/ParseSplit.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -32,7 +31,7 @@ int score(const std::string &referencePath, const std::string &hypothesisPath) {
       break;
     std::optional<Tree> tree = parseTree(reference);
     if (!tree)
-      return fail("line " + std::to_string(score.count() + 1) + " of '" + referencePath + "' is no tree");
+      return fail("line " + std::to_string(score.count() + 1) + " of '" + referencePath + "' is not a tree");
     score.add(*tree, parseTree(hypothesis));
   }
   if (score.count() == 0)
@@ -47,10 +46,11 @@ int score(const std::string &referencePath, const std::string &hypothesisPath) {
 } // namespace
 
 int main(int argc, char **argv) {
+  heddle::cli::beginProgram();
   CLI::App app{"The parsing task: sentences of a small English grammar and their trees.", "heddle-parses"};
   app.require_subcommand(1);
   SplitOptions options;
-  CLI::App *write = app.add_subcommand("write", "Write sentences and their trees, one a line");
+  CLI::App *write = app.add_subcommand("write", "Write sentences and their trees, a sentence on each line");
   write->add_option("--out", options.directory, "Folder for train.txt, train.tree, valid.txt, ... test.tree")
       ->required();
   write->add_option("--train", options.train, "Sentences to train on")->capture_default_str();
@@ -62,18 +62,15 @@ int main(int argc, char **argv) {
   write->add_option("--seed", options.seed, "Seed of the draw")->capture_default_str();
   std::string reference, hypothesis;
   CLI::App *scoring = app.add_subcommand("score", "Labelled bracket F1 by EVALB's rules");
-  scoring->add_option("reference", reference, "The right trees, one a line")->required();
-  scoring->add_option("hypothesis", hypothesis, "The trees to score, one a line")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  scoring->add_option("reference", reference, "The right trees, a tree on each line")->required();
+  scoring->add_option("hypothesis", hypothesis, "The trees to score, a tree on each line")->required();
+  if (std::optional<int> code = heddle::cli::parseCommandLine(app, argc, argv))
+    return *code;
   if (*scoring)
-    return score(reference, hypothesis);
+    return heddle::cli::finishOutput(app.get_name(), score(reference, hypothesis));
   if (std::string problem = writeSplit(options); !problem.empty())
     return fail(problem);
   std::printf("%u sentences to train on, %u to validate, %u to test; no two are the same\n", options.train,
               options.valid, options.test);
-  return 0;
+  return heddle::cli::finishOutput(app.get_name(), 0);
 }

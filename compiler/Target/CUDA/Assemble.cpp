@@ -51,6 +51,12 @@ std::optional<Cubin> heddle::assemblePtx(StringRef ptxas, StringRef ptx, StringR
     llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
     if (kind == "ptx")
       stream << ptx;
+    stream.close();
+    if (std::error_code error = stream.error()) {
+      stream.clear_error();
+      message = ("cannot write '" + path + "': " + error.message()).str();
+      return std::nullopt;
+    }
   }
   std::string gpu = ("--gpu-name=" + chip).str();
   StringRef arguments[] = {ptxas, gpu, "-v", "-o", paths[1], paths[0]};

@@ -63,11 +63,11 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index) {
   HEDDLE_ASSIGN(std::vector<DeviceInfo> infos, listDevices());
   if (infos.empty())
     return makeError(ErrorKind::NotFound, "there is no CUDA device on this machine: its driver (CUDA ",
-                     versionText(cuda->version), ") found none. Check `nvidia-smi` and CUDA_VISIBLE_DEVICES.");
+                     versionText(cuda->version), ") found no device. Check `nvidia-smi` and CUDA_VISIBLE_DEVICES.");
   if (index && *index >= infos.size())
     return makeError(ErrorKind::NotFound, "there is no device 'cuda:", *index, "': this machine has ", infos.size(),
                      " CUDA device", infos.size() == 1 ? "" : "s",
-                     ", numbered from 0. `heddle-run devices` lists what there is.");
+                     ", numbered from 0. `heddle-run devices` lists the devices.");
   if (!index) // the driver's order, which is the fastest first
     for (index = 0; *index + 1 < infos.size() && !infos[*index].unusable.empty();)
       ++*index;

@@ -29,14 +29,15 @@ Error Context::error(CUresult result, std::string_view what) const {
   if (isFinal(result)) {
     lost = reason;
     return makeError(ErrorKind::DeviceLost, running ? *running : std::string(what), " failed on '", info.name, "' (",
-                     reason, "). What was on the device is lost; start the program again, from the last checkpoint.",
+                     reason,
+                     "). The contents of its memory are lost; start the program again, from the last checkpoint.",
                      running && running->starts_with("one of")
                          ? " With CUDA_LAUNCH_BLOCKING=1 in the environment the message names the kernel."
                          : "");
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     return makeError(ErrorKind::OutOfMemory, what, " failed on '", info.name, "': it is out of memory (", reason,
-                     "). Close what else uses the device, or use a smaller model or batch.");
+                     "). Close other programs that use the device, or use a smaller model or batch.");
   return makeError(ErrorKind::Unsupported, what, " failed on '", info.name, "' (", reason, ").");
 }
 

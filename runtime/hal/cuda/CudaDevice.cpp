@@ -45,11 +45,11 @@ Result<std::unique_ptr<Buffer>> CudaDevice::newBuffer(std::string_view name, uin
   if (status == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free = 0, total = 0;
     context.cuda->cuMemGetInfo_v2(&free, &total);
-    return makeError(ErrorKind::OutOfMemory, "there is no device memory for ", name, ": it needs ",
-                     describeBytes(bytes), ", and ", describeBytes(free), " of ", describeBytes(total),
-                     " are free on '", context.info.name,
-                     "'. Compile with smaller --max-tokens or --max-sequences, use a smaller model, or close what else "
-                     "uses the device.");
+    return makeError(
+        ErrorKind::OutOfMemory, "there is no device memory for ", name, ": it needs ", describeBytes(bytes), ", and ",
+        describeBytes(free), " of ", describeBytes(total), " are free on '", context.info.name,
+        "'. Compile with smaller --max-tokens or --max-sequences, use a smaller model, or close other programs that "
+        "use the device.");
   }
   if (status != CUDA_SUCCESS)
     return context.error(status, str("allocating ", name));

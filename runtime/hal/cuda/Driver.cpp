@@ -12,7 +12,7 @@ Result<Driver> openDriver() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return makeError(ErrorKind::NotFound, "there is no CUDA on this machine: libcuda.so.1 cannot be opened. It comes "
-                                          "with NVIDIA's driver; install that, or use --device=vulkan.");
+                                          "with NVIDIA's driver; install the driver, or use --device=vulkan.");
   Driver driver;
   const char *missing = nullptr;
   auto find = [&](auto &function, const char *name) {

@@ -55,10 +55,11 @@ Result<std::shared_ptr<Instance>> Instance::get() {
 
 Result<std::shared_ptr<Instance>> Instance::create() {
   if (volkInitialize() != VK_SUCCESS)
-    return makeError(ErrorKind::NotFound,
-                     "there is no Vulkan on this machine: libvulkan.so.1 cannot be opened. "
-                     "Install the Vulkan loader (Debian: libvulkan1) and a driver (mesa-vulkan-drivers has one for "
-                     "processors).");
+    return makeError(
+        ErrorKind::NotFound,
+        "there is no Vulkan on this machine: libvulkan.so.1 cannot be opened. "
+        "Install the Vulkan loader (Debian: libvulkan1) and a driver (mesa-vulkan-drivers has a driver for "
+        "processors).");
 
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "heddle";
@@ -101,7 +102,7 @@ Result<std::shared_ptr<Instance>> Instance::create() {
                      "Vulkan cannot be used on this machine: its loader is there, but no driver "
                      "works with it (",
                      describe(created),
-                     "). Install one (Debian: mesa-vulkan-drivers), or check "
+                     "). Install a driver (Debian: mesa-vulkan-drivers), or check "
                      "VK_ICD_FILENAMES and VK_DRIVER_FILES.");
   }
   volkLoadInstance(result->instance);
@@ -161,11 +162,11 @@ Error vulkanError(VkResult result, std::string_view what, std::string_view devic
   case VK_ERROR_OUT_OF_DEVICE_MEMORY:
   case VK_ERROR_OUT_OF_HOST_MEMORY:
     return makeError(ErrorKind::OutOfMemory, what, " failed on '", device, "': it is out of memory (", describe(result),
-                     "). Close what else uses the device, or use a smaller model or batch.");
+                     "). Close other programs that use the device, or use a smaller model or batch.");
   case VK_ERROR_DEVICE_LOST:
     return makeError(ErrorKind::DeviceLost, what, " failed: the device '", device, "' stopped answering (",
                      describe(result),
-                     "). A kernel ran too long or the driver failed; what was on the device is lost. "
+                     "). A kernel ran too long or the driver failed; the contents of its memory are lost. "
                      "Start again from the last checkpoint.");
   default:
     return makeError(ErrorKind::Unsupported, what, " failed on '", device, "' (", describe(result), ").");

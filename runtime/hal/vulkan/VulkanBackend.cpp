@@ -22,13 +22,13 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
   if (devices.empty())
     return makeError(ErrorKind::NotFound,
                      "there is no Vulkan device on this machine: the loader found no driver for its "
-                     "hardware. Install one (Debian: mesa-vulkan-drivers has one for processors), or check "
+                     "hardware. Install a driver (Debian: mesa-vulkan-drivers has a driver for processors), or check "
                      "VK_ICD_FILENAMES and VK_DRIVER_FILES.");
   if (index && *index >= devices.size())
     return makeError(ErrorKind::NotFound, "there is no device 'vulkan:", *index, "': this machine has ", devices.size(),
                      " Vulkan device", devices.size() == 1 ? "" : "s",
                      ", numbered from 0. `heddle-run devices` lists "
-                     "what there is.");
+                     "the devices.");
 
   std::vector<DeviceInfo> infos;
   for (uint32_t i = 0; i < devices.size(); ++i)

@@ -8,10 +8,11 @@ namespace heddle::hal::vulkan {
 namespace {
 
 Error outOfMemory(const Context &context, std::string_view name, uint64_t bytes, std::string_view why) {
-  return makeError(ErrorKind::OutOfMemory, "there is no device memory for ", name, ": it needs ", describeBytes(bytes),
-                   ", and ", why, " on '", context.info.name,
-                   "'. Compile with smaller --max-tokens or --max-sequences, use a smaller model, or close what else "
-                   "uses the device.");
+  return makeError(
+      ErrorKind::OutOfMemory, "there is no device memory for ", name, ": it needs ", describeBytes(bytes), ", and ",
+      why, " on '", context.info.name,
+      "'. Compile with smaller --max-tokens or --max-sequences, use a smaller model, or close other programs that "
+      "use the device.");
 }
 
 } // namespace
@@ -20,7 +21,7 @@ Result<Memory> Memory::allocate(const Context &context, const MemoryChoice &choi
                                 uint64_t bytes, std::string_view name) {
   uint64_t largest = std::min({context.info.maxAllocationBytes, context.maxBufferBytes, choice.heapBytes});
   if (bytes > largest)
-    return outOfMemory(context, name, bytes, str("one allocation holds at most ", describeBytes(largest)));
+    return outOfMemory(context, name, bytes, str("a single allocation holds at most ", describeBytes(largest)));
 
   Memory result;
   result.context = &context;
@@ -52,8 +53,7 @@ Result<Memory> Memory::allocate(const Context &context, const MemoryChoice &choi
                ? VK_ERROR_OUT_OF_DEVICE_MEMORY
                : vk.vkAllocateMemory(context.device, &allocation, nullptr, &result.memory);
   if (status == VK_ERROR_OUT_OF_DEVICE_MEMORY || status == VK_ERROR_OUT_OF_HOST_MEMORY)
-    return outOfMemory(context, name, bytes,
-                       str("that much is not free of ", describeBytes(choice.heapBytes), " in all"));
+    return outOfMemory(context, name, bytes, str("too little is free of ", describeBytes(choice.heapBytes), " in all"));
   if (status != VK_SUCCESS)
     return context.error(status, str("allocating ", name));
 

@@ -69,7 +69,7 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
   std::string text =
       format("%s: median %.3f ms of %zu calls, from %.3f to %.3f ms\n", entry.name.c_str(), entry.median() * 1e3,
              entry.seconds.size(), entry.seconds.front() * 1e3, entry.seconds.back() * 1e3);
-  KernelMeasurement all{"all, one after the other", 0, entry.kernelSeconds(), entry.work};
+  KernelMeasurement all{"all, in sequence", 0, entry.kernelSeconds(), entry.work};
   size_t width = all.name.size();
   for (const KernelMeasurement &kernel : entry.kernels)
     width = std::max(width, kernel.name.size());

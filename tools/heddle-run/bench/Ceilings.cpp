@@ -44,7 +44,7 @@ Result<CeilingMeasurement> CeilingMeasurement::open(const std::filesystem::path 
                                                                 : nullptr;
     if (!kind || entry.inputs.size() != 1)
       return makeError(ErrorKind::InvalidArgument, "'", artifact.string(), "' measures no ceilings: its entry '",
-                       entry.name, "' is no fma_*, long_* or copy_* of one input.");
+                       entry.name, "' is not fma_*, long_* or copy_* with a single input.");
     HEDDLE_ASSIGN(auto inputs, randomInputs(entry));
     result.kernels.push_back({entry.name, kind, std::move(inputs.front().tensor)});
     names.push_back(entry.name);

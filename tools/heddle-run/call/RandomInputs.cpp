@@ -103,7 +103,7 @@ private:
   void chooseSequences(int64_t wanted) {
     for (const std::string &prefix : prefixes) {
       const DimInfo &dim = port(prefix + "_lengths")->dims[0];
-      if (dim.size.empty() || longest(prefix) == 1) // queries of a decoding step are one token each
+      if (dim.size.empty() || prefix == "query") // of a decoding step: a token of each sequence
         continue;
       int64_t least = (tokens(prefix) + longest(prefix) - 1) / longest(prefix);
       int64_t count = wanted ? wanted : std::max(least, tokens(prefix) / kSentenceTokens);

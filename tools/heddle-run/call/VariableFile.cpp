@@ -59,6 +59,14 @@ template <typename T> Difference difference(std::span<const T> actual, std::span
 
 } // namespace
 
+std::vector<std::string> usedWeights(const Session &session, std::string_view entry) {
+  std::vector<std::string> names;
+  for (uint32_t index : usedVariables(session, {&entry, 1}))
+    if (const VariableInfo &variable = session.variables()[index]; variable.kind == VariableKind::Weight)
+      names.push_back(variable.name);
+  return names;
+}
+
 Status loadVariables(Session &session, const std::filesystem::path &path) {
   if (isHuggingFaceFolder(path))
     return loadHuggingFaceWeights(path, session.description(), [&](std::string_view name, const TensorView &value) {

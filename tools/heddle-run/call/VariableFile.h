@@ -20,4 +20,7 @@ Status saveVariables(Session &session, std::span<const std::string_view> entries
 // variables of its kind (gradients that are zero but for rounding), over a hundredth of theirs. Integers must be equal.
 Status expectVariables(Session &session, const std::filesystem::path &path, double tolerance);
 
+// The weights that the entry reads or writes.
+std::vector<std::string> usedWeights(const Session &session, std::string_view entry);
+
 } // namespace heddle::run

@@ -31,7 +31,7 @@ Result<std::optional<CeilingMeasurement>> openCeilings(const BenchCommand &comma
     return ceilings;
   std::optional<std::filesystem::path> path = command.ceilings;
   if (command.ceilings.empty() && !(path = findCeilings(session.target()))) {
-    log(LogLevel::Warning, str("no ceilings are measured: the build made none for ", session.target(),
+    log(LogLevel::Warning, str("no ceilings are measured: the build made no artifact for them for ", session.target(),
                                "; --ceilings names an artifact that measures them"));
     return ceilings;
   }
@@ -74,12 +74,8 @@ Status bench(const BenchCommand &command, Profile *profile) {
   HEDDLE_CHECK(measureCeilings()); // again: other work on the machine comes and goes
   if (ceilings)
     report.setCeilings(best);
-  if (!command.save.empty()) {
-    std::string text = report.json().dump(1) + "\n";
-    HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(command.save));
-    HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-    HEDDLE_CHECK(file.commit());
-  }
+  if (!command.save.empty())
+    HEDDLE_CHECK(writeFile(command.save, report.json().dump(1) + "\n"));
   std::fputs((command.json ? report.json().dump() + "\n" : report.text()).c_str(), stdout);
   return Success();
 }

@@ -45,8 +45,8 @@ Result<const HostTensor *> findOutput(const Outputs &outputs, const CallCommand 
   std::string names;
   for (const auto &[other, tensor] : outputs)
     names += (names.empty() ? "" : ", ") + other;
-  return makeError(ErrorKind::NotFound, "entry '", command.entry, "' has no output '", name, "'; it has ",
-                   names.empty() ? "none" : names, ".");
+  return makeError(ErrorKind::NotFound, "entry '", command.entry, "' has no output '", name,
+                   "'; its outputs: ", names.empty() ? "no outputs" : names, ".");
 }
 
 Status checkExpectations(const Outputs &outputs, const CallCommand &command,
@@ -66,6 +66,20 @@ Status checkExpectations(const Outputs &outputs, const CallCommand &command,
     return makeError(ErrorKind::InvalidArgument, "not as expected within --tolerance ", command.tolerance, ": output ",
                      wrong, ".");
   return Success();
+}
+
+// A new session's variables are zero.
+void warnOfZeros(const CallCommand &command, const Session &session) {
+  if (command.seed || !command.variables.empty() || command.entry == "init")
+    return;
+  std::vector<std::string> weights = usedWeights(session, command.entry);
+  if (weights.empty())
+    return;
+  log(LogLevel::Warning, str("all weights that the entry '", command.entry, "' uses are zero, '", weights.front(), "'",
+                             weights.size() == 1 ? "" : str(" and ", weights.size() - 1, " more"),
+                             ": give --variables FILE for weights of "
+                             "a file",
+                             session.findEntry("init") ? ", or --seed N for weights drawn at random" : ""));
 }
 
 Status call(const CallCommand &command, Profile *profile) {
@@ -90,6 +104,7 @@ Status call(const CallCommand &command, Profile *profile) {
     HEDDLE_CHECK(session.init(*command.seed));
   if (!command.variables.empty())
     HEDDLE_CHECK(loadVariables(session, command.variables));
+  warnOfZeros(command, session);
 
   Outputs outputs;
   for (uint64_t i = profile ? 1 : 0; i < command.repeat; ++i) {

@@ -20,7 +20,7 @@ Status checkLength(const char *flag, std::span<const int32_t> tokens, const Mode
   auto length = int64_t(tokens.size()), longest = maximumExplainedLength(model);
   if (length > longest)
     return makeError(ErrorKind::InvalidArgument, flag, " has ", length, " tokens, and the model was compiled for ",
-                     longest, " beside their mark (max_length, max_tokens); give a shorter one.");
+                     longest, " beside their mark (max_length, max_tokens); give a shorter sentence.");
   return Success();
 }
 

@@ -24,13 +24,13 @@ Status fill(const FillCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel model, openModel(command.common, kEncoderAlone, "fill", profile));
   if (!model.engine->hasEntry("logits"))
     return makeError(ErrorKind::Unsupported,
-                     "the artifact's model gives hidden states and has no head that says words; "
+                     "the artifact's model gives hidden states and has no head that predicts words; "
                      "compile a BertForMaskedLM.");
   HEDDLE_ASSIGN(WordPieces vocabulary, WordPieces::load(command.checkpoint));
   HEDDLE_CHECK(checkVocabulary(vocabulary.pieces(), std::nullopt, model.description));
   if (!vocabulary.maskId())
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
-                     MaskFiller::kMask, ", so that there is nothing to fill in.");
+                     MaskFiller::kMask, ", so it has no mask to fill in.");
   HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
 
   MaskFiller filler(*model.engine, model.description, vocabulary, std::max<int64_t>(command.choices, 1));

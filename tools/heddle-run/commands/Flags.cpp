@@ -1,6 +1,24 @@
 #include "tools/heddle-run/commands/Flags.h"
 
+#include <cstdlib>
+
 namespace heddle::run {
+namespace {
+
+CLI::Validator above(double least, bool inclusive, const char *text, const char *name) {
+  auto check = [=](const std::string &value) {
+    char *end = nullptr;
+    double number = std::strtod(value.c_str(), &end);
+    bool fits = !value.empty() && *end == '\0' && (inclusive ? number >= least : number > least);
+    return fits ? std::string() : "'" + value + "' is not " + text;
+  };
+  return CLI::Validator(check, name);
+}
+
+} // namespace
+
+const CLI::Validator kPositive = above(0, false, "a number above 0", "POSITIVE");
+const CLI::Validator kNotNegative = above(0, true, "a number of at least 0", "NONNEGATIVE");
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
@@ -12,31 +30,32 @@ void addArtifact(CLI::App *command, ArtifactOptions &options) {
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
   return command->add_option(
       "--profile", options.profile,
-      "Write what host and device do when as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
-      "its FLOP/s and bytes/s; launches are timed and run one after the other meanwhile");
+      "Write a timeline of host and device as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
+      "its FLOP/s and bytes/s; launches are timed and run in sequence meanwhile");
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
-  return command->add_flag("--debug-numerics", options.debugNumerics,
-                           "Look for NaN and infinities after every launch, and stop at the first with the ops of the\n"
-                           "model that it computes; several times slower");
+  return command->add_flag(
+      "--debug-numerics", options.debugNumerics,
+      "Look for NaN and infinities after every launch; stop at the first, and name the ops of the model\n"
+      "that the launch computes; several times slower");
 }
 
 void addDecoding(CLI::App *command, DecodingOptions &options) {
   command
       ->add_option("--max-length", options.maximumLength,
                    "Tokens of a translation at most (default: the sentence's and 50)")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   command->add_flag("--no-cache", options.noCache,
                     "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                     "needs a model compiled with --set logits_entry=true");
-  command->add_option("--beam", options.beam, "Hypotheses that are followed side by side; 1: greedy")
-      ->check(CLI::PositiveNumber)
+  command->add_option("--beam", options.beam, "Hypotheses to follow side by side; 1: greedy")
+      ->check(kPositive)
       ->capture_default_str();
   command
       ->add_option("--length-penalty", options.lengthPenalty,
                    "Scores are log-probabilities over ((5 + length) / 6) to this power")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNotNegative)
       ->capture_default_str();
 }
 
@@ -50,11 +69,14 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->check(CLI::Range(1e-3, 1e3))
       ->needs(sample)
       ->capture_default_str();
-  command->add_option("--top-k", flags.options.topK, "Draw from as many tokens, the most probable ones; 0: from all")
-      ->check(CLI::NonNegativeNumber)
+  command
+      ->add_option("--top-k", flags.options.topK, "Draw from this many tokens, the most probable; 0: from all tokens")
+      ->check(kNotNegative)
       ->needs(sample)
       ->capture_default_str();
-  command->add_option("--top-p", flags.options.topP, "Draw from the most probable tokens that hold this probability")
+  command
+      ->add_option("--top-p", flags.options.topP,
+                   "Draw from the most probable tokens that together have this probability")
       ->check(CLI::Range(1e-6, 1.0))
       ->needs(sample)
       ->capture_default_str();

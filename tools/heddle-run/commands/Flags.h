@@ -10,6 +10,9 @@
 
 namespace heddle::run {
 
+// In the place of CLI11's own, whose messages have 309 digits.
+extern const CLI::Validator kPositive, kNotNegative;
+
 void addArtifact(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);

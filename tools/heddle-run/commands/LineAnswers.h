@@ -44,9 +44,12 @@ Status answerLines(Worker &worker, uint64_t window, Add add, Print print) {
     span.with("lines", int64_t(answers.size()));
     for (const auto &answer : answers)
       print(answer);
-    if (!answers.empty() && std::fflush(stdout) != 0)
-      return errno == EPIPE ? Status(Success())
-                            : Status(makeError(ErrorKind::Io, "cannot write the answers: ", std::strerror(errno)));
+    if (!answers.empty() && std::fflush(stdout) != 0) {
+      if (errno != EPIPE)
+        return makeError(ErrorKind::Io, "cannot write the answers: ", std::strerror(errno), ".");
+      std::clearerr(stdout);
+      return Success();
+    }
     if (worker.held() == 0 && input.ended())
       return Success();
   }

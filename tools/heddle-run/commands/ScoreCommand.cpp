@@ -18,6 +18,8 @@
 namespace heddle::run {
 namespace {
 
+namespace fs = std::filesystem;
+
 // How translations compare with references, whoever made them.
 struct TextScores {
   Bleu bleu;
@@ -31,12 +33,14 @@ struct TextScores {
     ++lines;
   }
 
-  // To one decimal and downwards: 100.0 says that every one is right.
+  // To one decimal and downwards: 100.0 says that every line is right.
   double exactPercent() const { return lines == 0 ? 0 : double(exact * 1000 / lines) / 10; }
 
   void print() const {
-    std::printf("%s%s\n", bleu.describe().c_str(),
-                bleu.hasHighestOrder() ? "" : " (no translation has four words, so none has a 4-gram to count)");
+    if (bleu.hasHighestOrder())
+      std::printf("%s\n", bleu.describe().c_str());
+    else
+      std::printf("BLEU is left out: it counts sequences of four words, and no translation has four words\n");
     std::printf("%s\n", chrf.describe().c_str());
     std::printf("exact match %.1f%% of %llu\n", exactPercent(), static_cast<unsigned long long>(lines));
   }
@@ -132,7 +136,9 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
 }
 
 Status scoreModel(const ScoreCommand &command, Profile *profile) {
-  HEDDLE_ASSIGN(ParallelText text, readParallelText(command.source, command.target));
+  std::error_code error;
+  HEDDLE_ASSIGN(LineBlocks lines, LineBlocks::open(command.source, command.target, fs::temp_directory_path(error)));
+  HEDDLE_ASSIGN(ParallelText text, lines.readAll());
   HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "score", profile));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.perLine)
@@ -140,7 +146,7 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
   TranslationOptions decoding = translationOptions(command.decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, decoding));
   BatchLimits limits = scoringLimits(model.description);
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(command.source, command.target, model.tokenizer, limits.maximumLength));
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(lines, model.tokenizer, limits.maximumLength));
   if (corpus.report.skipped() != 0)
     log(LogLevel::Warning, str("the loss is of ", corpus.report.describe(limits.maximumLength)));
   if (corpus.pairs.empty())

@@ -61,8 +61,8 @@ Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64
       continue;
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= codec.pieces())
       return makeError(ErrorKind::InvalidArgument, "line ", number, " of the standard input has '", word,
-                       "', which is no token of this vocabulary: these are the numbers from 0 to ", codec.pieces() - 1,
-                       ", separated by spaces.");
+                       "', which is not a token of this vocabulary: its tokens are the numbers from 0 to ",
+                       codec.pieces() - 1, ", separated by spaces.");
     ids.push_back(id);
   }
   return escaped(codec.decode(ids));

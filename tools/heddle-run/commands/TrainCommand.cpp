@@ -35,9 +35,10 @@ Status checkOptions(const TrainCommand &command) {
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
   if (checkpoint == command.checkpoint)
-    return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint,
-                     "' is one checkpoint of a training; --resume needs the folder that holds it, and goes on from the "
-                     "newest there.");
+    return makeError(
+        ErrorKind::InvalidArgument, "'", command.checkpoint,
+        "' is a single checkpoint of a training; --resume needs the folder that holds it, and goes on from "
+        "the newest checkpoint there.");
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
   if (command.seed && *command.seed != manifest.seed)
     return makeError(ErrorKind::InvalidArgument, "--seed ", *command.seed, " contradicts the checkpoint '",
@@ -66,7 +67,8 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine) {
+Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine,
+                                const LineBlocks &text) {
   if (command.resume)
     return loadTokenizer(command.checkpoint, engine);
   if (!command.weights.empty())
@@ -78,7 +80,7 @@ Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescript
     return std::move(*embedded);
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   HEDDLE_ASSIGN(Tokenizer tokenizer,
-                Tokenizer::train({command.source, command.target}, int32_t(model.vocabularySize),
+                Tokenizer::train(text.files(), int32_t(model.vocabularySize),
                                  command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
@@ -86,9 +88,9 @@ Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescript
   return tokenizer;
 }
 
-Result<std::vector<Batch>> readValidation(const TrainCommand &command, const Tokenizer &tokenizer,
-                                          const BatchLimits &limits) {
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(command.validSource, command.validTarget, tokenizer, limits.maximumLength));
+Result<std::vector<Batch>> packValidation(const TrainCommand &command, const LineBlocks &text,
+                                          const Tokenizer &tokenizer, const BatchLimits &limits) {
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(text, tokenizer, limits.maximumLength));
   std::string report = corpus.report.describe(limits.maximumLength);
   log(corpus.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning, "validation: " + report);
   if (corpus.pairs.empty())
@@ -143,8 +145,8 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
     for (const std::string &name : differences)
       list += (list.empty() ? "" : ", ") + name;
     return makeError(ErrorKind::Unsupported, "a training that is interrupted after step ", proof->interruptedAfter,
-                     " and resumed is not the one that runs through: after step ", proof->steps, " they differ in ",
-                     list, ".");
+                     " and resumed is not the training that runs through: after step ", proof->steps,
+                     " they differ in ", list, ".");
   }
   std::printf("%llu steps at once, and %llu and %llu with a checkpoint between them, end alike:\n",
               static_cast<unsigned long long>(proof->steps), static_cast<unsigned long long>(proof->interruptedAfter),
@@ -157,14 +159,15 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
 std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainCommand &command) {
   switch (end) {
   case TrainingEnd::Finished:
-    return str("trained ", trainer.step(), " steps; checkpoint ", command.checkpoint);
+    return str("trained ", trainer.step(), trainer.step() == 1 ? " step" : " steps", "; checkpoint ",
+               command.checkpoint);
   case TrainingEnd::Stopped:
     return str("stopped by a signal after step ", trainer.step(), "; checkpoint ", command.checkpoint,
                "; --resume continues");
   case TrainingEnd::Patience:
     return str("stopped after step ", trainer.step(), ": the last ", trainer.validations().sinceBest,
-               " validations were no better than that of step ", trainer.validations().bestStep, "; checkpoint ",
-               command.checkpoint, "/best");
+               " validations were no better than the validation of step ", trainer.validations().bestStep,
+               "; checkpoint ", command.checkpoint, "/best");
   }
   return {};
 }
@@ -181,18 +184,20 @@ Status train(const TrainCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
-                     "' are empty: there is no pair to use.");
-  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine));
+                     "' are empty; give text with a sentence on each line.");
+  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(tokenizer, model));
   TextPairs corpus(text, tokenizer, limits.maximumLength);
   std::vector<Batch> validation;
-  if (!command.validSource.empty()) {
-    HEDDLE_ASSIGN(validation, readValidation(command, tokenizer, limits));
-  }
   ParallelText validationText;
-  if (command.validateBleu) {
+  if (command.validateBleu)
     HEDDLE_CHECK(Translator::check(*engine, model, {}));
-    HEDDLE_ASSIGN(validationText, readParallelText(command.validSource, command.validTarget));
+  if (!command.validSource.empty()) {
+    HEDDLE_ASSIGN(LineBlocks lines, LineBlocks::open(command.validSource, command.validTarget, spoolFolder(command)));
+    HEDDLE_ASSIGN(validation, packValidation(command, lines, tokenizer, limits));
+    if (command.validateBleu) {
+      HEDDLE_ASSIGN(validationText, lines.readAll());
+    }
   }
   TrainingInputs inputs{model, tokenizer, corpus, validation, validationText};
   TrainerOptions options = trainerOptions(command, limits, profile);
@@ -200,6 +205,8 @@ Status train(const TrainCommand &command, Profile *profile) {
     return verifyResume(command, std::move(engine), inputs, options);
 
   watchStopSignals();
+  Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
+  options.kernelProgress = [&](size_t done, size_t all) { progress.kernels(done, all); };
   Trainer trainer(*engine, inputs, options, [] { return stopSignal() != 0; });
   if (command.resume) {
     HEDDLE_CHECK(trainer.resume());
@@ -228,7 +235,6 @@ Status train(const TrainCommand &command, Profile *profile) {
     HEDDLE_CHECK(trainingLog.openJson(command.log, trainer.step()));
   if (!command.tensorboard.empty())
     HEDDLE_CHECK(trainingLog.openEvents(command.tensorboard, trainer.step()));
-  Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
   if (trainer.skippedSteps() != 0)

@@ -1,7 +1,9 @@
+#include "runtime/core/Log.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 #include "tools/heddle-run/model/LineTranslator.h"
 #include "tools/heddle-run/text/Lines.h"
+#include "tools/heddle-run/text/Utf8.h"
 
 #include <algorithm>
 #include <optional>
@@ -45,6 +47,37 @@ private:
   std::optional<LineReader> file;
 };
 
+// Says which lines hold text that the vocabulary does not know, for the first of such lines.
+class UnknownText {
+public:
+  explicit UnknownText(const Tokenizer &tokenizer) : tokenizer(tokenizer) {}
+
+  void look(std::string_view line) {
+    ++number;
+    if (said > kMostLines)
+      return;
+    std::vector<std::string> unknown = tokenizer.unknownParts(replaceInvalidUtf8(line));
+    if (unknown.empty())
+      return;
+    if (++said > kMostLines) {
+      log(LogLevel::Warning, "further lines hold text that was never seen in training; they are not named");
+      return;
+    }
+    std::string list;
+    for (const std::string &part : std::span(unknown).first(std::min(unknown.size(), kMostParts)))
+      list += (list.empty() ? "\"" : ", \"") + part + "\"";
+    log(LogLevel::Warning, str("line ", number, " holds ", list, unknown.size() > kMostParts ? " and more" : "",
+                               ", which was never seen in training: do not trust the answer"));
+  }
+
+private:
+  static constexpr uint64_t kMostLines = 10;
+  static constexpr size_t kMostParts = 5;
+
+  const Tokenizer &tokenizer;
+  uint64_t number = 0, said = 0;
+};
+
 void print(const TranslatedLine &line, int64_t nBest) {
   size_t count = std::min(line.choices.size(), size_t(std::max<int64_t>(nBest, 1)));
   for (const TranslatedLine::Choice &choice : std::span(line.choices).first(count)) {
@@ -62,8 +95,10 @@ Status translate(const TranslateCommand &command, Profile *profile) {
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
   LineTranslator translator(*model.engine, model.description, model.tokenizer, options);
+  UnknownText unknown(model.tokenizer);
   auto add = [&](std::string &line) -> Status {
     HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
+    unknown.look(line);
     translator.add(line, prefix);
     return Success();
   };

@@ -23,7 +23,7 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
   for (const SafetensorsEntry &entry : readers.front().entries()) {
     if (entry.type != ElementType::F32)
       return makeError(ErrorKind::Unsupported, "'", entry.name, "' of '", readers.front().path().string(),
-                       "' holds no f32: there is no mean of it.");
+                       "' is not of f32: checkpoints have no mean of it.");
     uint64_t count = entry.bytes / sizeof(float);
     for (uint64_t at = 0; at < count; at += kPortion) {
       size_t size = std::min<uint64_t>(kPortion, count - at);
@@ -82,9 +82,10 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
   auto decay = manifest.description.find("ema_decay");
   if (decay == manifest.description.end() || !decay->is_number() || !(decay->get<double>() > 0))
-    return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
-                     "' has no average over its steps: the model was compiled without one. Compile it with --set "
-                     "ema_decay=0.999, or average checkpoints with --last.");
+    return makeError(
+        ErrorKind::InvalidArgument, "'", checkpoint.string(),
+        "' has no average over its steps: the model was compiled without an average. Compile it with --set "
+        "ema_decay=0.999, or average checkpoints with --last.");
   for (const char *name : {kWeightsFile, kOptimizerFile})
     HEDDLE_CHECK(checkFile(checkpoint, name, manifest));
   HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(checkpoint / kWeightsFile));
@@ -102,7 +103,7 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   }
   if (steps <= 0)
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
-                     "' has taken no step yet: there is nothing to average.");
+                     "' has taken no step yet, so it has no average.");
   // The sum of the shares, for averages begin as zeros. The kernels have the decay in single precision.
   double all = 1 - std::pow(double(float(decay->get<double>())), double(steps));
   manifest.averaged.clear();

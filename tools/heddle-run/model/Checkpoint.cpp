@@ -1,6 +1,7 @@
 #include "tools/heddle-run/model/Checkpoint.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
@@ -23,12 +24,6 @@ constexpr uint64_t kFormatVersion = 2;
 constexpr uint64_t kManifestLimit = 1 << 20;
 
 const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
-
-Status writeFile(const fs::path &path, std::string_view text) {
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
-}
 
 // A training that has diverged must not replace a checkpoint that is worth something.
 Status checkFinite(const fs::path &path, uint64_t step) {
@@ -119,13 +114,12 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
   std::error_code error;
   if (!fs::exists(path, error))
     return makeError(ErrorKind::NotFound, "'", folder.string(), "' holds no checkpoint: there is no ", kManifestFile,
-                     " in it. `heddle-run train` writes one.");
+                     " in it. `heddle-run train` writes checkpoints.");
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kManifestLimit));
-  nlohmann::json json = nlohmann::json::parse(reinterpret_cast<const char *>(bytes.data()),
-                                              reinterpret_cast<const char *>(bytes.data()) + bytes.size(), nullptr,
-                                              /*allow_exceptions=*/false);
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
   if (!json.is_object() || json.value("format", nlohmann::json()) != kFormat)
-    return damaged(path, "is no manifest of a checkpoint");
+    return damaged(path, "is not the manifest of a checkpoint");
   if (json.value("version", nlohmann::json()) != kFormatVersion)
     return damaged(path, str("is of version ", json.value("version", nlohmann::json()).dump(),
                              ", and this heddle-run knows ", kFormatVersion, " only"));
@@ -241,7 +235,7 @@ Status checkFile(const fs::path &folder, const char *name, const Manifest &manif
   HEDDLE_ASSIGN(std::string hash, hashFile(folder / name));
   auto recorded = manifest.files.find(name);
   if (recorded == manifest.files.end() || recorded->second != hash)
-    return damaged(folder / name, "is damaged: it is not what its manifest says");
+    return damaged(folder / name, "is damaged: its hash is not the hash in the manifest");
   return Success();
 }
 

@@ -111,8 +111,8 @@ Status CheckpointFolder::save(Engine &engine, const Tokenizer &tokenizer, const 
     HEDDLE_CHECK(removeCheckpoint(place / name));
   if (Status status = writeCheckpoint(place / name, engine, tokenizer, manifest); !status.ok()) {
     std::vector<fs::path> before = listCheckpoints(place);
-    std::string kept = before.empty() ? "There is none before it."
-                                      : str("The one before it is whole: '", before.back().string(), "'.");
+    std::string kept = before.empty() ? "No earlier checkpoint exists."
+                                      : str("The checkpoint before it is whole: '", before.back().string(), "'.");
     return makeError(status.error().kind, "the checkpoint of step ", manifest.step,
                      " could not be written: ", status.message(), " ", kept);
   }

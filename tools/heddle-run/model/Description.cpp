@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 
 namespace heddle::run {
 namespace {
@@ -14,39 +15,40 @@ constexpr std::array<std::string_view, 20> kFunctionKeys = {
     "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
 
 Error lacking(std::string_view key) {
-  return makeError(ErrorKind::Unsupported, "the artifact's model description has no positive number '", key,
-                   "': it is no Transformer that heddle-run can train or translate with. `heddle-run call` runs the "
-                   "entries of any artifact.");
+  return makeError(ErrorKind::Unsupported, "the artifact's model description has no '", key,
+                   "': the model is not a Transformer that heddle-run can train or translate with. `heddle-run call` "
+                   "runs the entries of any artifact.");
 }
 
 } // namespace
 
 Result<ModelDescription> ModelDescription::parse(std::string_view text) {
+  Result<heddle::Description> read = heddle::Description::parse(text);
+  if (!read.ok())
+    return std::move(read).error().within("the artifact is malformed");
   ModelDescription description;
-  description.json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!description.json.is_object())
-    return makeError(ErrorKind::Malformed, "the artifact's model description is no JSON object; compile it anew.");
-  const std::pair<const char *, int64_t *> numbers[] = {{"vocab_size", &description.vocabularySize},
-                                                        {"max_tokens", &description.maximumTokens},
-                                                        {"max_sequences", &description.maximumSequences},
-                                                        {"max_length", &description.maximumLength}};
-  for (auto [key, value] : numbers) {
-    auto found = description.json.find(key);
-    if (found == description.json.end() || !found->is_number_integer() || found->get<int64_t>() <= 0)
+  const std::tuple<const char *, std::optional<int64_t>, int64_t *> numbers[] = {
+      {"vocab_size", read->vocabularySize, &description.vocabularySize},
+      {"max_tokens", read->maximumTokens, &description.maximumTokens},
+      {"max_sequences", read->maximumSequences, &description.maximumSequences},
+      {"max_length", read->maximumLength, &description.maximumLength}};
+  for (const auto &[key, given, value] : numbers) {
+    if (!given)
       return lacking(key);
-    *value = found->get<int64_t>();
+    *value = *given;
   }
-  if (auto found = description.json.find("beam"); found != description.json.end() && found->is_number_integer())
-    description.widestBeam = found->get<int64_t>();
-  const std::pair<const char *, int32_t *> marks[] = {
-      {"bos_id", &description.marks.begin}, {"eos_id", &description.marks.end}, {"pad_id", &description.paddingId}};
-  for (auto [key, value] : marks)
-    if (auto found = description.json.find(key); found != description.json.end()) {
-      if (!found->is_number_integer() || found->get<int64_t>() < 0 || *found >= description.vocabularySize)
-        return makeError(ErrorKind::Malformed, "the artifact's model description has ", key, " = ", found->dump(),
-                         ", which is no token of ", description.vocabularySize, "; compile it anew.");
-      *value = found->get<int32_t>();
-    }
+  description.architecture = read->architecture;
+  description.marks.begin = int32_t(read->beginId.value_or(description.marks.begin));
+  description.marks.end = int32_t(read->endId.value_or(description.marks.end));
+  description.paddingId = int32_t(read->paddingId.value_or(description.paddingId));
+  description.widestBeam = read->widestBeam;
+  description.width = read->width.value_or(0);
+  description.heads = read->heads.value_or(0);
+  description.encoderLayers = read->encoderLayers.value_or(0);
+  description.decoderLayers = read->decoderLayers.value_or(0);
+  description.hasTokenTypes = read->tokenTypes > 0;
+  description.scalesLoss = read->lossScale > 0;
+  description.json = std::move(read->json);
   return description;
 }
 
@@ -93,11 +95,13 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
       {kEncoderAlone, "an encoder alone",
        "`heddle-run fill` fills in masked words with it, where it has a head for that"},
       {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"}};
-  std::string name = description.json.value("architecture", std::string(kEncoderAndDecoder));
   auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
-  const Architecture *own = of(name);
-  if (name == wanted || own == std::end(kArchitectures))
+  const Architecture *own = of(description.architecture);
+  if (description.architecture == wanted)
     return Success();
+  if (own == std::end(kArchitectures))
+    return makeError(ErrorKind::Unsupported, "the artifact's model has the architecture '", description.architecture,
+                     "', and ", command, " takes ", of(wanted)->stacks, "; `heddle-run call` calls its entries.");
   return makeError(ErrorKind::Unsupported, "the artifact's model is ", own->stacks, ", and ", command, " takes ",
                    of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
 }

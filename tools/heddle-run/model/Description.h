@@ -1,7 +1,7 @@
 // The keys of an artifact's model description that the host has to know.
 #pragma once
 
-#include "runtime/core/Status.h"
+#include "runtime/artifact/Description.h"
 #include "tools/heddle-run/text/Batches.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
@@ -15,15 +15,19 @@
 namespace heddle::run {
 
 struct ModelDescription {
+  std::string architecture;
   int64_t vocabularySize = 0;
   int64_t maximumTokens = 0;    // of one side, in one call; also the rows of the self-attention caches
   int64_t maximumSequences = 0; // in one call
   int64_t maximumLength = 0;    // of one sequence, with its mark
   Marks marks;
-  int32_t paddingId = -1; // which is no answer; below 0: there is none
-  int64_t widestBeam = 1; // that `beam_step` was compiled for
-  nlohmann::json json;    // all keys
+  int32_t paddingId = -1;                                             // which is no answer; below 0: there is none
+  int64_t widestBeam = 1;                                             // that `beam_step` was compiled for
+  int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 where the description is silent
+  bool hasTokenTypes = false, scalesLoss = false;
+  nlohmann::json json; // all keys, to be compared and kept
 
+  // Fails where the text is not a description that Description::parse takes, or not that of a Transformer.
   static Result<ModelDescription> parse(std::string_view text);
 
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }

@@ -21,7 +21,7 @@ public:
   virtual std::string_view description() const = 0; // JSON
   virtual uint64_t artifactSeal() const = 0;        // a hash of the compiled model
   virtual bool hasEntry(std::string_view entry) const = 0;
-  virtual Status prepare(std::span<const std::string_view> entries) = 0;
+  virtual Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) = 0;
 
   // Starts an entry; output() waits for it.
   virtual Status run(std::string_view entry, std::span<const Input> inputs) = 0;
@@ -45,7 +45,9 @@ public:
   std::string_view description() const override { return session->description(); }
   uint64_t artifactSeal() const override { return session->artifact().module().seal(); }
   bool hasEntry(std::string_view entry) const override { return session->findEntry(entry) != nullptr; }
-  Status prepare(std::span<const std::string_view> entries) override { return session->prepare(entries); }
+  Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) override {
+    return session->prepare(entries, progress);
+  }
   Status run(std::string_view entry, std::span<const Input> inputs) override {
     return profile && profile->isRecording() ? profile->run(*session, entry, inputs) : session->run(entry, inputs);
   }

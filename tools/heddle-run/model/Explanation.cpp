@@ -27,14 +27,6 @@ void addColumns(AttentionMap &map, std::span<const float> output, int64_t first,
     }
 }
 
-Result<int64_t> readCount(const ModelDescription &model, const char *key) {
-  auto found = model.json.find(key);
-  if (found == model.json.end() || !found->is_number_integer() || found->get<int64_t>() < 0)
-    return makeError(ErrorKind::Malformed, "the artifact's model description has no number '", key,
-                     "'; compile it anew.");
-  return found->get<int64_t>();
-}
-
 } // namespace
 
 int64_t maximumExplainedLength(const ModelDescription &model) {
@@ -52,22 +44,19 @@ Status checkExplains(const Engine &engine, const ModelDescription &model) {
 
 Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription &model, const Batch &batch) {
   HEDDLE_CHECK(checkExplains(engine, model));
-  HEDDLE_ASSIGN(int64_t heads, readCount(model, "heads"));
-  HEDDLE_ASSIGN(int64_t modelWidth, readCount(model, "d_model"));
-  if (heads == 0 || modelWidth < heads)
+  const int64_t heads = model.heads;
+  if (heads == 0 || model.width < heads)
     return makeError(ErrorKind::Malformed, "the artifact's model description has ", heads,
-                     " heads in d_model = ", modelWidth, "; compile it anew.");
-  int64_t width = modelWidth / heads;
+                     " heads in d_model = ", model.width, "; compile the model anew.");
+  const int64_t width = model.width / heads;
   int64_t source = batch.source.layout.tokens(), target = batch.target.tokens();
   std::vector<AttentionMap> maps;
   auto add = [&](const char *stack, const char *kind, int64_t layer, int64_t queries, int64_t keys) {
-    maps.push_back({stack, kind, layer, heads, queries, keys, std::vector<float>(size_t(heads * queries * keys))});
+    maps.push_back({stack, kind, layer, heads, queries, keys, {}});
   };
-  HEDDLE_ASSIGN(int64_t encoderLayers, readCount(model, "encoder_layers"));
-  HEDDLE_ASSIGN(int64_t decoderLayers, readCount(model, "decoder_layers"));
-  for (int64_t layer = 0; layer < encoderLayers; ++layer)
+  for (int64_t layer = 0; layer < model.encoderLayers; ++layer)
     add("encoder", "self", layer, source, source);
-  for (int64_t layer = 0; layer < decoderLayers; ++layer) {
+  for (int64_t layer = 0; layer < model.decoderLayers; ++layer) {
     add("decoder", "self", layer, target, target);
     add("decoder", "cross", layer, target, source);
   }
@@ -82,7 +71,14 @@ Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription
     for (AttentionMap &map : maps) {
       if (first >= map.keys)
         continue;
-      HEDDLE_ASSIGN(HostTensor output, engine.output(str("weights.", map.stack, ".", map.layer, ".", map.kind)));
+      std::string name = str("weights.", map.stack, ".", map.layer, ".", map.kind);
+      HEDDLE_ASSIGN(HostTensor output, engine.output(name));
+      if (output.type() != ElementType::F32 ||
+          output.bytes().size() != size_t(map.queries * heads * width) * sizeof(float))
+        return makeError(ErrorKind::Malformed, "the artifact's output '", name, "' is ",
+                         describe(output.type(), output.shape()), " for ", map.queries, " tokens, ", heads,
+                         " heads and d_model = ", model.width, "; compile the model anew.");
+      map.weights.resize(size_t(heads * map.queries * map.keys));
       addColumns(map, output.values<float>(), first, width);
     }
   }

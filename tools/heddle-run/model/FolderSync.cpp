@@ -24,14 +24,32 @@ Status syncFolder(const fs::path &folder) {
   return Success();
 }
 
-fs::path plainPath(const fs::path &folder) {
+namespace {
+
+// fs::weakly_canonical() stops at the first name that does not exist, and so before what a dangling link points to.
+fs::path follow(const fs::path &path, int &links) {
   std::error_code error;
-  // For a path that does not exist weakly_canonical() may stay relative.
-  fs::path absolute = fs::absolute(folder, error);
-  fs::path path = fs::weakly_canonical(absolute, error);
-  if (error)
-    path = absolute;
-  return path.has_filename() ? path : path.parent_path();
+  fs::path result;
+  for (const fs::path &name : path) {
+    if (name == "..") {
+      result = result.parent_path();
+      continue;
+    }
+    if (name.empty() || name == ".")
+      continue;
+    fs::path here = result / name, target = fs::read_symlink(here, error);
+    result = error || links-- <= 0 ? here : follow(result / target, links);
+  }
+  return result;
+}
+
+} // namespace
+
+fs::path plainPath(const fs::path &folder) {
+  constexpr int mostLinks = 40; // as Linux has it; more are a circle
+  std::error_code error;
+  int links = mostLinks;
+  return follow(fs::absolute(folder, error), links);
 }
 
 } // namespace heddle::run

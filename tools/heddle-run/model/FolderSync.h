@@ -13,7 +13,7 @@ Error systemError(std::string_view what, const std::filesystem::path &path, std:
 // Makes durable which names are in the folder.
 Status syncFolder(const std::filesystem::path &folder);
 
-// "ck/" and "ck" are one folder, and a link is what it points to.
+// "ck/" and "ck" are one folder, and a link is the place that it points to, also where nothing is there yet.
 std::filesystem::path plainPath(const std::filesystem::path &folder);
 
 } // namespace heddle::run

@@ -1,8 +1,8 @@
 #include "tools/heddle-run/model/HuggingFace.h"
 
+#include "runtime/artifact/Description.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
-
-#include <nlohmann/json.hpp>
 
 #include <map>
 
@@ -59,15 +59,15 @@ Status TensorFiles::add(const fs::path &file) {
 Status TensorFiles::addIndexed(const fs::path &index) {
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(index, kIndexLimit));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HEDDLE_ASSIGN(Json json, parseJson(text, str("'", index.string(), "'")));
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return makeError(ErrorKind::Malformed, "'", index.string(),
-                     "' has no object 'weight_map', which says what tensor is "
-                     "in which file; download it again.");
+                     "' has no object 'weight_map', which says in which file each "
+                     "tensor is; download it again.");
   for (const auto &[name, file] : json["weight_map"].items()) {
     if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
       return makeError(ErrorKind::Malformed, "'", index.string(), "' says that '", name, "' is in ", file.dump(),
-                       ", which is no name of a file beside it; download it again.");
+                       ", which does not name a file beside it; download it again.");
     std::string shard = file.get<std::string>();
     std::error_code error;
     if (files.contains(shard))
@@ -87,53 +87,17 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
         return reader.read(name);
       if (std::optional<std::string> type = reader.passedOver(name))
         return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
-                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these.");
+                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these types.");
     }
   std::string tried;
   for (const std::string &name : names)
     tried += str(tried.empty() ? "'" : ", '", name, "'");
   return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
-                   "': none is called ", tried, ". Its config.json belongs to another model's weights.");
+                   "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
 
-// Where a weight comes from, as the compiler wrote it into the artifact's description.
-struct Origin {
-  std::vector<std::string> names;
-  bool transpose = false, leadingRows = false;
-  int64_t part = 0, parts = 1;
-  Shape shape; // of the weight
-
-  static std::optional<Origin> parse(const Json &json);
-};
-
-std::optional<Origin> Origin::parse(const Json &json) {
-  Origin origin;
-  if (!json.is_object() || !json.contains("from") || !json.contains("shape"))
-    return std::nullopt;
-  for (const Json &name : json["from"])
-    if (name.is_string())
-      origin.names.push_back(name.get<std::string>());
-  for (const Json &extent : json["shape"])
-    if (extent.is_number_unsigned())
-      origin.shape.push_back(extent.get<int64_t>());
-  origin.transpose = json.value("transpose", Json()) == true;
-  origin.leadingRows = json.value("rows", Json()) == "leading";
-  if (auto part = json.find("part"); part != json.end()) {
-    if (!part->is_array() || part->size() != 2 || !part->at(0).is_number_unsigned() ||
-        !part->at(1).is_number_unsigned())
-      return std::nullopt;
-    origin.part = part->at(0).get<int64_t>();
-    origin.parts = part->at(1).get<int64_t>();
-  }
-  bool matrix = origin.shape.size() == 2;
-  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 || origin.part >= origin.parts ||
-      ((origin.transpose || origin.leadingRows) && !matrix))
-    return std::nullopt;
-  return origin;
-}
-
-// The weight that a tensor holds; none where the tensor has another shape than it should.
-Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Origin &origin) {
+// The weight that a tensor holds; nothing where the tensor has another shape than it should.
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
   // A vector may come as a row.
   if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
@@ -167,27 +131,22 @@ bool isHuggingFaceFolder(const fs::path &folder) {
 
 Status loadHuggingFaceWeights(const fs::path &folder, std::string_view description,
                               const std::function<Status(std::string_view, const TensorView &)> &write) {
-  Json json = Json::parse(description, nullptr, /*allow_exceptions=*/false);
-  auto tensors = json.is_object() ? json.find("tensors") : json.end();
-  if (tensors == json.end() || !tensors->is_object())
+  HEDDLE_ASSIGN(Description model, Description::parse(description));
+  if (model.tensors.empty())
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
                      "' is a Hugging Face folder, and the artifact was "
-                     "not compiled from one; use what `heddle-compile ",
-                     folder.string(), "` makes.");
+                     "not compiled from such a folder; use the artifact of `heddle-compile ",
+                     folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
-  for (const auto &[name, value] : tensors->items()) {
-    std::optional<Origin> origin = Origin::parse(value);
-    if (!origin)
-      return makeError(ErrorKind::Malformed, "the artifact says of the weight '", name, "' that it comes from ",
-                       value.dump(), ", which this heddle-run does not understand; compile the model anew.");
-    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin->names));
-    HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, *origin));
+  for (const auto &[name, origin] : model.tensors) {
+    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));
+    HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));
     if (!weight)
       return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
                        describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
-                       describe(ElementType::F32, origin->shape), origin->transpose ? " transposed" : "",
-                       origin->parts > 1 ? str(", one of ", origin->parts, " parts of the columns") : "",
-                       ". The artifact was compiled from another model; compile this one.");
+                       describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
+                       origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
+                       ". The artifact was compiled from another model; compile this model.");
     HEDDLE_CHECK(write(name, *weight));
   }
   return Success();

@@ -50,7 +50,7 @@ Status MaskFiller::step() {
       .add("source_positions", layout.positions)
       .add("source_starts", layout.starts)
       .add("source_lengths", layout.lengths);
-  if (model.json.value("token_types", 0) > 0)
+  if (model.hasTokenTypes)
     inputs.add("source_types", types);
   HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));

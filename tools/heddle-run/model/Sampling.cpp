@@ -65,7 +65,7 @@ Status checkLogits(std::span<const float> logits) {
 Error logitsAreNoNumbers() {
   return makeError(ErrorKind::Malformed,
                    "the model computes logits that are not numbers; was its training stopped by a "
-                   "loss that was none?");
+                   "loss that was not a number?");
 }
 
 double logProbability(std::span<const float> logits, int32_t token) {

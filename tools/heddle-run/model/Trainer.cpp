@@ -16,7 +16,7 @@ Result<double> readScalar(Engine &engine, std::string_view output) {
   if (tensor.type() != ElementType::F32 || tensor.bytes().size() != sizeof(float))
     return makeError(ErrorKind::Malformed, "the entry's output '", output, "' is ",
                      describe(tensor.type(), tensor.shape()),
-                     ", and a training needs one f32; compile the model anew.");
+                     ", and a training needs a single f32; compile the model anew.");
   return double(tensor.values<float>()[0]);
 }
 
@@ -26,7 +26,7 @@ Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, 
     : engine(engine), inputs(inputs), options(std::move(options)), stopRequested(std::move(stopRequested)),
       checkpoints(this->options.checkpoint, this->options.keepLast) {}
 
-Status Trainer::prepare() {
+Status Trainer::prepare(bool fresh) {
   std::vector<std::string_view> entries;
   if (options.microBatches > 1)
     entries = {"accumulate_step", "apply_step"};
@@ -42,7 +42,9 @@ Status Trainer::prepare() {
     entries.push_back("eval");
   if (!inputs.validationText.source.empty())
     entries.insert(entries.end(), {"encode", "beam_step"});
-  return engine.prepare(entries);
+  if (fresh)
+    entries.push_back("init");
+  return engine.prepare(entries, options.kernelProgress);
 }
 
 void Trainer::serveFrom(DataCursor cursor) {
@@ -59,13 +61,13 @@ nlohmann::json Trainer::batching() const {
 }
 
 Status Trainer::begin() {
-  HEDDLE_CHECK(prepare());
+  HEDDLE_CHECK(prepare(/*fresh=*/true));
   serveFrom({});
   return engine.init(options.seed);
 }
 
 Status Trainer::resume() {
-  HEDDLE_CHECK(prepare());
+  HEDDLE_CHECK(prepare(/*fresh=*/false));
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(options.checkpoint));
   HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training));
   HEDDLE_ASSIGN(HostTensor step, engine.readVariable("step"));
@@ -85,11 +87,11 @@ Status Trainer::resume() {
   validated = manifest.validation;
   DataCursor cursor = manifest.cursor;
   if (manifest.dataFingerprint != inputs.corpus.fingerprint()) {
-    log(LogLevel::Warning, "the training text is not that of the checkpoint; its first epoch begins now");
+    log(LogLevel::Warning, "the training text is not the text of the checkpoint; its first epoch begins now");
     cursor = {};
   } else if (auto changed = differences(manifest.batching, batching(), /*functionOnly=*/false); !changed.empty()) {
     for (const std::string &flag : changed)
-      log(LogLevel::Warning, str("batches are no longer those of the checkpoint, by ", flag));
+      log(LogLevel::Warning, str("batches differ from the batches of the checkpoint, by ", flag));
     if (cursor.batch != 0 || cursor.window != 0)
       cursor = {cursor.epoch + 1, 0, 0};
   }
@@ -100,13 +102,13 @@ Status Trainer::resume() {
 
 // What the step has made of the loss's scale, where the model has one.
 Status Trainer::readLossScale(StepReport &report) {
-  if (!(inputs.model.json.value("loss_scale", 0.0) > 0))
+  if (!inputs.model.scalesLoss)
     return Success();
   HEDDLE_ASSIGN(HostTensor scale, engine.readVariable("loss_scale"));
   HEDDLE_ASSIGN(HostTensor count, engine.readVariable("skipped_steps"));
   if (scale.type() != ElementType::F32 || count.type() != ElementType::I32 || scale.bytes().size() != sizeof(float) ||
       count.bytes().size() != sizeof(int32_t))
-    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not one number; compile the model anew.");
+    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not a single number; compile the model anew.");
   report.lossScale = double(scale.values<float>()[0]);
   report.skipped = skipped = uint64_t(count.values<int32_t>()[0]);
   return Success();
@@ -118,10 +120,11 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
   if (std::isfinite(loss) && loss <= limit)
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
-                   std::isfinite(loss) ? str("', and ten times that of a blind guess is ", limit) : "'",
+                   std::isfinite(loss) ? str("', and ten times the loss of a blind guess is ", limit) : "'",
                    ": the training has diverged and stops; the last checkpoint stays as it is. Try a lower "
                    "learning_rate, a longer warmup or clip_norm",
-                   std::isfinite(loss) ? "." : "; --debug-numerics names the op that made the first such number.");
+                   std::isfinite(loss) ? "."
+                                       : "; --debug-numerics names the op that computed the first NaN or infinity.");
 }
 
 Result<StepReport> Trainer::takeStep() {

@@ -29,6 +29,7 @@ struct TrainerOptions {
   uint64_t windowLines = BatchOptions().windowLines;
   BatchLimits limits;
   Profile *profile = nullptr; // is told what comes next
+  KernelProgress kernelProgress = {};
 };
 
 // What a training is of. All of it outlives the trainer.
@@ -64,7 +65,7 @@ public:
   Result<TrainingEnd> run(TrainingLog &log, Progress &progress);
 
 private:
-  Status prepare();
+  Status prepare(bool fresh); // fresh: the weights are to be drawn
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
   Result<StepReport> takeStep();

@@ -123,11 +123,6 @@ std::string HtmlPage::html() const {
   return page.append(rest);
 }
 
-Status HtmlPage::write(const std::filesystem::path &path) const {
-  std::string text = html();
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
-  return file.commit();
-}
+Status HtmlPage::write(const std::filesystem::path &path) const { return writeFile(path, html()); }
 
 } // namespace heddle::run

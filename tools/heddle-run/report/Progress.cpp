@@ -11,6 +11,12 @@ namespace {
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
 
+std::string format(const char *pattern, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
+
 } // namespace
 
 std::string describeDuration(double seconds) {
@@ -23,28 +29,37 @@ std::string describeDuration(double seconds) {
   return str(total, " s");
 }
 
+void Progress::kernels(size_t done, size_t all) {
+  print(str("compiling kernels: ", done, " of ", all), done == all);
+  if (done == all)
+    clear();
+}
+
 void Progress::step(const StepReport &report) {
   bool first = ++steps == 1;
   double weight = steps <= 2 ? 1 : 0.05;
   secondsPerStep += weight * (report.seconds - secondsPerStep);
   tokensPerSecond += weight * (report.tokensPerSecond() - tokensPerSecond);
 
+  std::string text = str("step ", report.step, " of ", lastStep, format("  loss %.4f", report.loss),
+                         format("  rate %.2e", report.learningRate));
+  if (report.skipped != 0)
+    text += str("  ", report.skipped, " skipped");
+  if (!first)
+    text += format("  %.0f tokens/s  ", tokensPerSecond) +
+            describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))) + " left";
+  print(text, first || report.step >= lastStep);
+}
+
+void Progress::print(const std::string &text, bool matters) {
   auto now = std::chrono::steady_clock::now();
-  bool last = report.step >= lastStep;
-  if (!first && !last && now - printed < (terminal ? std::chrono::nanoseconds(kTerminalInterval) : kPlainInterval))
+  if (!matters && now - printed < (terminal ? std::chrono::nanoseconds(kTerminalInterval) : kPlainInterval))
     return;
   printed = now;
-
-  std::string skipped = report.skipped == 0 ? "" : str("  ", report.skipped, " skipped");
-  char text[200];
-  std::snprintf(text, sizeof text, "step %llu of %llu  loss %.4f  rate %.2e%s  %.0f tokens/s  %s left",
-                static_cast<unsigned long long>(report.step), static_cast<unsigned long long>(lastStep), report.loss,
-                report.learningRate, skipped.c_str(), tokensPerSecond,
-                describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))).c_str());
   if (terminal)
-    std::fprintf(out, "\r%s\x1b[K", text);
+    std::fprintf(out, "\r%s\x1b[K", text.c_str());
   else
-    std::fprintf(out, "%s\n", text);
+    std::fprintf(out, "%s\n", text.c_str());
   std::fflush(out);
   lineInWork = terminal;
 }

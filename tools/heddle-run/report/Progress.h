@@ -29,18 +29,24 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
+  // Of compiling, before the first step.
+  void kernels(size_t done, size_t all);
   void step(const StepReport &report);
 
   // Takes the line in work away, so that something else can be printed.
   void clear();
 
 private:
+  // On a terminal in the place of the line before; elsewhere as a line. Unless it matters, not where the last was
+  // printed just now.
+  void print(const std::string &text, bool matters);
+
   std::FILE *out;
   bool terminal;
   uint64_t lastStep;
   bool lineInWork = false;
-  // Averages over about the last twenty steps, so that the numbers can be read. The first step is left out: the driver
-  // compiles kernels in it.
+  // Averages over about the last twenty steps, so that the numbers can be read. The first step is left out: memory is
+  // touched for the first time in it.
   uint64_t steps = 0;
   double secondsPerStep = 0, tokensPerSecond = 0;
   std::chrono::steady_clock::time_point printed{};

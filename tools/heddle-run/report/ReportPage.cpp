@@ -1,5 +1,6 @@
 #include "tools/heddle-run/report/ReportPage.h"
 
+#include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Lines.h"
 
 #include <algorithm>
@@ -222,7 +223,7 @@ function draw() {
   charts.forEach(drawChart);
   place("remark").textContent = "Lines with points are validations and scores. Where a log has more than "
     + `${data.most_points} records of a kind, a point of its line is the mean of some, and the band about it their range. `
-    + "Time is that of the steps alone.";
+    + "Time counts the steps alone.";
   document.body.dataset.drawn = place("view").children.length;
 }
 
@@ -232,7 +233,7 @@ addEventListener("hashchange", () => { readAddress(); draw(); });
 addEventListener("resize", draw);
 )js";
 
-std::optional<double> number(const Json &record, const char *key) {
+std::optional<double> number(const nlohmann::json &record, const char *key) {
   auto found = record.find(key);
   if (found == record.end() || !found->is_number() || !std::isfinite(found->get<double>()))
     return std::nullopt;
@@ -292,9 +293,10 @@ Result<TrainingCurves> TrainingCurves::read(const std::filesystem::path &log) {
   HEDDLE_ASSIGN(LineReader reader, LineReader::open(log));
   std::string line;
   while (reader.next(line)) {
-    Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    Result<nlohmann::json> parsed = parseJson(line, "a record");
+    nlohmann::json record = parsed.ok() ? std::move(*parsed) : nlohmann::json::object();
     auto step = record.is_object() ? record.find("step") : record.end();
-    if (!record.is_object() || step == record.end() || !step->is_number_unsigned())
+    if (step == record.end() || !step->is_number_unsigned())
       continue;
     Curve::Place place = result.end;
     place.step = step->get<uint64_t>();

@@ -1,10 +1,9 @@
 #include "tools/heddle-run/report/TrainingLog.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Lines.h"
-
-#include <nlohmann/json.hpp>
 
 namespace heddle::run {
 namespace {
@@ -13,17 +12,16 @@ Status keepUpTo(const std::filesystem::path &path, uint64_t lastStep) {
   HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
   std::string kept, line;
   while (reader.next(line)) {
-    nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!record.is_object() || !record.contains("step") || !record["step"].is_number_unsigned() ||
-        record["step"].get<uint64_t>() > lastStep)
+    // A line that is no record, such as the end of a program that was killed, does not stay.
+    Result<nlohmann::json> record = parseJson(line, "a record");
+    if (!record.ok() || !record->is_object() || !record->contains("step") || !record->at("step").is_number_unsigned() ||
+        record->at("step").get<uint64_t>() > lastStep)
       continue;
     kept += line;
     kept += '\n';
   }
   HEDDLE_CHECK(reader.status());
-  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  HEDDLE_CHECK(file.write(std::as_bytes(std::span(kept))));
-  return file.commit();
+  return writeFile(path, kept);
 }
 
 } // namespace

@@ -64,8 +64,9 @@ Result<BytePairs> BytePairs::load(const std::filesystem::path &folder) {
     std::string character = toUtf8(std::u32string_view(&characters[byte], 1));
     std::optional<int32_t> id = pairs.table.find(character);
     if (!id)
-      return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of GPT-2's: it lacks the piece \"",
-                       character, "\", which is the byte ", byte, "; take the one that was published with the model.");
+      return makeError(ErrorKind::Malformed, "'", path.string(),
+                       "' is not a vocabulary of GPT-2: it lacks the piece \"", character, "\", which is the byte ",
+                       byte, "; take the vocabulary that was published with the model.");
     pairs.byteIds[byte] = *id;
   }
   for (int32_t id = 0; id < pairs.pieces(); ++id) {
@@ -78,8 +79,8 @@ Result<BytePairs> BytePairs::load(const std::filesystem::path &folder) {
   }
   std::optional<int32_t> end = pairs.table.find(kEndPiece);
   if (!end)
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of GPT-2's: it lacks \"", kEndPiece,
-                     "\"; take the one that was published with the model.");
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of GPT-2: it lacks \"", kEndPiece,
+                     "\"; take the vocabulary that was published with the model.");
   pairs.end = *end;
   HEDDLE_CHECK(pairs.readMerges(folder / "merges.txt"));
   return pairs;

@@ -40,7 +40,7 @@ public:
     if (::fstat(descriptor, &info) == 0) {
       if (S_ISDIR(info.st_mode))
         return makeError(ErrorKind::Io, "'", path.string(),
-                         "' is a folder; give a text file with one sentence a line.");
+                         "' is a folder; give a text file with a sentence on each line.");
       regular = S_ISREG(info.st_mode);
     }
     buffer.resize(kPortion);
@@ -122,7 +122,7 @@ public:
       if (code == Z_STREAM_END)
         inMember = false;
       else if (code != Z_OK && code != Z_BUF_ERROR)
-        return raw.damaged("gzip", state.msg ? state.msg : "its data make no sense");
+        return raw.damaged("gzip", state.msg ? state.msg : "its data are not valid");
       if (room != state.avail_out)
         return size_t(room - state.avail_out);
     }

@@ -36,7 +36,7 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   };
   reason(blank, "with a blank line");
   reason(overLong, str("longer than ", maximumLength, " tokens"));
-  reason(invalidUtf8, str("that are not UTF-8 (the first is '", firstInvalidFile, "' line ", firstInvalidLine, ")"));
+  reason(invalidUtf8, str("not in UTF-8 (the first is '", firstInvalidFile, "' line ", firstInvalidLine, ")"));
   return text;
 }
 
@@ -67,10 +67,7 @@ Status TextPairs::read(size_t block, SentencePairs &pairs, CorpusReport &report)
   return Success();
 }
 
-Result<Corpus> readCorpus(const std::filesystem::path &source, const std::filesystem::path &target,
-                          const Tokenizer &tokenizer, int64_t maximumLength) {
-  std::error_code error;
-  HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(source, target, std::filesystem::temp_directory_path(error)));
+Result<Corpus> readCorpus(const LineBlocks &text, const Tokenizer &tokenizer, int64_t maximumLength) {
   TextPairs blocks(text, tokenizer, maximumLength);
   Corpus corpus;
   for (size_t block = 0; block < blocks.blocks(); ++block)

@@ -86,8 +86,7 @@ struct Corpus {
   CorpusReport report;
 };
 
-// All pairs of two files whose line n translates one another, in memory.
-Result<Corpus> readCorpus(const std::filesystem::path &source, const std::filesystem::path &target,
-                          const Tokenizer &tokenizer, int64_t maximumLength);
+// All pairs of two files, in memory.
+Result<Corpus> readCorpus(const LineBlocks &text, const Tokenizer &tokenizer, int64_t maximumLength);
 
 } // namespace heddle::run

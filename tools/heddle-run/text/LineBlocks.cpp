@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <optional>
 #include <stdlib.h>
 #include <unistd.h>
@@ -59,7 +60,7 @@ public:
   Status open() {
     HEDDLE_ASSIGN(LineReader opened, LineReader::open(side.path));
     reader.emplace(std::move(opened));
-    copied = !reader->isPlainFile();
+    copied = side.isCopy = !reader->isPlainFile();
     side.file = Descriptor(copied ? openNameless(spool) : ::open(side.path.c_str(), O_RDONLY | O_CLOEXEC));
     if (side.file.get() < 0)
       return copied ? ioError("keeping a decompressed copy of the text in", spool) : ioError("opening", side.path);
@@ -160,6 +161,13 @@ Result<LineBlocks> LineBlocks::open(const std::filesystem::path &source, const s
   return result;
 }
 
+std::vector<std::filesystem::path> LineBlocks::files() const {
+  std::vector<std::filesystem::path> paths;
+  for (const Side &side : sides)
+    paths.push_back(side.isCopy ? std::filesystem::path(str("/proc/self/fd/", side.file.get())) : side.path);
+  return paths;
+}
+
 Result<std::vector<std::string>> LineBlocks::readSide(const Side &side, size_t block) const {
   uint64_t begin = side.starts[block], end = block + 1 < blocks() ? side.starts[block + 1] : side.end;
   std::string bytes(end - begin, '\0');
@@ -181,7 +189,7 @@ Result<std::vector<std::string>> LineBlocks::readSide(const Side &side, size_t b
   }
   if (lines.size() != linesOf(block))
     return makeError(ErrorKind::Io, "'", side.path.string(), "' has changed while it was used: lines from ",
-                     firstLineOf(block), " on are not where they were. Begin again with a file that stays as it is.");
+                     firstLineOf(block), " on have moved. Begin again, and leave the file as it is.");
   return lines;
 }
 
@@ -190,6 +198,16 @@ Result<ParallelText> LineBlocks::read(size_t block) const {
   HEDDLE_ASSIGN(text.source, readSide(sides[0], block));
   HEDDLE_ASSIGN(text.target, readSide(sides[1], block));
   return text;
+}
+
+Result<ParallelText> LineBlocks::readAll() const {
+  ParallelText all;
+  for (size_t block = 0; block < blocks(); ++block) {
+    HEDDLE_ASSIGN(ParallelText text, read(block));
+    std::ranges::move(text.source, std::back_inserter(all.source));
+    std::ranges::move(text.target, std::back_inserter(all.target));
+  }
+  return all;
 }
 
 } // namespace heddle::run

@@ -32,11 +32,15 @@ public:
   // Of the lines of both files, whatever they are compressed with; 32 hexadecimal digits.
   const std::string &fingerprint() const { return hash; }
 
+  // Where both texts can be read again for as long as this lives, by this process: a pipe gives its bytes once.
+  std::vector<std::filesystem::path> files() const;
+
   const std::filesystem::path &source() const { return sides[0].path; }
   const std::filesystem::path &target() const { return sides[1].path; }
 
   // The lines of a block. May be called from several threads. Fails where a file has changed since.
   Result<ParallelText> read(size_t block) const;
+  Result<ParallelText> readAll() const;
 
 private:
   // A file descriptor of one's own.
@@ -60,6 +64,7 @@ private:
     Descriptor file;
     std::vector<uint64_t> starts; // of the blocks, in bytes
     uint64_t end = 0;
+    bool isCopy = false; // `file` is a nameless copy
   };
 
   class Scan;

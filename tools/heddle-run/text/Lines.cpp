@@ -24,7 +24,7 @@ bool LineReader::fill() {
   }
   if (end > kLongestLine) {
     problem = makeError(ErrorKind::Malformed, "line ", number + 1, " of '", path.string(), "' is longer than ",
-                        kLongestLine >> 20, " MiB; is it text with one sentence a line?");
+                        kLongestLine >> 20, " MiB; is it text with a sentence on each line?");
     return false;
   }
   if (buffer.size() - end < kPortion)
@@ -90,7 +90,8 @@ Result<ParallelText> readParallelText(const std::filesystem::path &source, const
 Error unequalLines(const std::filesystem::path &source, uint64_t sourceLines, const std::filesystem::path &target,
                    uint64_t targetLines) {
   return makeError(ErrorKind::InvalidArgument, "'", source.string(), "' has ", sourceLines, " lines and '",
-                   target.string(), "' has ", targetLines, "; line n of one must translate line n of the other.");
+                   target.string(), "' has ", targetLines,
+                   "; line n of the first must translate line n of the second.");
 }
 
 } // namespace heddle::run

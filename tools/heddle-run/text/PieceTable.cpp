@@ -1,9 +1,8 @@
 #include "tools/heddle-run/text/PieceTable.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Lines.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -22,9 +21,7 @@ Result<std::string> readVocabularyFile(const std::filesystem::path &path) {
 
 std::string aboutTokenizerJson(const std::filesystem::path &folder) {
   std::error_code error;
-  return std::filesystem::exists(folder / "tokenizer.json", error)
-             ? " Its tokenizer.json says the same in another way, which Heddle does not read."
-             : "";
+  return std::filesystem::exists(folder / "tokenizer.json", error) ? " Heddle does not read its tokenizer.json." : "";
 }
 
 Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,
@@ -36,17 +33,17 @@ Status requireVocabularyFiles(const std::filesystem::path &folder, std::initiali
   for (const char *name : names)
     if (!std::filesystem::exists(folder / name, error))
       return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no ", name, ", and the vocabulary of ", kind,
-                       " is ", all, "; download what is missing from where the model was published.",
+                       " is ", all, "; download the missing files from the page of the model.",
                        aboutTokenizerJson(folder));
   return Success();
 }
 
 Result<PieceTable> PieceTable::fromJson(std::string_view text, const std::string &name) {
   auto malformed = [&](const auto &...why) {
-    return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary: ", why...,
-                     ". It has an object of pieces with their numbers.");
+    return makeError(ErrorKind::Malformed, "'", name, "' is not a vocabulary: ", why...,
+                     ". A vocabulary is an object of pieces with their numbers.");
   };
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", name, "'")));
   if (!json.is_object())
     return malformed("it holds no JSON object");
   PieceTable table;

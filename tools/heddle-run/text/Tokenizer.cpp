@@ -16,6 +16,8 @@ namespace {
 // Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
 
+constexpr std::string_view kSpace = "\xe2\x96\x81"; // how a piece has it
+
 // Longer lines are not sentences; SentencePiece would drop them too, by its own smaller limit.
 constexpr size_t kLongestLine = 1 << 16;
 
@@ -107,8 +109,8 @@ Result<std::unique_ptr<Tokenizer::Vocabulary>> Tokenizer::Vocabulary::parse(std:
   for (auto [piece, id] : marks) {
     std::optional<int32_t> found = vocabulary->pieces.find(piece);
     if (!found)
-      return makeError(ErrorKind::Malformed, "'", name, "' is no vocabulary of Marian's: it lacks \"", piece,
-                       "\"; take the one that was published with the model.");
+      return makeError(ErrorKind::Malformed, "'", name, "' is not a vocabulary of Marian: it lacks \"", piece,
+                       "\"; take the vocabulary that was published with the model.");
     *id = *found;
   }
   return vocabulary;
@@ -125,7 +127,7 @@ Tokenizer::~Tokenizer() = default;
 Result<std::unique_ptr<Tokenizer::Processor>> Tokenizer::parse(std::string_view model, const std::string &name) {
   auto processor = std::make_unique<Processor>();
   if (sentencepiece::util::Status status = processor->LoadFromSerializedProto(model); !status.ok())
-    return makeError(ErrorKind::Malformed, "'", name, "' is no SentencePiece model: ", status.message(), ".");
+    return makeError(ErrorKind::Malformed, "'", name, "' is not a SentencePiece model: ", status.message(), ".");
   return processor;
 }
 
@@ -184,8 +186,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   if (sample.done()) {
     HEDDLE_CHECK(sample.status().ok() ? Status(Success())
                                       : Status(makeError(ErrorKind::Io, sample.status().message())));
-    return makeError(ErrorKind::InvalidArgument, "'", files.front().string(),
-                     "' and the files beside it hold no line to learn a vocabulary from.");
+    return makeError(ErrorKind::InvalidArgument, "the text holds no line to learn a vocabulary from.");
   }
   std::string model;
   sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
@@ -204,9 +205,9 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
       },
       &sample, &model);
   if (!status.ok())
-    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces, " pieces from '",
-                     files.front().string(), "' and the files beside it: ", status.message(),
-                     ". A vocabulary needs a piece for every character of the corpus and three special ones: "
+    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces,
+                     " pieces from the text: ", status.message(),
+                     ". A vocabulary needs a piece for every character of the corpus and three special pieces: "
                      "compile with a larger vocab_size or clean the text.");
   return fromBytes(model, "learnt vocabulary");
 }
@@ -226,13 +227,20 @@ std::vector<int32_t> Tokenizer::number(const Processor &processor, std::string_v
   return ids;
 }
 
+// A model of many languages is told the target's by a piece before the sentence: >>deu<<.
+std::string_view Tokenizer::takeLanguage(std::string_view &line) const {
+  size_t end = line.find("<<");
+  if (!vocabulary || !line.starts_with(">>") || end == std::string_view::npos)
+    return {};
+  std::string_view language = line.substr(0, end + 2);
+  line.remove_prefix(end + 2);
+  return language;
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view line) const {
-  // A model of many languages is told the target's by a piece before the sentence: >>deu<<.
   std::vector<int32_t> ids;
-  if (size_t end = line.find("<<"); vocabulary && line.starts_with(">>") && end != std::string_view::npos) {
-    ids.push_back(vocabulary->idOf(line.substr(0, end + 2)));
-    line.remove_prefix(end + 2);
-  }
+  if (std::string_view language = takeLanguage(line); !language.empty())
+    ids.push_back(vocabulary->idOf(language));
   std::vector<int32_t> words = number(*source, line);
   ids.insert(ids.end(), words.begin(), words.end());
   return ids;
@@ -240,6 +248,22 @@ std::vector<int32_t> Tokenizer::encode(std::string_view line) const {
 
 std::vector<int32_t> Tokenizer::encodeTarget(std::string_view line) const {
   return number(target ? *target : *source, line);
+}
+
+std::vector<std::string> Tokenizer::unknownParts(std::string_view line) const {
+  std::vector<std::string> parsed, unknown;
+  std::string_view language = takeLanguage(line);
+  (void)source->Encode(line, &parsed);
+  if (!language.empty())
+    parsed.insert(parsed.begin(), std::string(language));
+  for (std::string_view piece : parsed) {
+    bool known = vocabulary ? vocabulary->pieces.find(piece).has_value() : !source->IsUnknown(source->PieceToId(piece));
+    if (piece.starts_with(kSpace))
+      piece.remove_prefix(kSpace.size());
+    if (!known && !piece.empty() && std::ranges::find(unknown, piece) == unknown.end())
+      unknown.emplace_back(piece);
+  }
+  return unknown;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
@@ -251,7 +275,6 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
         known.push_back(vocabulary->pieces[id]);
     (void)target->Decode(known, &line);
     // Pieces that the target's model does not know keep their mark of a space.
-    constexpr std::string_view kSpace = "\xe2\x96\x81";
     for (size_t place; (place = line.find(kSpace)) != std::string::npos;)
       line.replace(place, kSpace.size(), 1, ' ');
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));

@@ -54,6 +54,9 @@ public:
   std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
   std::vector<int32_t> encodeTarget(std::string_view line) const;
 
+  // The parts of a source sentence that the vocabulary does not know, each once.
+  std::vector<std::string> unknownParts(std::string_view line) const;
+
   // A target sentence. Identifiers that name no piece, and those of marks, are left out.
   std::string decode(std::span<const int32_t> ids) const override;
 
@@ -75,6 +78,7 @@ private:
   Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
             std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
   static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
+  std::string_view takeLanguage(std::string_view &line) const;
   std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
 
   std::unique_ptr<Processor> source, target; // `target` is null where one model serves both sides

@@ -1,9 +1,8 @@
 #include "tools/heddle-run/text/WordPieces.h"
 
+#include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Unicode.h"
 #include "tools/heddle-run/text/Utf8.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -43,8 +42,8 @@ Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
   for (auto [name, id] : marks) {
     std::optional<int32_t> found = pieces.table.find(name);
     if (!found)
-      return makeError(ErrorKind::Malformed, "'", path.string(), "' is no vocabulary of BERT's: it lacks ", name,
-                       "; take the one that was published with the model.");
+      return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of BERT: it lacks ", name,
+                       "; take the vocabulary that was published with the model.");
     pieces.marks.push_back(*id = *found);
   }
   pieces.mask = pieces.table.find("[MASK]");
@@ -60,7 +59,7 @@ Status WordPieces::readOptions(const std::filesystem::path &path) {
   if (!std::filesystem::exists(path, error))
     return Success();
   HEDDLE_ASSIGN(std::string text, readVocabularyFile(path));
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
   if (!json.is_object())
     return makeError(ErrorKind::Malformed, "'", path.string(), "' holds no JSON object; download it again.");
   auto read = [&](const char *key, bool &option) -> Status {

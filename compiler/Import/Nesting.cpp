@@ -1,0 +1,55 @@
+#include "compiler/Import/Nesting.h"
+
+using llvm::StringRef;
+
+/// What follows a string that `text` begins with.
+static StringRef dropString(StringRef text, bool isTOML) {
+  StringRef quote = text.take_front(1);
+  std::string three = (quote + quote + quote).str();
+  bool manyLines = isTOML && text.starts_with(three);
+  if (manyLines)
+    quote = three;
+  text = text.drop_front(quote.size());
+  while (!text.empty() && !text.starts_with(quote)) {
+    if (isTOML && !manyLines && text.front() == '\n') // never ends: the parser says so
+      return text;
+    text = text.drop_front(std::min<size_t>(text.size(), text.front() == '\\' && quote.front() == '"' ? 2 : 1));
+  }
+  return text.drop_front(std::min(text.size(), quote.size()));
+}
+
+/// Counts brackets, and the dots of a key or number, which a dotted key nests by.
+static bool nestsTooDeep(StringRef text, bool isTOML) {
+  size_t depth = 0, dots = 0;
+  while (!text.empty()) {
+    char c = text.front();
+    if (c == '"' || (isTOML && c == '\'')) {
+      text = dropString(text, isTOML);
+      continue;
+    }
+    if (isTOML && c == '#') {
+      text = text.drop_until([](char c) { return c == '\n'; });
+      continue;
+    }
+    if (c == '[' || c == '{')
+      ++depth;
+    else if ((c == ']' || c == '}') && depth != 0)
+      --depth;
+    else if (isTOML && c == '.')
+      ++dots;
+    if (StringRef("\n,={[").contains(c))
+      dots = 0;
+    if (depth + dots > mlir::heddle::kDeepestNesting)
+      return true;
+    text = text.drop_front();
+  }
+  return false;
+}
+
+llvm::Expected<llvm::json::Value> mlir::heddle::parseShallowJSON(StringRef text) {
+  if (nestsTooDeep(text, /*isTOML=*/false))
+    return llvm::createStringError("its values nest more than " + llvm::Twine(kDeepestNesting) + " deep");
+  return llvm::json::parse(text);
+}
+
+bool mlir::heddle::nestsTooDeepTOML(StringRef text) { return nestsTooDeep(text, /*isTOML=*/true); }

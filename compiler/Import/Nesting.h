@@ -1,0 +1,20 @@
+// LLVM's JSON parser and toml++ recurse into nested values: a file of some kilobytes could exhaust the stack. What the
+// compiler reads hardly nests, so text that does is refused before it is parsed.
+#ifndef HEDDLE_COMPILER_IMPORT_NESTING_H
+#define HEDDLE_COMPILER_IMPORT_NESTING_H
+
+#include "llvm/Support/JSON.h"
+
+namespace mlir::heddle {
+
+inline constexpr size_t kDeepestNesting = 64;
+
+/// llvm::json::parse; values that nest deeper than kDeepestNesting are an error.
+llvm::Expected<llvm::json::Value> parseShallowJSON(llvm::StringRef text);
+
+/// Whether arrays, tables and dotted keys nest deeper than kDeepestNesting.
+bool nestsTooDeepTOML(llvm::StringRef text);
+
+} // namespace mlir::heddle
+
+#endif // HEDDLE_COMPILER_IMPORT_NESTING_H

@@ -1,0 +1,275 @@
+#include "runtime/artifact/Description.h"
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/core/Json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+enum class Kind { Text, Flag, Whole, Number };
+
+// What a key may hold. Numbers are finite: JSON has no others.
+struct Key {
+  std::string_view name;
+  Kind kind;
+  double low = 0, high = 2147483647; // of numbers
+};
+
+constexpr double kMostTokens = 1 << 24, kWidest = 1 << 20, kLargest = 1e38;
+
+// The keys of compiler/Import/DescriptionKeys.cpp, and what the compiler adds.
+constexpr Key kKeys[] = {{"architecture", Kind::Text},
+                         {"d_model", Kind::Whole, 1, kWidest},
+                         {"heads", Kind::Whole, 1, kWidest},
+                         {"d_ff", Kind::Whole, 1, kWidest},
+                         {"encoder_layers", Kind::Whole, 0, kWidest},
+                         {"decoder_layers", Kind::Whole, 0, kWidest},
+                         {"vocab_size", Kind::Whole, 1, kMostTokens},
+                         {"norm", Kind::Text},
+                         {"positions", Kind::Text},
+                         {"activation", Kind::Text},
+                         {"head", Kind::Text},
+                         {"attention_window", Kind::Whole},
+                         {"attention_soft_cap", Kind::Number, 0, kLargest},
+                         {"share_embeddings", Kind::Flag},
+                         {"scale_embeddings", Kind::Flag},
+                         {"embedding_norm", Kind::Flag},
+                         {"token_types", Kind::Whole},
+                         {"output_bias", Kind::Flag},
+                         {"pooler", Kind::Flag},
+                         {"layer_norm_epsilon", Kind::Number, 0, 1},
+                         {"dropout", Kind::Number, 0, 1},
+                         {"attention_dropout", Kind::Number, 0, 1},
+                         {"label_smoothing", Kind::Number, 0, 1},
+                         {"learning_rate", Kind::Number, 0, kLargest},
+                         {"warmup", Kind::Whole},
+                         {"adam_beta1", Kind::Number, 0, 1},
+                         {"adam_beta2", Kind::Number, 0, 1},
+                         {"adam_epsilon", Kind::Number, 0, 1},
+                         {"clip_norm", Kind::Number, 0, kLargest},
+                         {"ema_decay", Kind::Number, 0, 1},
+                         {"loss_scale", Kind::Number, 0, kLargest},
+                         {"loss_scale_interval", Kind::Whole},
+                         {"accumulate", Kind::Flag},
+                         {"logits_entry", Kind::Flag},
+                         {"explain_entry", Kind::Flag},
+                         {"beam", Kind::Whole, 1, 1 << 16},
+                         {"max_tokens", Kind::Whole, 1, kMostTokens},
+                         {"max_sequences", Kind::Whole, 1, kMostTokens},
+                         {"max_length", Kind::Whole, 1, kMostTokens},
+                         {"unk_id", Kind::Whole},
+                         {"bos_id", Kind::Whole},
+                         {"eos_id", Kind::Whole},
+                         {"pad_id", Kind::Whole}};
+
+// Values of a file go into messages: not all of them.
+std::string shown(const Json &value) {
+  constexpr size_t limit = 60;
+  std::string text = value.dump();
+  return text.size() <= limit ? text : "a long value";
+}
+
+template <typename... Parts> Error wrong(const Parts &...parts) {
+  return makeError(ErrorKind::Malformed, "its model description ", parts...);
+}
+
+Status checkKey(const Key &key, const Json &value) {
+  auto fail = [&](const auto &...what) -> Status {
+    return wrong("has ", key.name, " = ", shown(value), ", and the value of this key is ", what..., ".");
+  };
+  if (key.kind == Kind::Text)
+    return value.is_string() ? Success() : fail("a text");
+  if (key.kind == Kind::Flag)
+    return value.is_boolean() ? Success() : fail("true or false");
+  bool whole = key.kind == Kind::Whole;
+  bool fits = whole ? value.is_number_integer() : value.is_number();
+  double number = fits ? value.get<double>() : 0;
+  return fits && number >= key.low && number <= key.high
+             ? Success()
+             : fail(whole ? "a whole number from " : "a number from ", key.low, " to ", key.high);
+}
+
+// Whole numbers from 1 (or 0) to what a dimension may be.
+std::optional<int64_t> readExtent(const Json &value, int64_t low) {
+  if (!value.is_number_integer() || value.get<double>() < double(low) || value.get<double>() > 2147483647.0)
+    return std::nullopt;
+  return value.get<int64_t>();
+}
+
+// {"from": ["model.shared.weight"], "shape": [512, 64], "transpose": true, "rows": "leading", "part": [1, 3]}
+std::optional<WeightOrigin> readOrigin(const Json &json) {
+  constexpr int64_t mostParts = 64;
+  WeightOrigin origin;
+  if (!json.is_object())
+    return std::nullopt;
+  for (const auto &[key, value] : json.items()) {
+    if (key == "from" && value.is_array()) {
+      for (const Json &name : value) {
+        if (!name.is_string())
+          return std::nullopt;
+        origin.names.push_back(name.get<std::string>());
+      }
+    } else if (key == "shape" && value.is_array()) {
+      for (const Json &extent : value) {
+        std::optional<int64_t> read = readExtent(extent, 1);
+        if (!read)
+          return std::nullopt;
+        origin.shape.push_back(*read);
+      }
+    } else if (key == "transpose" && value.is_boolean()) {
+      origin.transpose = value.get<bool>();
+    } else if (key == "rows" && value == "leading") {
+      origin.leadingRows = true;
+    } else if (key == "part" && value.is_array() && value.size() == 2) {
+      std::optional<int64_t> part = readExtent(value[0], 0), parts = readExtent(value[1], 1);
+      if (!part || !parts || *parts > mostParts || *part >= *parts)
+        return std::nullopt;
+      origin.part = *part;
+      origin.parts = *parts;
+    } else {
+      return std::nullopt;
+    }
+  }
+  bool isMatrix = origin.shape.size() == 2;
+  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
+      ((origin.transpose || origin.leadingRows) && !isMatrix))
+    return std::nullopt;
+  return origin;
+}
+
+Status readTensors(const Json &json, Description &description) {
+  if (!json.is_object())
+    return wrong("has tensors = ", shown(json), ", and the value of this key is an object of weights.");
+  for (const auto &[name, value] : json.items()) {
+    std::optional<WeightOrigin> origin = readOrigin(value);
+    if (!origin)
+      return wrong("says that the weight '", name, "' comes from ", shown(value),
+                   ", which names no tensor, shape and part that make sense.");
+    description.tensors.emplace(name, std::move(*origin));
+  }
+  return Success();
+}
+
+// The most that the sizes of these names may be; nothing where the artifact has none of them.
+std::optional<int64_t> leastMaximum(const schema::Module &module, std::initializer_list<std::string_view> names) {
+  std::optional<int64_t> least;
+  for (const schema::Size *size : *module.sizes())
+    if (std::ranges::find(names, view(size->name())) != names.end())
+      least = std::min(least.value_or(size->maximum()), size->maximum());
+  return least;
+}
+
+Status checkSizes(const Description &description, const schema::Module &module) {
+  struct Bound {
+    const char *key;
+    std::optional<int64_t> value;
+    std::initializer_list<std::string_view> sizes;
+  };
+  const Bound bounds[] = {
+      {"max_tokens", description.maximumTokens, {"source_tokens", "target_tokens"}},
+      {"max_sequences", description.maximumSequences, {"sequences"}},
+      {"max_length", description.maximumLength, {"source_length", "target_length", "cache_length"}},
+      {"beam", description.json.contains("beam") ? std::optional(description.widestBeam) : std::nullopt, {"beam"}}};
+  for (const Bound &bound : bounds) {
+    std::optional<int64_t> maximum = leastMaximum(module, bound.sizes);
+    if (bound.value && maximum && *bound.value > *maximum)
+      return wrong("has ", bound.key, " = ", *bound.value, ", and the size '", *bound.sizes.begin(), "' is ", *maximum,
+                   " at most.");
+  }
+  return Success();
+}
+
+// A row of logits has a number for each token.
+Status checkLogits(const Description &description, const schema::Module &module) {
+  if (!description.vocabularySize)
+    return Success();
+  for (const schema::Entry *entry : *module.entries())
+    for (const schema::Port *port : *entry->outputs()) {
+      if (view(port->name()) != "logits")
+        continue;
+      Shape shape = maximumShape(module, *port->type());
+      if (shape.empty() || shape.back() != *description.vocabularySize)
+        return wrong("has vocab_size = ", *description.vocabularySize, ", and the logits of entry '",
+                     view(entry->name()), "' are ", describe(elementType(*port->type()), shape), ".");
+    }
+  return Success();
+}
+
+Status checkStacks(const Description &description, const schema::Module &module) {
+  if (description.width && description.heads && *description.width % *description.heads != 0)
+    return wrong("has heads = ", *description.heads, ", which does not divide d_model = ", *description.width, ".");
+  int64_t layers = description.encoderLayers.value_or(0) + description.decoderLayers.value_or(0);
+  auto variables = int64_t(module.variables()->size());
+  if (layers > variables)
+    return wrong("has ", layers, " layers, and the artifact has ", variables, " variables.");
+  return Success();
+}
+
+Status checkTensors(const Description &description, const schema::Module &module) {
+  std::map<std::string_view, const schema::Variable *> variables;
+  for (const schema::Variable *variable : *module.variables())
+    variables.emplace(view(variable->name()), variable);
+  for (const auto &[name, origin] : description.tensors) {
+    auto found = variables.find(name);
+    if (found == variables.end())
+      return wrong("says where the weight '", name, "' comes from, and the artifact has no such variable.");
+    const schema::TensorType &type = *found->second->type();
+    if (Shape shape = maximumShape(module, type); elementType(type) != ElementType::F32 || shape != origin.shape)
+      return wrong("says that the weight '", name, "' is ", describe(ElementType::F32, origin.shape), ", and it is ",
+                   describe(elementType(type), shape), ".");
+  }
+  return Success();
+}
+
+} // namespace
+
+Result<Description> Description::parse(std::string_view text) {
+  Description result;
+  HEDDLE_ASSIGN(result.json, parseJson(text, "its model description"));
+  const Json &json = result.json;
+  if (!json.is_object())
+    return wrong("is not a JSON object.");
+  for (const Key &key : kKeys)
+    if (auto found = json.find(key.name); found != json.end())
+      HEDDLE_CHECK(checkKey(key, *found));
+
+  const std::pair<const char *, std::optional<int64_t> *> numbers[] = {{"vocab_size", &result.vocabularySize},
+                                                                       {"max_tokens", &result.maximumTokens},
+                                                                       {"max_sequences", &result.maximumSequences},
+                                                                       {"max_length", &result.maximumLength},
+                                                                       {"d_model", &result.width},
+                                                                       {"heads", &result.heads},
+                                                                       {"encoder_layers", &result.encoderLayers},
+                                                                       {"decoder_layers", &result.decoderLayers},
+                                                                       {"bos_id", &result.beginId},
+                                                                       {"eos_id", &result.endId},
+                                                                       {"pad_id", &result.paddingId}};
+  for (auto [key, value] : numbers)
+    if (auto found = json.find(key); found != json.end())
+      *value = found->get<int64_t>();
+  result.architecture = json.value("architecture", result.architecture);
+  result.widestBeam = json.value("beam", result.widestBeam);
+  result.tokenTypes = json.value("token_types", result.tokenTypes);
+  result.lossScale = json.value("loss_scale", result.lossScale);
+  for (const char *key : {"bos_id", "eos_id", "pad_id", "unk_id"})
+    if (auto found = json.find(key);
+        found != json.end() && result.vocabularySize && found->get<int64_t>() >= *result.vocabularySize)
+      return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", *result.vocabularySize, " tokens.");
+  if (auto tensors = json.find("tensors"); tensors != json.end())
+    HEDDLE_CHECK(readTensors(*tensors, result));
+  return result;
+}
+
+Status Description::check(const schema::Module &module) const {
+  HEDDLE_CHECK(checkSizes(*this, module));
+  HEDDLE_CHECK(checkLogits(*this, module));
+  HEDDLE_CHECK(checkStacks(*this, module));
+  return checkTensors(*this, module);
+}
+
+} // namespace heddle

@@ -1,0 +1,52 @@
+// The model description inside an artifact, which the compiler writes and nobody else should; still it comes from a
+// file. This is the only reader of it: every key has one type and one range, and what an artifact says of itself
+// otherwise, such as the maxima of its sizes, bounds the description too.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/schema/artifact_generated.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// Where the value of a weight lies in the files of a Hugging Face folder.
+struct WeightOrigin {
+  std::vector<std::string> names; // of the tensor: the first that is there
+  Shape shape;                    // of the weight: one or two dimensions
+  bool transpose = false;         // the tensor is stored the other way round
+  bool leadingRows = false;       // the weight is the tensor's first rows
+  int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
+};
+
+struct Description {
+  std::string architecture = "transformer"; // or "encoder", "decoder", or what a .mlir file says
+
+  // Of these a Transformer has all, other models none.
+  std::optional<int64_t> vocabularySize;
+  std::optional<int64_t> maximumTokens, maximumSequences, maximumLength;
+  std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
+
+  std::optional<int64_t> beginId, endId, paddingId;
+  int64_t widestBeam = 1;
+  int64_t tokenTypes = 0;
+  double lossScale = 0; // 0: the loss is not scaled
+  std::map<std::string, WeightOrigin, std::less<>> tensors;
+
+  nlohmann::json json; // all keys, of types and in ranges that were checked
+
+  // Fails where a key has a value of a wrong type or out of its range. Keys that nobody knows are passed over.
+  static Result<Description> parse(std::string_view text);
+
+  // Fails where the description promises what the artifact does not have.
+  Status check(const schema::Module &module) const;
+};
+
+} // namespace heddle

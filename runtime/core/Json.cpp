@@ -1,0 +1,89 @@
+#include "runtime/core/Json.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+// Builds the value. nlohmann's own parser keeps the last of two values for a key, and with a callback it takes time
+// that grows with the square of an object's entries.
+class Builder final : public nlohmann::json_sax<Json> {
+public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t &) override { return add(value); }
+  bool string(string_t &value) override { return add(std::move(value)); }
+  bool binary(binary_t &) override { return false; }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t &name) override {
+    auto [place, added] = inside.back()->get_ref<Json::object_t &>().emplace(name, nullptr);
+    if (!added)
+      problem = str("the key '", name, "' occurs twice in an object");
+    member = &place->second;
+    return added;
+  }
+
+  bool parse_error(size_t position, const std::string &, const Json::exception &error) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    std::string_view text = error.what();
+    problem = text.substr(std::min(text.find("] ") + 2, text.size()));
+    return false;
+  }
+
+  Json result;
+  std::string problem;
+
+private:
+  // Where the next value goes.
+  Json &place(Json value) {
+    if (inside.empty())
+      return result = std::move(value);
+    if (inside.back()->is_array()) {
+      inside.back()->push_back(std::move(value));
+      return inside.back()->back();
+    }
+    return *member = std::move(value);
+  }
+
+  template <typename T> bool add(T &&value) {
+    place(Json(std::forward<T>(value)));
+    return true;
+  }
+
+  bool open(Json empty) {
+    if (inside.size() == kDeepestNesting) {
+      problem = str("its values nest more than ", kDeepestNesting, " deep");
+      return false;
+    }
+    inside.push_back(&place(std::move(empty)));
+    return true;
+  }
+
+  bool close() {
+    inside.pop_back();
+    return true;
+  }
+
+  std::vector<Json *> inside; // values that are being read, outermost first; they do not move meanwhile
+  Json *member = nullptr;     // of the innermost object
+};
+
+} // namespace
+
+Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin) {
+  Builder builder;
+  if (!Json::sax_parse(text.begin(), text.end(), &builder))
+    return makeError(ErrorKind::Malformed, origin, " is not usable JSON: ", builder.problem, ".");
+  return std::move(builder.result);
+}
+
+} // namespace heddle

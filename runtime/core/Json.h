@@ -1,0 +1,20 @@
+// JSON from outside: vocabularies, manifests, headers, logs, descriptions.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string_view>
+
+namespace heddle {
+
+// Printers and destructors recurse into nested values, so a small file could exhaust the stack. No file that Heddle
+// reads nests more than five deep.
+inline constexpr size_t kDeepestNesting = 64;
+
+// The value of a JSON text. Text that is not JSON, nests deeper than kDeepestNesting or names a key twice in an object
+// is an error, which calls the text `origin`: "'vocab.json'".
+Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin);
+
+} // namespace heddle

@@ -1,0 +1,167 @@
+// The model description inside an artifact: every key with values that it must not have, and what the artifact bounds.
+#include "runtime/artifact/Description.h"
+#include "runtime/artifact/Artifact.h"
+#include "test/runtime/ArtifactBuilder.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+// All keys that there are, as the compiler writes them; the adder has room for what it promises.
+Json goodDescription() {
+  return Json::parse(R"({
+    "architecture": "transformer", "d_model": 8, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1,
+    "vocab_size": 100, "norm": "post", "positions": "learned", "activation": "relu", "head": "linear",
+    "attention_window": 0, "attention_soft_cap": 0.0, "share_embeddings": true, "scale_embeddings": true,
+    "embedding_norm": false, "token_types": 0, "output_bias": false, "pooler": false, "layer_norm_epsilon": 1e-5,
+    "dropout": 0.1, "attention_dropout": 0.1, "label_smoothing": 0.1, "learning_rate": 0.01, "warmup": 4000,
+    "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9, "clip_norm": 0.5, "ema_decay": 0.5, "loss_scale": 65536.0,
+    "loss_scale_interval": 2000, "accumulate": false, "logits_entry": false, "explain_entry": false, "beam": 4,
+    "max_tokens": 512, "max_sequences": 32, "max_length": 64, "unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3,
+    "tensors": {"weight": {"from": ["model.weight"], "shape": [1000], "part": [1, 3]}}
+  })");
+}
+
+// "accepted", or why the adder with this description is refused.
+std::string verdict(const std::string &description, const std::function<void(schema::ModuleT &)> &change = {}) {
+  std::vector<std::byte> bytes = test::buildAdder();
+  std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());
+  module->seal = 0;
+  module->description = description;
+  if (change)
+    change(*module);
+  flatbuffers::FlatBufferBuilder builder;
+  schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
+  const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
+  auto artifact = Artifact::fromBytes({begin, begin + builder.GetSize()}, "x.heddle");
+  return artifact.ok() ? "accepted" : artifact.message();
+}
+
+void expectRefused(const std::string &description, const std::string &part,
+                   const std::function<void(schema::ModuleT &)> &change = {}) {
+  std::string message = verdict(description, change);
+  EXPECT_NE(message.find("'x.heddle' is not a usable Heddle artifact: its model description"), std::string::npos)
+      << description << "\n"
+      << message;
+  EXPECT_NE(message.find(part), std::string::npos) << description << "\n" << message;
+}
+
+TEST(DescriptionTest, isAcceptedWhole) {
+  Json good = goodDescription();
+  EXPECT_EQ(verdict(good.dump()), "accepted");
+  EXPECT_EQ(verdict("{}"), "accepted");
+  EXPECT_EQ(verdict(""), "accepted");
+  EXPECT_EQ(verdict(R"({"key_of_tomorrow": [1, {"a": null}]})"), "accepted");
+}
+
+TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
+  const Json good = goodDescription();
+  const Json others[] = {nullptr, true, "x", 7, 0.5, Json::array({1}), Json::object({{"a", 1}})};
+  for (const auto &[key, value] : good.items()) {
+    for (const Json &other : others) {
+      bool bothNumbers = value.is_number() && other.is_number() && !(value.is_number_integer() && other == 0.5);
+      if (other.type() == value.type() || bothNumbers)
+        continue;
+      Json changed = good;
+      changed[key] = other;
+      expectRefused(changed.dump(), key);
+    }
+    std::vector<const char *> texts = {"-1", "1e300", "1e999", "NaN", "-Infinity"};
+    bool mayBeLarge = value.is_number_float() && !key.ends_with("dropout") && !key.starts_with("adam_") &&
+                      key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay";
+    if (!mayBeLarge)
+      texts.insert(texts.end(),
+                   {"1000000000000", "9223372036854775808", "18446744073709551615", "123456789012345678901234567890"});
+    for (const char *text : texts) {
+      Json changed = good;
+      changed[key] = "%";
+      std::string dump = changed.dump();
+      expectRefused(dump.replace(dump.find("\"%\""), 3, text), "");
+    }
+    Json without = good;
+    without.erase(key);
+    EXPECT_EQ(verdict(without.dump()), "accepted") << key;
+    std::string twice = good.dump();
+    twice.insert(1, "\"" + key + "\":" + value.dump() + ",");
+    expectRefused(twice, "'" + key + "' occurs twice");
+  }
+}
+
+TEST(DescriptionTest, saysWhereAWeightComesFromOrIsRefused) {
+  auto withOrigin = [](const char *origin, const char *name = "weight") {
+    Json changed = goodDescription();
+    changed["tensors"] = Json::object({{name, Json::parse(origin)}});
+    return changed.dump();
+  };
+  EXPECT_EQ(verdict(withOrigin(R"({"from": ["a", "b"], "shape": [1000]})")), "accepted");
+  for (const char *origin : {"7",
+                             "null",
+                             "[]",
+                             "{}",
+                             R"({"from": ["a"]})",
+                             R"({"shape": [1000]})",
+                             R"({"from": [], "shape": [1000]})",
+                             R"({"from": "a", "shape": [1000]})",
+                             R"({"from": [7], "shape": [1000]})",
+                             R"({"from": ["a"], "shape": []})",
+                             R"({"from": ["a"], "shape": [-1]})",
+                             R"({"from": ["a"], "shape": [1e3]})",
+                             R"({"from": ["a"], "shape": 1000})",
+                             R"({"from": ["a"], "shape": [10, 10, 10]})",
+                             R"({"from": ["a"], "shape": [1000], "transpose": true})",
+                             R"({"from": ["a"], "shape": [1000], "transpose": 1})",
+                             R"({"from": ["a"], "shape": [1000], "rows": "last"})",
+                             R"({"from": ["a"], "shape": [1000], "rows": "leading"})",
+                             R"({"from": ["a"], "shape": [1000], "part": 1})",
+                             R"({"from": ["a"], "shape": [1000], "part": [1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [1, 1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [-1, 3]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [18446744072635809792, 1]})",
+                             R"({"from": ["a"], "shape": [1000], "part": [0, 9223372036854775807]})",
+                             R"({"from": ["a"], "shape": [1000], "surprise": 1})"})
+    expectRefused(withOrigin(origin), "'weight' comes from");
+  expectRefused(withOrigin(R"({"from": ["a"], "shape": [999]})"), "is f32[999], and it is f32[1000]");
+  expectRefused(withOrigin(R"({"from": ["a"], "shape": [2]})", "seed"), "it is i32[2]");
+  expectRefused(withOrigin(R"({"from": ["a"], "shape": [1000]})", "absent"), "no such variable");
+}
+
+TEST(DescriptionTest, promisesNoMoreThanTheArtifactHas) {
+  auto with = [](const char *key, const Json &value) {
+    Json changed = goodDescription();
+    changed[key] = value;
+    return changed.dump();
+  };
+  auto rename = [](const char *name) {
+    return [name](schema::ModuleT &module) {
+      // The size `n`, whose maximum is 1000.
+      module.sizes[0]->name = name;
+    };
+  };
+  const std::pair<const char *, const char *> bounds[] = {
+      {"max_tokens", "source_tokens"}, {"max_tokens", "target_tokens"}, {"max_sequences", "sequences"},
+      {"max_length", "source_length"}, {"max_length", "target_length"}, {"beam", "beam"}};
+  for (auto [key, size] : bounds) {
+    EXPECT_EQ(verdict(with(key, 1000), rename(size)), "accepted") << key;
+    expectRefused(with(key, 1001), std::string(key) + " = 1001", rename(size));
+  }
+  expectRefused(with("heads", 3), "does not divide d_model");
+  expectRefused(with("encoder_layers", 1000), "layers, and the artifact has");
+  for (const char *key : {"bos_id", "eos_id", "pad_id", "unk_id"})
+    expectRefused(with(key, 100), "the vocabulary has 100 tokens");
+  auto logits = [](schema::ModuleT &module) { module.entries[0]->outputs[0]->name = "logits"; };
+  expectRefused(with("vocab_size", 999), "the logits of entry 'add' are f32[1000]", logits);
+  EXPECT_EQ(verdict(with("vocab_size", 1000), logits), "accepted");
+}
+
+TEST(DescriptionTest, mayNotNestDeeply) {
+  std::string deep(200'000, '[');
+  expectRefused("{\"a\": " + deep + "}", "nest more than 64 deep");
+  expectRefused("{\"a\": " + deep + std::string(deep.size(), ']') + "}", "nest more than 64 deep");
+}
+
+} // namespace
+} // namespace heddle

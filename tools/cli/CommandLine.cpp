@@ -1,0 +1,127 @@
+#include "tools/cli/CommandLine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle::cli {
+namespace {
+
+// Letters to insert, remove or replace.
+size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j)
+      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])}));
+  }
+  return row.back();
+}
+
+// The name that was meant, if any is near: half of the letters are right.
+const std::string *nearest(std::string_view name, const std::vector<std::string> &names) {
+  auto distance = [&](const std::string &other) { return editDistance(name, other); };
+  auto found = std::ranges::min_element(names, {}, distance);
+  return found != names.end() && 2 * distance(*found) <= std::max(name.size(), found->size()) ? &*found : nullptr;
+}
+
+std::vector<std::string> flagsOf(const CLI::App &app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option *option : app.get_options())
+    flags.insert(flags.end(), option->get_lnames().begin(), option->get_lnames().end());
+  return flags;
+}
+
+std::vector<const CLI::App *> commandsOf(const CLI::App &app) {
+  return app.get_subcommands([](const CLI::App *) { return true; });
+}
+
+std::string aboutFlag(const CLI::App &root, const CLI::App &command, const std::string &argument) {
+  std::string flag = argument.substr(0, argument.find('=')), name = flag.substr(flag.find_first_not_of('-'));
+  std::string problem = "there is no flag '" + flag + "'";
+  std::vector<std::string> own = flagsOf(command), others;
+  for (const CLI::App *other : commandsOf(root)) {
+    std::vector<std::string> flags = flagsOf(*other);
+    others.insert(others.end(), flags.begin(), flags.end());
+  }
+  auto owner = [&](const std::string &wanted) {
+    auto has = [&](const CLI::App *other) { return std::ranges::count(flagsOf(*other), wanted) != 0; };
+    std::vector<const CLI::App *> commands = commandsOf(root), parsed;
+    for (const CLI::App *used : root.get_subcommands())
+      parsed.push_back(used);
+    auto found = std::ranges::find_if(parsed, has);
+    return found != parsed.end() ? *found : *std::ranges::find_if(commands, has);
+  };
+  bool isOwn = std::ranges::count(own, name) != 0; // with another number of dashes
+  if (!isOwn && std::ranges::count(others, name) != 0)
+    return problem + (&command == &root ? " in front of the command; it goes behind '" : " here; it belongs to '") +
+           owner(name)->get_name() + "'";
+  if (!isOwn && std::ranges::count(flagsOf(root), name) != 0)
+    return problem + " behind the command; it goes in front of it";
+  if (const std::string *meant = nearest(name, own))
+    return problem + "; the nearest is '--" + *meant + "'";
+  if (const std::string *meant = &command == &root ? nearest(name, others) : nullptr)
+    return problem + "; the nearest is '--" + *meant + "' of '" + owner(*meant)->get_name() + "'";
+  return problem;
+}
+
+std::string aboutArgument(const CLI::App &command, const std::string &argument) {
+  std::vector<std::string> names;
+  for (const CLI::App *other : commandsOf(command))
+    names.push_back(other->get_name());
+  if (names.empty() || !command.get_subcommands().empty())
+    return "the argument '" + argument + "' was not expected";
+  const std::string *meant = nearest(argument, names);
+  return "there is no command '" + argument + "'" + (meant ? "; the nearest is '" + *meant + "'" : "");
+}
+
+// What is wrong, and with which command. A flag that nobody knows comes first: it may be what is missing, and what
+// follows it is taken for something else.
+std::string describe(const CLI::App &root, const CLI::App *&command, const CLI::ParseError &error) {
+  std::vector<const CLI::App *> used = {&root};
+  for (const CLI::App *parsed : root.get_subcommands())
+    used.push_back(parsed);
+  auto isFlag = [](const std::string &text) {
+    return text.find_first_not_of('-') != std::string::npos && text[0] == '-';
+  };
+  auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  bool mayBeUnknown = code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError;
+  for (const CLI::App *app : used) {
+    command = app;
+    std::vector<std::string> unknown = app->remaining();
+    bool misspelled =
+        mayBeUnknown && used.size() == 1 && !commandsOf(root).empty() && !unknown.empty() && !isFlag(unknown[0]);
+    if (auto flag = std::ranges::find_if(unknown, isFlag); flag != unknown.end() && !misspelled)
+      return aboutFlag(root, *app, *flag);
+    if (mayBeUnknown && !unknown.empty())
+      return aboutArgument(*app, unknown.front());
+  }
+  if (code == CLI::ExitCodes::RequiredError && command == &root && !commandsOf(root).empty())
+    return "a command is missing";
+  return error.what();
+}
+
+} // namespace
+
+std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
+  app.set_version_flag("--version", versionText(app.get_name()), "Print the version and exit");
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0)
+      return finishOutput(app.get_name(), app.exit(error));
+    const CLI::App *command = nullptr;
+    std::string problem = describe(app, command, error);
+    std::string name = app.get_name() + (command == &app ? "" : " " + command->get_name());
+    std::fprintf(stderr, "%s: %s. `%s --help` lists the flags.\n", name.c_str(), problem.c_str(), name.c_str());
+    return kWrongCommandLine;
+  }
+}
+
+} // namespace heddle::cli
