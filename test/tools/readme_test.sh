@@ -54,9 +54,10 @@ awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir
 # LINE.sh is the block at that line of the README, LINE.expected the output that follows it under the same heading.
 awk -v folder="$folder" '
   /^```sh$/ { file = sprintf("%s/%04d", folder, NR); inside = ".sh"; next }
+  /^```[a-z]+$/ { inside = "other"; next }
   /^```$/ && inside { if (inside == ".sh") behind = file; inside = ""; next }
   /^```$/ && behind { inside = ".expected"; file = behind; behind = ""; next }
-  inside { print > (file inside); next }
+  inside { if (inside != "other") print > (file inside); next }
   /^#/ { behind = "" }
 ' "$source_dir/README.md"
 compgen -G "$folder/*.sh" > /dev/null || fail "README.md has no sh block"
