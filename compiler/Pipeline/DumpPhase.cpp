@@ -29,10 +29,16 @@ public:
       llvm::raw_fd_ostream stream(path, error);
       if (!error)
         getOperation()->print(stream);
+      stream.close();
+      if (stream.has_error()) {
+        error = stream.error();
+        stream.clear_error(); // or LLVM ends the program with a crash report
+        llvm::sys::fs::remove(path);
+      }
       markAllAnalysesPreserved();
     }
     if (error) {
-      emitError(UnknownLoc::get(&getContext())) << "cannot write '" << path << "': " << error.message();
+      emitError(UnknownLoc::get(&getContext())) << "--dump-phases: cannot write '" << path << "': " << error.message();
       signalPassFailure();
     }
   }

@@ -26,6 +26,8 @@ using namespace mlir::heddle;
 
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
+static void buildImport(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createVerifyEntriesPass()); }
+
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.attention)
     passes.addPass(createFuseAttentionPass());
@@ -82,7 +84,7 @@ static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }
 
 static constexpr PhaseInfo kPhases[] = {
-    {Phase::Import, "import", "the model as written, in heddle on tensors", buildNothing},
+    {Phase::Import, "import", "the model as written, in heddle on tensors", buildImport},
     {Phase::FuseAttention, "fuse-attention", "attention recognised and fused", buildFuseAttention},
     {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
     {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},

@@ -89,7 +89,7 @@ public:
   explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
 
   StringRef getArgument() const override { return "heddle-verify-phase"; }
-  StringRef getDescription() const override { return "Check that only ops that are legal after a phase are left"; }
+  StringRef getDescription() const override { return "Check that a module holds only ops that are legal after a phase"; }
 
   void runOnOperation() override {
     std::optional<Phase> phase = parsePhase(name);
@@ -114,7 +114,7 @@ private:
     op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
   }
 
-  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that has just run"), llvm::cl::init("import")};
+  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that the module comes from"), llvm::cl::init("import")};
 };
 
 } // namespace

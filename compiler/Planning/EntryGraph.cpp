@@ -123,8 +123,8 @@ LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, co
     Id part = ids.at(operand);
     if (values[part].kind != EntryValue::Result || values[part].within)
       return concat.emitError() << "entry '" << function.getSymName()
-                                << "' concatenates what would have to be copied: a part is no launch's result, or is "
-                                   "part of another tensor too";
+                                << "' concatenates a value that would need a copy kernel: the value is not a launch's result, or is "
+                                   "also part of another tensor";
     values[part].within = id;
     values[part].offset = bytes;
     values[id].parts.push_back(part);
@@ -140,7 +140,7 @@ LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, co
 FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima &maxima,
                                         const VariablePlaces &variables) {
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError() << "entry '" << function.getSymName() << "' is not one block of launches";
+    return function.emitError() << "entry '" << function.getSymName() << "' is not a single block of launches";
   EntryGraph graph;
   graph.function = function;
   graph.variables = &variables;

@@ -3,6 +3,7 @@
 #include "compiler/Emit/Emit.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "runtime/session/Session.h"
+#include "tools/heddle-compile/Output.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,17 +31,19 @@ public:
   LogicalResult read(TileChoices &choices) {
     if (!llvm::sys::fs::exists(path))
       return success();
+    if (StringRef kind = describeSpecialFile(path); !kind.empty())
+      return fail("is " + kind + "; name a file");
     auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!buffer)
       return fail("cannot be read: " + buffer.getError().message());
     llvm::Expected<llvm::json::Value> parsed = llvm::json::parse((*buffer)->getBuffer());
     if (!parsed)
-      return fail("is no JSON: " + llvm::toString(parsed.takeError()));
+      return fail("is not JSON: " + llvm::toString(parsed.takeError()));
     llvm::json::Object *root = parsed->getAsObject();
     llvm::json::Object *tiles = root ? root->getObject("tiles") : nullptr;
     std::optional<StringRef> name = root ? root->getString("device") : std::nullopt;
     if (!tiles || !name)
-      return fail("is no tuning file: it has no \"device\" or no \"tiles\"");
+      return fail("is not a tuning file: it lacks \"device\" or \"tiles\"");
     device = name->str();
     for (auto &[key, value] : *tiles) {
       llvm::json::Object *tile = value.getAsObject();
@@ -60,11 +63,8 @@ public:
     for (const auto &[key, tile] : choices.measured)
       tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
-    llvm::Error error = llvm::writeToOutput(path, [&](raw_ostream &stream) {
-      stream << llvm::formatv("{0:2}\n", root);
-      return llvm::Error::success();
-    });
-    return error ? fail("cannot be written: " + llvm::toString(std::move(error))) : success();
+    return writeOutput(context, "--tune", path,
+                       [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
   }
 
   LogicalResult fail(const Twine &why) {
