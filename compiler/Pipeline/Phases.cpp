@@ -26,8 +26,6 @@ using namespace mlir::heddle;
 
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
-static void buildImport(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createVerifyEntriesPass()); }
-
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.attention)
     passes.addPass(createFuseAttentionPass());
@@ -84,7 +82,7 @@ static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }
 
 static constexpr PhaseInfo kPhases[] = {
-    {Phase::Import, "import", "the model as written, in heddle on tensors", buildImport},
+    {Phase::Import, "import", "the model as written, in heddle on tensors", buildNothing},
     {Phase::FuseAttention, "fuse-attention", "attention recognised and fused", buildFuseAttention},
     {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
     {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},
@@ -126,5 +124,7 @@ void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase 
     if (!options.dumpDirectory.empty())
       passes.addPass(createDumpPhasePass(info, options));
     passes.addPass(createVerifyPhasePass(info.phase));
+    if (info.phase == Phase::Import)
+      passes.addPass(createVerifyEntriesPass());
   }
 }
