@@ -58,6 +58,11 @@ public:
       getOperation().emitError("an entry is straight-line code; expects a single block");
       return signalPassFailure();
     }
+    for (Operation &op : getOperation().getBody().front())
+      if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
+        op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
+        return signalPassFailure();
+      }
     groups.clear();
     groupOf.clear();
     materialized.clear();

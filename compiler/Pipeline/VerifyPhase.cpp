@@ -4,6 +4,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -89,7 +90,7 @@ public:
   explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
 
   StringRef getArgument() const override { return "heddle-verify-phase"; }
-  StringRef getDescription() const override { return "Check that a module holds only ops that are legal after a phase"; }
+  StringRef getDescription() const override { return "Check that a module is valid and holds only ops that are legal after a phase"; }
 
   void runOnOperation() override {
     std::optional<Phase> phase = parsePhase(name);
@@ -104,7 +105,7 @@ public:
       report(op);
       return WalkResult::interrupt();
     });
-    if (found.wasInterrupted())
+    if (found.wasInterrupted() || failed(verify(getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
   }

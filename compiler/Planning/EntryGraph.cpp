@@ -1,5 +1,7 @@
 #include "compiler/Planning/EntryGraph.h"
 
+#include "dialects/Heddle/Limits.h"
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -27,9 +29,11 @@ VariablePlaces mlir::heddle::getVariablePlaces(ModuleOp module) {
   return places;
 }
 
-/// Reports a dynamic dimension whose extent no `heddle.size` bounds.
+/// Reports a type that is no tensor of kernels, and a dynamic dimension whose extent no `heddle.size` bounds.
 static LogicalResult verifySizes(Operation *op, Type type, const SizeMaxima &maxima) {
-  auto tensor = cast<RankedTensorType>(type);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isTensorOfKernels(tensor))
+    return op->emitError() << "launches take " << kTensorsOfKernels << ", got " << type;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
     if (tensor.isDynamicDim(dim) && !maxima.contains(getSizeName(tensor, dim)))
       return op->emitError() << "dimension " << dim << " of " << type << " is named after no heddle.size";

@@ -15,3 +15,11 @@ func.func @two_blocks(%x: tensor<8xf32>) -> tensor<8xf32> {
 ^unreachable:
   return %x : tensor<8xf32>
 }
+
+// -----
+
+func.func @number(%x: f32) {
+  // expected-error @+1 {{'arith.addf' computes no tensor: kernels do not pass single numbers}}
+  %0 = arith.addf %x, %x : f32
+  return
+}

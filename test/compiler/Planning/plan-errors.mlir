@@ -131,3 +131,10 @@ func.func @stale() -> (tensor<16xf32> {heddle.name = "y"}) {
   %y = heddle.read @both : tensor<16xf32>
   return %y : tensor<16xf32>
 }
+
+// -----
+
+// expected-error @+1 {{launches take tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, got 'tensor<8xindex>'}}
+func.func @index(%x: tensor<8xindex> {heddle.name = "x"}) -> (tensor<8xindex> {heddle.name = "y"}) {
+  return %x : tensor<8xindex>
+}
