@@ -1,8 +1,8 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
 # Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, FileCheck, not,
-# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, %bench and %tools,
-# those folders of the repository.
+# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, %bench, %docs and
+# %tools, those folders of the repository.
 # Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built.
 
 import os
@@ -40,6 +40,7 @@ for name in ("FileCheck", "not", "split-file"):
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%bench", os.path.join(config.heddle_source_dir, "bench")))
 config.substitutions.append(("%models", os.path.join(config.heddle_source_dir, "models")))
+config.substitutions.append(("%docs", os.path.join(config.heddle_source_dir, "docs")))
 config.substitutions.append(("%tools", os.path.join(config.heddle_source_dir, "tools")))
 
 if shutil.which("spirv-val"):

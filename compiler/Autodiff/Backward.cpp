@@ -116,8 +116,8 @@ LogicalResult Backward::visit(Operation *op) {
 
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
   if (!differentiable)
-    return op->emitOpError("has no gradient rule, but the loss depends on a weight through it; compute it from ops "
-                           "that have one, or give it one (DifferentiableOpInterface)");
+    return op->emitOpError("has no gradient rule, but the loss depends on a weight through it; compute the result from ops "
+                           "that have a rule, or give the op a rule (DifferentiableOpInterface)");
   FailureOr<SmallVector<Value>> operandGradients = differentiable.buildGradient(builder, resultGradients);
   if (failed(operandGradients))
     return failure();
@@ -135,7 +135,7 @@ LogicalResult Backward::visit(Operation *op) {
 FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss, Value scale) {
   findActiveValues();
   if (!active.contains(loss))
-    return root->emitOpError("has a loss that depends on no weight");
+    return root->emitOpError("has a loss that does not depend on any weight");
 
   // The block of the forward pass, before the backward pass grows behind it.
   SmallVector<Operation *> forward;

@@ -43,7 +43,7 @@ FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
       if (!op.hasAttr(kRecomputedAttrName))
         model += costly.countModelFlops(*this);
     } else if (isa<KernelOpInterface>(op)) {
-      return op.emitError() << "'" << op.getName() << "' anchors a kernel and does not say what it costs";
+      return op.emitError() << "'" << op.getName() << "' anchors a kernel and does not tell its cost (CostOpInterface)";
     } else if (!isa<HeddleDialect>(op.getDialect()) && !isa<arith::ConstantOp, arith::SelectOp>(op)) {
       for (Type type : op.getResultTypes())
         if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && isa<FloatType>(tensor.getElementType()))

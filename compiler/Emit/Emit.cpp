@@ -173,9 +173,12 @@ LogicalResult Writer::writeSizes() {
       else if (!isSame(all[known->second], size))
         return size.emitError() << "targets " << targets.front().name << " and " << target.name << " make the size '"
                                 << size.getSymName()
-                                << "' differently, and an artifact has one table of sizes; compile one artifact for "
+                                << "' differently, and an artifact has a single table of sizes; compile an artifact for "
                                    "each of them";
     }
+  if (all.size() > schema::kMaxSizes)
+    return emitError(module.getLoc()) << "the model has " << all.size() << " run-time sizes and sites of random numbers; "
+                                      << schema::kMaxSizes << " are the most that an artifact holds";
   for (SizeOp size : all) {
     int32_t of = size.getOfAttr() ? sizeIndices.lookup(size.getOfAttr().getValue()) : -1;
     auto name = writeString(size.getSymName());
@@ -193,7 +196,7 @@ LogicalResult Writer::verifySameVariables() {
         own.size() != first.size() || !llvm::all_of_zip(first, own, isSame))
       return emitError(UnknownLoc::get(module.getContext()))
              << "targets " << targets.front().name << " and " << target.name
-             << " keep different variables, and an artifact has one table of them; compile one artifact for each of "
+             << " keep different variables, and an artifact has a single table of variables; compile an artifact for each of "
                 "them";
   return success();
 }
@@ -381,6 +384,9 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
 }
 
 LogicalResult Writer::write(Artifact &artifact) {
+  if (auto entries = llvm::range_size(module.getOps<plan::EntryOp>()); entries > schema::kMaxEntries)
+    return emitError(module.getLoc()) << "the model has " << entries << " entries; " << schema::kMaxEntries
+                                      << " are the most that an artifact holds";
   if (failed(writeSizes()) || failed(verifySameVariables()) || failed(writeVariables()))
     return failure();
   std::vector<Offset<schema::Entry>> moduleEntries;

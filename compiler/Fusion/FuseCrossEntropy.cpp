@@ -8,9 +8,10 @@
 //   dx = dlogits W                              dx[c] = dlogits W
 //   dW = dlogits^T x                            dW += dlogits^T x[c]
 //
-// Nothing is computed twice. What chunks cost is that W is read and dW is read and written once for each of them. A
-// chunk has about twice as many rows as x has columns: its logits then take twice the memory of W, and are most of the
-// traffic. It never has more than half of the rows.
+// Nothing is computed twice. The price of a chunk is another reading of W, another reading and writing of dW, and its
+// launches. So logits that are small stay whole. A chunk has about twice as many rows as x has columns: its logits then
+// take twice the memory of W, and are most of the traffic. There are at least two chunks, and at most so many that an
+// entry's length does not depend on the batch.
 #include "compiler/Fusion/FuseCrossEntropy.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -24,6 +25,10 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
+
+/// Logits of fewer bytes than two of these stay whole, and no chunk of logits is smaller.
+constexpr int64_t kChunkBytes = 8 << 20;
+constexpr int64_t kMostChunks = 64;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -61,6 +66,9 @@ public:
   bool find();
   /// The number of columns of the linear transformation's input.
   int64_t getInputWidth() const { return inputWidth; }
+  /// Whether the logits take no more memory than the input.
+  bool isNarrow() const { return wide.getDimSize(1) <= inputWidth; }
+  int64_t getRowBytes() const { return wide.getDimSize(1) * 4; }
   StringRef getSize() const { return size; }
   /// Replaces the ops by those for one chunk after another.
   void split(ArrayRef<StringAttr> chunkSizes, int64_t rows);
@@ -216,10 +224,8 @@ public:
       auto size = symbols.lookup<SizeOp>(head.getSize());
       if (!size || size.getOfAttr())
         continue;
-      // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
       int64_t maximum = size.getMaximum();
-      int64_t rows = std::min<int64_t>(2 * head.getInputWidth(), llvm::divideCeil(maximum, 2));
-      rows = chunkRows > 0 ? int64_t(chunkRows) : llvm::alignTo(rows, 32);
+      int64_t rows = chunkRows > 0 ? int64_t(chunkRows) : chooseRows(head, maximum);
       if (rows >= maximum)
         continue;
       head.split(declareChunks(size, rows, symbols), rows);
@@ -227,6 +233,17 @@ public:
   }
 
 private:
+  /// The rows of a chunk, or of all where the logits are small.
+  static int64_t chooseRows(const Head &head, int64_t maximum) {
+    int64_t smallest = llvm::divideCeil(kChunkBytes, head.getRowBytes());
+    if (maximum < 2 * smallest || head.isNarrow())
+      return maximum;
+    auto bound = static_cast<int64_t>(llvm::divideCeil(maximum, kMostChunks));
+    int64_t rows = std::max({2 * head.getInputWidth(), smallest, bound});
+    // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
+    return llvm::alignTo(std::min<int64_t>(rows, llvm::divideCeil(maximum, 2)), 32);
+  }
+
   /// The sizes of a size's chunks, shared by all that split it alike.
   static SmallVector<StringAttr> declareChunks(SizeOp size, int64_t rows, SymbolTable &symbols) {
     SmallVector<StringAttr> chunks;
@@ -246,7 +263,7 @@ private:
 
   Option<int64_t> chunkRows{
       *this, "rows", llvm::cl::init(0),
-      llvm::cl::desc("Tokens of a chunk; 0: twice as many as the transformation's input has columns")};
+      llvm::cl::desc("Tokens of a chunk; 0: as many as make chunks large and few, and no chunks of small logits")};
 };
 
 } // namespace

@@ -47,7 +47,7 @@ public:
   FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
   StringRef getArgument() const override { return "heddle-fuse-kernels"; }
   StringRef getDescription() const override {
-    return "Cut each entry into kernels: anchors with prologue and epilogue";
+    return "Cut each entry into kernels: an anchor with its prologue and epilogue";
   }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
@@ -55,9 +55,14 @@ public:
     if (getOperation().isExternal())
       return;
     if (!llvm::hasSingleElement(getOperation().getBody())) {
-      getOperation().emitError("an entry is straight-line code: expects one block");
+      getOperation().emitError("an entry is straight-line code; expects a single block");
       return signalPassFailure();
     }
+    for (Operation &op : getOperation().getBody().front())
+      if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
+        op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
+        return signalPassFailure();
+      }
     groups.clear();
     groupOf.clear();
     materialized.clear();
@@ -241,8 +246,8 @@ private:
     }
     if (!isElementwise(op))
       return op->emitError() << "'" << op->getName()
-                             << "' is not part of any kernel: it is neither elementwise nor does "
-                             << "it anchor one";
+                             << "' belongs to no kernel: the op is not elementwise and does "
+                             << "not anchor a kernel";
     for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
       if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
         group->ops.push_back(op);
@@ -398,7 +403,7 @@ private:
   }
 
   Option<bool> fuse{*this, "fuse", llvm::cl::init(true),
-                    llvm::cl::desc("Let ops join kernels; otherwise each is a kernel of its own")};
+                    llvm::cl::desc("Let ops join kernels; with false each op is a kernel of its own")};
 
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;

@@ -62,7 +62,7 @@ public:
 
   StringRef getArgument() const override { return "heddle-fuse-projections"; }
   StringRef getDescription() const override {
-    return "Make one op of an attention's projections of the same input, and store their weights together";
+    return "Fuse an attention's projections of the same input into a single op, and store their weights together (sibling fusion)";
   }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
@@ -77,9 +77,10 @@ public:
           alike.push_back(group);
       }
     });
+    auto trained = findTrainedReads(); // of variables that are packed once at most: what is replaced is not asked for
     DenseSet<StringAttr> taken;
     for (auto &[key, alike] : groups)
-      if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike)) {
+      if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike, trained)) {
         taken.insert_range(alike.front().names);
         auto [weights, biases] = pack(alike.front(), symbols);
         for (Group &group : alike)
@@ -138,32 +139,31 @@ private:
     });
   }
 
+  /// By variable, the reads in entries that differentiate.
+  llvm::DenseMap<StringAttr, SmallVector<Operation *>> findTrainedReads() {
+    llvm::DenseMap<StringAttr, SmallVector<Operation *>> reads;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto isRoot = [](Operation *op) {
+        return isa<MinimizeOp, AccumulateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      };
+      if (function.walk(isRoot).wasInterrupted())
+        function.walk([&](ReadOp read) { reads[read.getVariableAttr().getAttr()].push_back(read); });
+    }
+    return reads;
+  }
+
   /// Where an optimizer updates a weight, all reads of it must be of the packed one.
-  bool isReadNowhereElse(ArrayRef<Group> groups) {
+  static bool isReadNowhereElse(ArrayRef<Group> groups,
+                                const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained) {
     DenseSet<Operation *> known;
-    DenseSet<StringAttr> names;
-    for (const Group &group : groups) {
-      names.insert_range(group.names);
+    for (const Group &group : groups)
       for (const Linear &part : group.parts)
         known.insert_range(ArrayRef<Operation *>{part.weight, part.bias});
-    }
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      bool hasRoot = function
-                         .walk([](Operation *op) {
-                           return isa<MinimizeOp, AccumulateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-                         })
-                         .wasInterrupted();
-      bool readsElsewhere = function
-                                .walk([&](ReadOp read) {
-                                  bool elsewhere =
-                                      names.contains(read.getVariableAttr().getAttr()) && !known.contains(read);
-                                  return elsewhere ? WalkResult::interrupt() : WalkResult::advance();
-                                })
-                                .wasInterrupted();
-      if (hasRoot && readsElsewhere)
-        return false;
-    }
-    return true;
+    return llvm::all_of(groups.front().names, [&](StringAttr name) {
+      auto reads = trained.find(name);
+      return reads == trained.end() ||
+             llvm::all_of(reads->second, [&](Operation *read) { return known.contains(read); });
+    });
   }
 
   /// The variables that now hold all weights and all biases. An optimizer knows what belongs to a weight by its name.

@@ -38,8 +38,8 @@ public:
     if (roundings.empty())
       return;
     if (auto other = symbols.lookup(kRoundEntry)) {
-      other->emitError() << "'" << kRoundEntry << "' is what the entry that rounds weights is called; "
-                         << "give this one another name";
+      other->emitError() << "'" << kRoundEntry << "' is the name of the entry that rounds weights; "
+                         << "give this entry another name";
       return signalPassFailure();
     }
     for (auto &[variable, ops] : roundings) {

@@ -223,13 +223,13 @@ struct RecomputePass : PassWrapper<RecomputePass, OperationPass<ModuleOp>> {
   RecomputePass(const RecomputePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-recompute"; }
-  StringRef getDescription() const override { return "Compute again what is cheaper to make than to hold"; }
+  StringRef getDescription() const override { return "Compute values again that are cheaper to make than to hold (rematerialisation)"; }
 
   void runOnOperation() override {
     std::optional<Recomputation> policy = parseRecomputation(name);
     if (!policy) {
       getOperation().emitError() << "there is no policy of recomputation '" << name
-                                 << "'; there are none, cheap, products";
+                                 << "'; the policies are none, cheap and products";
       return signalPassFailure();
     }
     CostCounter counter(getOperation());

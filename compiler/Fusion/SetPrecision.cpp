@@ -28,7 +28,7 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
   SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-set-precision"; }
-  StringRef getDescription() const override { return "Give matrix products factors of fewer bits"; }
+  StringRef getDescription() const override { return "Round the factors of matrix products to fewer bits"; }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
 
   void runOnOperation() override {

@@ -4,8 +4,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
@@ -27,43 +25,16 @@ template <typename T> constexpr bool holds(const Member &member) {
   return std::holds_alternative<T Description::*>(member);
 }
 
-StringRef describeType(const Member &member) {
-  if (holds<std::string>(member))
-    return "a string";
-  if (holds<int64_t>(member))
-    return "a whole number";
-  return holds<double>(member) ? "a number" : "true or false";
-}
-
-std::string show(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.10g", value);
-  return text;
-}
-
-StringRef describeType(const toml::node &value) {
-  if (value.is_string())
-    return "a string";
-  if (value.is_integer())
-    return "a whole number";
-  if (value.is_floating_point())
-    return "a number";
-  if (value.is_boolean())
-    return "true or false";
+std::string describe(const toml::node &value) {
+  if (std::optional<std::string> text = value.value_exact<std::string>())
+    return "the string \"" + *text + "\"";
+  if (std::optional<bool> flag = value.value_exact<bool>())
+    return *flag ? "true" : "false";
+  if (std::optional<int64_t> whole = value.value_exact<int64_t>())
+    return std::to_string(*whole);
+  if (std::optional<double> number = value.value_exact<double>())
+    return showNumber(*number);
   return value.is_table() ? "a table" : value.is_array() ? "an array" : "a date or time";
-}
-
-const DescriptionKey *findKey(StringRef name) {
-  const auto *found = llvm::find_if(getDescriptionKeys(), [&](const DescriptionKey &key) { return key.name == name; });
-  return found == getDescriptionKeys().end() ? nullptr : found;
-}
-
-StringRef nearestKey(StringRef name) {
-  return llvm::min_element(getDescriptionKeys(),
-                           [&](const DescriptionKey &a, const DescriptionKey &b) {
-                             return name.edit_distance(a.name) < name.edit_distance(b.name);
-                           })
-      ->name;
 }
 
 class Reader {
@@ -145,8 +116,8 @@ void Reader::readFile() {
     return;
   for (const DescriptionKey &key : getDescriptionKeys())
     if (key.required && !description.given.contains(key.name))
-      fail(description.start) << "the description lacks '" << key.name << "', " << describeType(key.member)
-                              << "; add a line `" << key.name << " = ...` (" << key.doc << ")";
+      fail(description.start) << "the description lacks '" << key.name << "'; add a line `" << key.name << " = ...`, " << key.describeValues()
+                              << " (" << key.doc << ")";
 }
 
 void Reader::readOverride(StringRef text) {
@@ -159,7 +130,7 @@ void Reader::readOverride(StringRef text) {
     fail(where) << "expects key=value, such as --set d_model=64";
     return;
   }
-  const DescriptionKey *key = findKey(name);
+  const DescriptionKey *key = findDescriptionKey(name);
   toml::table table;
   // A shell strips quotes, so a string is taken as it stands.
   if (key && holds<std::string>(key->member)) {
@@ -177,9 +148,12 @@ void Reader::readOverride(StringRef text) {
 }
 
 void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere) {
-  const DescriptionKey *key = findKey(name);
+  const DescriptionKey *key = findDescriptionKey(name);
   if (!key) {
-    fail(keyWhere) << "unknown key '" << name << "'; the nearest known key is '" << nearestKey(name) << "'";
+    const DescriptionKey *nearest = findNearestKey(name);
+    fail(keyWhere) << "unknown key '" << name << "'; "
+                   << (nearest ? "the nearest known key is '" + nearest->name.str() + "'"
+                               : "heddle-compile --help-description lists the keys");
     return;
   }
   if (assign(*key, value, valueWhere) && checkValue(*key, valueWhere))
@@ -202,29 +176,25 @@ bool Reader::assign(const DescriptionKey &key, const toml::node &value, Location
       },
       key.member);
   if (!assigned)
-    fail(where) << "'" << key.name << "' expects " << describeType(key.member) << ", got " << describeType(value);
+    fail(where) << "'" << key.name << "' expects " << key.describeValues() << ", got " << describe(value);
   return assigned;
 }
 
 bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
-  auto checkNumber = [&](double value) {
-    if (key.range.text.empty() || (value >= key.range.low && value <= key.range.high))
-      return true;
-    fail(where) << "'" << key.name << "' expects " << describeType(key.member) << " " << key.range.text << ", got "
-                << show(value);
+  auto refuse = [&](const Twine &value) {
+    fail(where) << "'" << key.name << "' expects " << key.describeValues() << ", got " << value;
     return false;
+  };
+  auto checkNumber = [&](double value) {
+    return (value >= key.range.low && value <= key.range.high) || refuse(showNumber(value));
   };
   if (const auto *whole = std::get_if<int64_t Description::*>(&key.member))
     return checkNumber(description.**whole);
   if (const auto *number = std::get_if<double Description::*>(&key.member))
     return checkNumber(description.**number);
   const auto *string = std::get_if<std::string Description::*>(&key.member);
-  if (!string || llvm::is_contained(key.choices, StringRef(description.**string)))
-    return true;
-  auto quote = [](StringRef choice) { return "\"" + choice.str() + "\""; };
-  fail(where) << "'" << key.name << "' expects " << llvm::join(llvm::map_range(key.choices, quote), " or ")
-              << ", got \"" << description.**string << "\"";
-  return false;
+  return !string || llvm::is_contained(key.choices, StringRef(description.**string)) ||
+         refuse("\"" + description.**string + "\"");
 }
 
 /// What no key can say alone.
@@ -234,7 +204,7 @@ void Reader::check() {
   const Description &d = description;
   if (d.dModel % d.heads != 0)
     failAtKey("heads") << "'heads' must divide 'd_model', but " << d.heads << " does not divide " << d.dModel
-                       << "; change one of the two";
+                       << "; change either of them";
   checkStacks();
   if (!d.learnedPositions() && d.dModel % 2 != 0)
     failAtKey("d_model") << "sinusoidal positions come in pairs of a sine and a cosine, but 'd_model' is " << d.dModel
@@ -256,7 +226,7 @@ void Reader::checkStacks() {
   auto checkLayers = [&](StringRef key, bool present, int64_t layers) {
     if (present != (layers > 0))
       failAtKey(key) << "'" << key << "' is " << layers << ", but architecture = \"" << d.architecture << "\" has "
-                     << (present ? "at least one such layer" : "none; set it to 0");
+                     << (present ? "at least one such layer" : "no such layer; set it to 0");
   };
   checkLayers("encoder_layers", encoder, d.encoderLayers);
   checkLayers("decoder_layers", decoder, d.decoderLayers);

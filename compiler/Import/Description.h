@@ -89,7 +89,7 @@ struct Description {
   llvm::StringMap<LocationAttr> given;
 };
 
-/// The values that a number may have; `text` completes "expects a number ...".
+/// The values that a number may have; `text` follows "a number" or "a whole number".
 struct NumberRange {
   double low;
   double high;
@@ -108,15 +108,28 @@ struct DescriptionKey {
   NumberRange range;
   ArrayRef<StringLiteral> choices; // of a string
   StringLiteral doc;
+
+  /// The values that the key takes: completes "'key' expects ...".
+  std::string describeValues() const;
+  /// The value that a description without the key has, as TOML writes it; empty for a key that must be given.
+  std::string describeDefault() const;
 };
 
 /// All keys, in the order in which the documentation lists them.
 ArrayRef<DescriptionKey> getDescriptionKeys();
+/// The key called `name`, or null.
+const DescriptionKey *findDescriptionKey(StringRef name);
+/// The key that `name` most likely stands for, or null where it is like none of them.
+const DescriptionKey *findNearestKey(StringRef name);
+std::string showNumber(double value);
 
-/// What of a description was said elsewhere than in it.
+/// Writes docs/description.md: all keys in Markdown.
+void printDescriptionPage(raw_ostream &stream);
+
+/// What is changed of a description from outside of it.
 struct DescriptionChanges {
-  ArrayRef<std::string> overrides; // each a `key=value` that replaces what it says
-  double lossScale = 0;            // where neither says one
+  ArrayRef<std::string> overrides; // each a `key=value` that replaces the description's own value
+  double lossScale = 0;            // where neither the description nor an override has `loss_scale`
 };
 
 /// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.

@@ -1,5 +1,8 @@
-// The one table of a description's keys: checks, messages, the artifact's JSON and the documentation all come from it.
+// The table of a description's keys: reading, checks, suggestions, the artifact's JSON and docs/description.md come from it.
 #include "compiler/Import/Description.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -13,18 +16,18 @@ const double kBelowOne = std::nextafter(1.0, 0.0);
 const NumberRange kAny{0, 0, ""};
 const NumberRange kRate{0, kBelowOne, "from 0 to below 1"};
 const NumberRange kWidth{1, 65536, "from 1 to 65536"};
-const NumberRange kLayers{0, 256, "from 0 to 256"};
+const NumberRange kLayers{0, 512, "from 0 to 512"};
 const NumberRange kTypes{0, 65536, "from 0 to 65536"};
 // The smallest vocabulary holds the three special tokens and one other; token ids are 32-bit and signed.
 const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
 const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
 const NumberRange kWindow{0, 1 << 20, "from 0 to 1048576"};
-const NumberRange kSequences{1, 65536, "from 1 to 65536"};
+const NumberRange kSequences{1, 65535, "from 1 to 65535"}; // attention has a row of workgroups for each of them
 const NumberRange kBeam{1, 64, "from 1 to 64"};
 const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
 const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
 const NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
-const NumberRange kNorm{0, 1e30, "of at least 0"};
+const NumberRange kNorm{0, 1e30, "from 0 to 1e30"};
 
 const StringLiteral kArchitectures[] = {"transformer", "encoder", "decoder"};
 const StringLiteral kNorms[] = {"post", "pre"};
@@ -41,39 +44,44 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
   using D = Description;
   // clang-format off
   static const DescriptionKey keys[] = {
-      {"architecture", &D::architecture, kRequired, kAny, kArchitectures, "Encoder and decoder, or one of the two alone."},
+      {"architecture", &D::architecture, kRequired, kAny, kArchitectures,
+       "Which stacks the model has: an encoder and a decoder (transformer), or an encoder or a decoder alone."},
       {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
-      {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; they share d_model evenly (3.2.2)."},
+      {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; their number divides d_model (3.2.2)."},
       {"d_ff", &D::dFF, kRequired, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
       {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {}, "Layers of the encoder (3.1); 0 for a decoder alone."},
       {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1); 0 for an encoder alone."},
-      {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {}, "Tokens of the vocabulary, special ones included."},
+      {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {},
+       "Tokens of the vocabulary, which both sides share; the marks for unknown text, begin, end and padding count too."},
       {"norm", &D::norm, kOptional, kAny, kNorms,
        "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at the end of "
        "each stack."},
       {"positions", &D::positions, kOptional, kAny, kPositions,
-       "Fixed or learned position encodings (3.5); of fixed ones, sines and cosines in turn or in two halves."},
-      {"activation", &D::activation, kOptional, kAny, kActivations, "Between the two feed-forward products (3.3)."},
+       "Fixed or learned position encodings (3.5); fixed encodings are sines and cosines in turn, or all sines first."},
+      {"activation", &D::activation, kOptional, kAny, kActivations,
+       "The function between the two products of a feed-forward network (3.3)."},
       {"head", &D::head, kOptional, kAny, kHeads,
-       "What makes logits of hidden states: a linear transformation (3.4), one after a transform of the same width with "
-       "activation and norm, or nothing."},
+       "How hidden states become logits: by a linear transformation (3.4), by another layer of the same width with "
+       "activation and norm in front of it (transform), or not at all. A decoder's head is linear."},
       {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
-       "The neighbourhood that self-attention is restricted to (4): a token sees those at most half of it, rounded "
-       "down, away; 0 lets it see all."},
+       "The neighbourhood that self-attention is restricted to (4): a token sees tokens at a distance of at most half of "
+       "it, rounded down; 0 lets a token see all others."},
       {"attention_soft_cap", &D::attentionSoftCap, kOptional, kNorm, {},
-       "What attention's scores never reach: a score s becomes c tanh(s / c); 0 leaves scores as they are."},
+       "The bound c of attention's scores: a score s becomes c tanh(s / c); 0 leaves scores as they are."},
       {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
-       "Whether source embedding, target embedding and output projection are one matrix (3.4)."},
+       "Whether source embedding, target embedding and output projection are the same matrix (3.4)."},
       {"scale_embeddings", &D::scaleEmbeddings, kOptional, kAny, {},
        "Whether embeddings are multiplied by the root of d_model (3.4)."},
       {"embedding_norm", &D::embeddingNorm, kOptional, kAny, {},
        "Whether the sum of embedding and position is normalised before the first layer."},
       {"token_types", &D::tokenTypes, kOptional, kTypes, {},
-       "Kinds of tokens, such as those of a first and a second sentence, that an encoder tells apart; 0: one."},
+       "Kinds of tokens that an encoder tells apart, such as tokens of a first and of a second sentence; 0 gives tokens no "
+       "kind."},
       {"output_bias", &D::outputBias, kOptional, kAny, {}, "Whether each token's logit has a bias."},
       {"pooler", &D::pooler, kOptional, kAny, {},
-       "Whether an encoder also gives one vector a sequence, made of its first token's."},
-      {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {}, "Added to the variance before its root."},
+       "Whether an encoder also gives a vector for each sequence, made of its first token's hidden state."},
+      {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {},
+       "The number that a layer norm adds to the variance before it takes the root."},
       {"dropout", &D::dropout, kOptional, kRate, {},
        "Rate of dropout on each sub-layer's output and on the embeddings (5.4)."},
       {"attention_dropout", &D::attentionDropout, kOptional, kRate, {}, "Rate of dropout on attention's weights."},
@@ -83,28 +91,80 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"warmup", &D::warmup, kOptional, kSteps, {}, "Steps over which the learning rate rises (5.3)."},
       {"adam_beta1", &D::adamBeta1, kOptional, kRate, {}, "Decay of Adam's first moment (5.3)."},
       {"adam_beta2", &D::adamBeta2, kOptional, kRate, {}, "Decay of Adam's second moment (5.3)."},
-      {"adam_epsilon", &D::adamEpsilon, kOptional, kEpsilon, {}, "Added to the root of Adam's second moment (5.3)."},
-      {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves it as it is."},
+      {"adam_epsilon", &D::adamEpsilon, kOptional, kEpsilon, {},
+       "The number that Adam adds to the root of its second moment (5.3)."},
+      {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves gradients as they are."},
       {"ema_decay", &D::emaDecay, kOptional, kRate, {},
-       "Decay of an average of the weights over all steps, kept beside them (`heddle-run average --ema`); 0: none."},
+       "Decay of an average of the weights over all steps, kept beside them (`heddle-run average --ema`); 0 keeps no "
+       "average."},
       {"loss_scale", &D::lossScale, kOptional, kNorm, {},
-       "What the loss is multiplied by at first while it is differentiated, so that 16 bits hold small gradients; halved "
-       "where gradients overflow; 0: nothing. 65536 with --precision=f16."},
+       "The factor of the loss while it is differentiated, so that 16 bits hold small gradients; it is halved where "
+       "gradients overflow; 0 leaves the loss as it is. With --precision=f16 the default is 65536."},
       {"loss_scale_interval", &D::lossScaleInterval, kOptional, kSteps, {},
        "Steps in a row without overflow after which the loss's scale is doubled."},
       {"accumulate", &D::accumulate, kOptional, kAny, {},
-       "Whether gradients may be summed over several batches before a step (accumulate_step and apply_step)."},
+       "Whether gradients may be summed over several batches before a step: adds the entries `accumulate_step` and "
+       "`apply_step`."},
       {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
-       "Whether there is an entry `logits` too: those of all target tokens, which then are in memory whole."},
+       "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them then."},
       {"explain_entry", &D::explainEntry, kOptional, kAny, {},
-       "Whether there is an entry `explain` too: the weights of every attention (`heddle-run explain`)."},
+       "Whether there is an entry `explain`, which gives the weights of every attention (`heddle-run explain`)."},
       {"beam", &D::beam, kOptional, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
       {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
-      {"max_length", &D::maxLength, kOptional, kTokens, {}, "The longest sequence, begin or end token included."},
+      {"max_length", &D::maxLength, kOptional, kTokens, {},
+       "The longest sequence in tokens, begin or end mark included; at most max_tokens, which is the default where it is "
+       "smaller."},
   };
   // clang-format on
   return keys;
+}
+
+const DescriptionKey *heddle::findDescriptionKey(StringRef name) {
+  const auto *found = llvm::find_if(getDescriptionKeys(), [&](const DescriptionKey &key) { return key.name == name; });
+  return found == getDescriptionKeys().end() ? nullptr : found;
+}
+
+/// A part of a name is as near as a slip of the hand: `layers` means `encoder_layers`.
+const DescriptionKey *heddle::findNearestKey(StringRef name) {
+  std::string lower = StringRef(name).lower();
+  auto distance = [&](const DescriptionKey &key) -> size_t {
+    bool isPart = lower.size() > 2 && (key.name.contains(lower) || StringRef(lower).contains(key.name));
+    return isPart ? 2 : StringRef(lower).edit_distance(key.name);
+  };
+  const DescriptionKey *nearest = llvm::min_element(
+      getDescriptionKeys(),
+      [&](const DescriptionKey &a, const DescriptionKey &b) { return distance(a) < distance(b); });
+  return distance(*nearest) <= std::max<size_t>(2, name.size() / 2) ? nearest : nullptr;
+}
+
+std::string DescriptionKey::describeValues() const {
+  auto quote = [](StringRef choice) { return "\"" + choice.str() + "\""; };
+  if (!choices.empty())
+    return llvm::join(llvm::map_range(choices, quote), " or ");
+  if (std::holds_alternative<bool Description::*>(member))
+    return "true or false";
+  StringRef type = std::holds_alternative<int64_t Description::*>(member) ? "a whole number" : "a number";
+  return (type + " " + range.text).str();
+}
+
+std::string heddle::showNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.10g", value);
+  return text;
+}
+
+std::string DescriptionKey::describeDefault() const {
+  if (required)
+    return "";
+  Description defaults;
+  if (const auto *string = std::get_if<std::string Description::*>(&member))
+    return "\"" + defaults.**string + "\"";
+  if (const auto *flag = std::get_if<bool Description::*>(&member))
+    return defaults.**flag ? "true" : "false";
+  if (const auto *whole = std::get_if<int64_t Description::*>(&member))
+    return std::to_string(defaults.**whole);
+  return showNumber(defaults.*std::get<double Description::*>(member));
 }
 
 Location Description::whereIs(StringRef key) const {

@@ -229,8 +229,7 @@ void Entries::buildEval() {
 void Entries::buildLogits() {
   Graph::At at(graph, "logits_entry");
   graph.beginEntry("logits");
-  Batch batch = addBatch();
-  graph.addOutput("logits", decode(batch));
+  graph.addOutput("logits", decode(addBatch(/*labels=*/false)));
   graph.endEntry();
 }
 

@@ -33,12 +33,10 @@ RankedTensorType Graph::tensor(ArrayRef<Dim> dims, Type element) {
 //===-- Module level --------------------------------------------------------------------------------------------===//
 
 void Graph::toSymbols() {
-  Block *body = module.getBody();
-  auto entries = body->getOps<func::FuncOp>();
-  if (entries.empty())
-    builder.setInsertionPointToEnd(body);
+  if (firstEntry)
+    builder.setInsertionPoint(firstEntry);
   else
-    builder.setInsertionPoint(*entries.begin());
+    builder.setInsertionPointToEnd(module.getBody());
 }
 
 void Graph::addSize(StringRef name, int64_t maximum, StringRef longestOf) {
@@ -51,7 +49,8 @@ void Graph::addVariable(StringRef name, VariableKind kind, RankedTensorType type
   OpBuilder::InsertionGuard guard(builder);
   toSymbols();
   create<VariableOp>(name, kind, type);
-  variables.push_back({builder.getStringAttr(name), type, Location(where), initializer});
+  variables.push_back({builder.getStringAttr(name), kind, type, Location(where), initializer});
+  variableTypes[name] = type;
 }
 
 //===-- Entries -------------------------------------------------------------------------------------------------===//
@@ -59,6 +58,8 @@ void Graph::addVariable(StringRef name, VariableKind kind, RankedTensorType type
 void Graph::beginEntry(StringRef name) {
   builder.setInsertionPointToEnd(module.getBody());
   entry = create<func::FuncOp>(name, builder.getFunctionType({}, {}));
+  if (!firstEntry)
+    firstEntry = entry;
   builder.setInsertionPointToStart(entry.addEntryBlock());
   weights.clear();
   inputAttrs.clear();
@@ -101,7 +102,7 @@ Value Graph::weight(const Twine &name, ArrayRef<int64_t> shape, Initializer init
   if (value)
     return value;
   auto type = RankedTensorType::get(shape, f32());
-  if (!module.lookupSymbol(key)) {
+  if (!variableTypes.contains(key)) {
     addVariable(key, VariableKind::Weight, type, initializer);
     if (description.hasDecoder()) {
       addVariable("adam.m." + key, VariableKind::OptimizerState, type, Initializer::zeros());
@@ -116,7 +117,7 @@ Value Graph::weight(const Twine &name, ArrayRef<int64_t> shape, Initializer init
 }
 
 Value Graph::read(StringRef variable) {
-  return create<ReadOp>(cast<VariableOp>(module.lookupSymbol(variable)).getTensorType(), variable);
+  return create<ReadOp>(variableTypes.at(variable), variable);
 }
 
 void Graph::write(StringRef variable, Value value) { create<WriteOp>(variable, value); }

@@ -28,6 +28,7 @@ struct Initializer {
 /// A variable as it was declared.
 struct Variable {
   StringAttr name;
+  VariableKind kind;
   RankedTensorType type;
   Location where;
   Initializer initializer;
@@ -110,7 +111,9 @@ private:
   ModuleOp module;
   const Description &description;
   LocationAttr where;
+  func::FuncOp firstEntry;
   SmallVector<Variable> variables;
+  llvm::StringMap<RankedTensorType> variableTypes;
   int32_t stream = 0;
 
   // Of the entry under construction.

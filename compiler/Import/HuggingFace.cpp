@@ -10,7 +10,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kMostWidth = 65536, kMostLayers = 256, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
+constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
 /// Keys of every configuration that do not change what a model computes: the program that wrote it, settings of
 /// generation and of tasks, names for people.
@@ -121,7 +121,7 @@ void Reader::readActivation(StringRef theirs) {
                      .Cases({"swish", "silu"}, "swish")
                      .Default("");
   if (d.activation.empty() && !name.empty())
-    config.fail(theirs) << "'" << theirs << "' is \"" << name << "\", and the activations that Heddle has are relu, "
+    config.fail(theirs) << "'" << theirs << "' is \"" << name << "\", and Heddle has the activations relu, "
                         << "gelu, gelu_new (gelu_fast, gelu_pytorch_tanh) and swish (silu)";
 }
 
@@ -255,7 +255,7 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
     return failure();
   if (architectures.size() != 1)
     return config->fail("architectures") << "'architectures' names " << architectures.size()
-                                         << " models and should name one: MarianMTModel, BertModel, BertForMaskedLM "
+                                         << " models and should name a single model: MarianMTModel, BertModel, BertForMaskedLM "
                                          << "or GPT2LMHeadModel";
 
   Reader reader(*config);
@@ -268,7 +268,7 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   else if (name == "GPT2LMHeadModel")
     reader.readGPT2();
   else
-    return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; it takes "
+    return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
                                          << "MarianMTModel, BertModel, BertForMaskedLM and GPT2LMHeadModel";
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config->require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");

@@ -1,6 +1,7 @@
 #include "compiler/Import/HuggingFaceConfig.h"
 
 #include "compiler/Import/Nesting.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -17,10 +18,14 @@ FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, Strin
   HuggingFaceConfig config;
   config.context = context;
   config.path = path.str();
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && status.type() != llvm::sys::fs::file_type::regular_file)
+    return emitError(UnknownLoc::get(context)) << "'" << path << "' is not a regular file; download it again";
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
-    return emitError(UnknownLoc::get(context)) << "cannot read '" << path << "': " << file.getError().message()
-                                               << "; a Hugging Face folder has its model's configuration there";
+    return emitError(UnknownLoc::get(context))
+           << "cannot read '" << path << "': " << file.getError().message()
+           << "; a folder is read as a model from Hugging Face, which has its configuration there";
   config.source = (*file)->getBuffer().str();
   llvm::Expected<llvm::json::Value> parsed = parseShallowJSON(config.source);
   if (!parsed)
@@ -28,7 +33,7 @@ FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, Strin
            << "not valid JSON: " << llvm::toString(parsed.takeError()) << "; download the file again";
   if (!parsed->getAsObject())
     return emitError(Location(FileLineColLoc::get(context, path, 1, 1)))
-           << "expects an object of a model's configuration, got something else; download the file again";
+           << "expects a JSON object with a model's configuration; download the file again";
   config.object = std::move(*parsed->getAsObject());
   return config;
 }
@@ -61,7 +66,7 @@ const llvm::json::Value *HuggingFaceConfig::find(StringRef key, bool required, S
   if (!value && required)
     fail(key) << "the configuration lacks '" << key << "', " << what
               << ", without which the model's shape is not known; "
-              << "take the config.json that was published with the weights";
+              << "use the config.json of the published weights";
   return value;
 }
 
@@ -137,7 +142,7 @@ void HuggingFaceConfig::notInTraining(StringRef key, const llvm::json::Value &va
   bool zero = given && given->getAsNumber() == 0.0 && value.getAsNumber() == 0.0;
   if (given && *given != value && !zero)
     emitWarning(Location(whereIs(key))) << "'" << key << "' is " << show(*given) << ", which a training by Heddle does "
-                                        << "not follow; what the model computes does not depend on it";
+                                        << "not follow; the model's results do not depend on this key";
 }
 
 void HuggingFaceConfig::ignore(ArrayRef<StringRef> keys) {
@@ -152,7 +157,7 @@ void HuggingFaceConfig::rejectOthers() {
   llvm::sort(keys);
   for (StringRef key : keys) {
     if (!known.contains(key) && !key.starts_with("_"))
-      fail(key) << "'" << key << "' is a key that Heddle does not know; if it does not change what the model computes, "
-                << "take it out of the config.json";
+      fail(key) << "'" << key << "' is a key that Heddle does not know; if the key does not change the model's results, "
+                << "remove it from config.json";
   }
 }

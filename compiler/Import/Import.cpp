@@ -10,9 +10,9 @@ using namespace mlir::heddle;
 
 /// Completes what the description says of another program's tensors by the shapes of the weights made of them. Fails
 /// where the model has a weight that there is no tensor for.
-static LogicalResult addShapes(ModuleOp module, const Graph &graph, llvm::json::Object &tensors) {
+static LogicalResult addShapes(const Graph &graph, llvm::json::Object &tensors) {
   for (const Variable &variable : graph.getVariables()) {
-    if (cast<VariableOp>(module.lookupSymbol(variable.name)).getKind() != VariableKind::Weight)
+    if (variable.kind != VariableKind::Weight)
       continue;
     llvm::json::Object *tensor = tensors.getObject(variable.name.getValue());
     if (!tensor)
@@ -30,7 +30,7 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
   OwningOpRef<ModuleOp> module = ModuleOp::create(Location(description->start));
   Graph graph(*module, *description);
   Entries(graph, *description).build();
-  if (!description->tensors.empty() && failed(addShapes(*module, graph, description->tensors)))
+  if (!description->tensors.empty() && failed(addShapes(graph, description->tensors)))
     return {};
   std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
   (*module)->setAttr("heddle.description", StringAttr::get(context, json));

@@ -55,12 +55,12 @@ public:
     WalkResult walked = func.walk([&](DotOp dot) {
       bool onTensorCores = fragments || cooperative;
       if (onTensorCores && (dot.getTransposeLhs() || !dot.getTransposeRhs())) {
-        dot.emitError("on tensor cores the right side, and only that, is transposed");
+        dot.emitError("on tensor cores the right side is transposed, and the left side is not");
         return WalkResult::interrupt();
       }
       if (!onTensorCores && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
         dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
-                        << func.getSpread() << " that is the " << (rows ? "left" : "right") << " one";
+                        << func.getSpread() << " the lanes share out the " << (rows ? "left" : "right") << " side";
         return WalkResult::interrupt();
       }
       auto pieces = [&](StringRef use) -> Attribute {
@@ -75,7 +75,7 @@ public:
       for (auto [value, layout] : needed) {
         Attribute &known = layouts[classOf(value)];
         if (known && known != layout) {
-          dot.emitError() << "one tile is needed in two layouts, " << known << " and " << layout;
+          dot.emitError() << "a tile is needed in two layouts, " << known << " and " << layout;
           return WalkResult::interrupt();
         }
         known = layout;

@@ -24,7 +24,7 @@ bool isFragment(RankedTensorType tile) { return tile::getLayout(tile).isFragment
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
       tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kFragmentColumns)
-    return op.emitOpError() << "multiplies factors that are dealt as fragments, the right one transposed and whole "
+    return op.emitOpError() << "multiplies factors that are dealt as fragments, the right factor transposed and whole "
                             << "in each subgroup, got " << lhs << " and " << rhs;
   if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % kFragmentDepth != 0)
     return op.emitOpError() << "takes " << kFragmentRows << " rows a subgroup and a depth of " << kFragmentDepth
@@ -141,7 +141,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && !tile::getLayout(type) && !tile::getCooperativeLayout(type))
-        return op->emitOpError() << "has no layout for " << type << "; heddle-assign-layouts gives it one";
+        return op->emitOpError() << "has no layout for " << type << "; run heddle-assign-layouts first";
     if (llvm::any_of(op->getOperandTypes(), tile::getCooperativeLayout) ||
         llvm::any_of(op->getResultTypes(), tile::getCooperativeLayout))
       return checkCooperative(op);

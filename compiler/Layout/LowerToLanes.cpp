@@ -21,7 +21,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToLanesPass)
 
   StringRef getArgument() const override { return "heddle-lower-to-lanes"; }
-  StringRef getDescription() const override { return "Turn a workgroup's program on tiles into one lane's"; }
+  StringRef getDescription() const override { return "Turn a workgroup's program on tiles into the program of a lane"; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, nvgpu::NVGPUDialect,

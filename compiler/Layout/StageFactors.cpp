@@ -55,7 +55,7 @@ public:
   StageFactorsPass(const StageFactorsPass &other) : PassWrapper(other) {}
   StringRef getArgument() const override { return "heddle-stage-factors"; }
   StringRef getDescription() const override {
-    return "Copy the factors of products to shared memory ahead of their use";
+    return "Copy the factors of products to shared memory ahead of their use (software pipelining)";
   }
 
   void runOnOperation() override {

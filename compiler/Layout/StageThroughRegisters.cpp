@@ -36,7 +36,7 @@ struct StageThroughRegistersPass : PassWrapper<StageThroughRegistersPass, Operat
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StageThroughRegistersPass)
   StringRef getArgument() const override { return "heddle-stage-through-registers"; }
   StringRef getDescription() const override {
-    return "Write the factors of products to shared memory, read an iteration ahead";
+    return "Read the factors of products an iteration ahead and write them to shared memory (software pipelining)";
   }
 
   void runOnOperation() override {

@@ -31,7 +31,7 @@ public:
     markAllAnalysesPreserved();
     if (error) {
       emitError(UnknownLoc::get(&getContext()))
-          << "cannot write '" << path << "': " << llvm::toString(std::move(error));
+          << "--dump-phases: cannot write '" << path << "': " << llvm::toString(std::move(error));
       signalPassFailure();
     }
   }

@@ -124,5 +124,7 @@ void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase 
     if (!options.dumpDirectory.empty())
       passes.addPass(createDumpPhasePass(info, options));
     passes.addPass(createVerifyPhasePass(info.phase));
+    if (info.phase == Phase::Import)
+      passes.addPass(createVerifyEntriesPass());
   }
 }

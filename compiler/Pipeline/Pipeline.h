@@ -63,7 +63,7 @@ struct PhaseInfo {
 ArrayRef<PhaseInfo> getPhases();
 const PhaseInfo &getPhase(Phase phase);
 
-/// The phase called `name`, or none.
+/// The phase called `name`, if there is such a phase.
 std::optional<Phase> parsePhase(StringRef name);
 
 /// Adds phases `first` to `last`, each with the pass that verifies its outcome.
@@ -72,6 +72,10 @@ void buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const Pi
 /// `heddle-verify-phase`: fails with an error at the first op that is not legal after a phase.
 std::unique_ptr<Pass> createVerifyPhasePass(Phase phase);
 void registerVerifyPhasePass();
+
+/// `heddle-verify-entries`: fails with errors at tensors, ports, sizes and seeds that kernels or the runtime refuse.
+std::unique_ptr<Pass> createVerifyEntriesPass();
+void registerVerifyEntriesPass();
 
 /// Every dialect that a module may hold between import and emit.
 void registerAllDialects(DialectRegistry &registry);

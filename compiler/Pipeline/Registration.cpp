@@ -71,5 +71,6 @@ void mlir::heddle::registerAllPasses() {
   registerLowerToNvvmPass();
   registerCudaLowering();
   registerPlanPass();
+  registerVerifyEntriesPass();
   registerVerifyPhasePass();
 }

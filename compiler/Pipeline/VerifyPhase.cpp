@@ -4,6 +4,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -89,7 +90,7 @@ public:
   explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
 
   StringRef getArgument() const override { return "heddle-verify-phase"; }
-  StringRef getDescription() const override { return "Check that only ops that are legal after a phase are left"; }
+  StringRef getDescription() const override { return "Check that a module is valid and holds only ops that are legal after a phase"; }
 
   void runOnOperation() override {
     std::optional<Phase> phase = parsePhase(name);
@@ -104,7 +105,7 @@ public:
       report(op);
       return WalkResult::interrupt();
     });
-    if (found.wasInterrupted())
+    if (found.wasInterrupted() || failed(verify(getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
   }
@@ -114,7 +115,7 @@ private:
     op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
   }
 
-  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that has just run"), llvm::cl::init("import")};
+  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that the module comes from"), llvm::cl::init("import")};
 };
 
 } // namespace

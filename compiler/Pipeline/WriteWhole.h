@@ -8,7 +8,7 @@
 
 namespace mlir::heddle {
 
-/// Writes a file that is whole or not there; "-" is standard output. LLVM's own function ends the program where a write
+/// Writes all of a file or nothing of it; "-" is standard output. LLVM's own function ends the program where a write
 /// fails, such as on a full disk, and leaves what it has written.
 llvm::Error writeWhole(StringRef path, llvm::function_ref<void(raw_ostream &)> write);
 

@@ -24,7 +24,7 @@ private:
 
   InFlightDiagnostic copyNeeded(Operation *op, StringAttr variable) {
     return op->emitError() << "entry '" << graph.function.getSymName() << "' gives variable '" << variable.getValue()
-                           << "' a value that would have to be copied: ";
+                           << "' a value that would need a copy kernel: ";
   }
 
   LogicalResult placeInVariable(StringAttr variable, EntryGraph::Write write);
@@ -89,14 +89,14 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
   if (root.kind == EntryValue::OldVariable && root.variable == place.storage && at.offset == place.offset)
     return success();
   if (value.kind != EntryValue::Result)
-    return copyNeeded(write.op, variable) << "it is an argument or another variable, or lies in one";
+    return copyNeeded(write.op, variable) << "the value is an argument or another variable, or a part of these";
   if (value.within)
-    return copyNeeded(write.op, variable) << "it is a part of another tensor too";
+    return copyNeeded(write.op, variable) << "the value is also a part of another tensor";
   if (variables[write.value])
     return copyNeeded(write.op, variable)
-           << "it is the value of variable '" << variables[write.value].getValue() << "' too";
+           << "the value is also that of variable '" << variables[write.value].getValue() << "'";
   if (value.isOutput)
-    return copyNeeded(write.op, variable) << "it is an output of the entry too";
+    return copyNeeded(write.op, variable) << "the value is also an output of the entry";
   if (!mayOverwrite(variable, write.value))
     return copyNeeded(write.op, variable) << "the old value is still needed when the new one is written";
   // A chain of updates, each in the memory of the one before, lies in the variable from end to end.
@@ -161,7 +161,7 @@ LogicalResult Assigner::placeInArena() {
     if (variables[graph.locate(output).root])
       return graph.function.emitError() << "entry '" << graph.function.getSymName() << "' returns variable '"
                                         << variables[graph.locate(output).root].getValue()
-                                        << "', which would have to be copied";
+                                        << "', which would need a copy kernel";
   for (Id argument : graph.arguments)
     newBuffer(argument);
 
@@ -183,8 +183,8 @@ LogicalResult Assigner::placeInArena() {
       if (graph.isInPlace(launch) && reused && !sharePlace(id, *reused))
         return graph.launches[launch].emitError()
                << "entry '" << graph.function.getSymName() << "': @" << graph.launches[launch].getKernel()
-               << " changes its input in place, but that input is still needed or is a variable that keeps its value: "
-                  "that takes a copy kernel";
+               << " changes its input in place, but the input is still needed, or is a variable that keeps its value: "
+                  "add an op that copies it";
     }
   }
   return success();

@@ -1,5 +1,7 @@
 #include "compiler/Planning/EntryGraph.h"
 
+#include "dialects/Heddle/Limits.h"
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -27,9 +29,11 @@ VariablePlaces mlir::heddle::getVariablePlaces(ModuleOp module) {
   return places;
 }
 
-/// Reports a dynamic dimension whose extent no `heddle.size` bounds.
+/// Reports a type that is no tensor of kernels, and a dynamic dimension whose extent no `heddle.size` bounds.
 static LogicalResult verifySizes(Operation *op, Type type, const SizeMaxima &maxima) {
-  auto tensor = cast<RankedTensorType>(type);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isTensorOfKernels(tensor))
+    return op->emitError() << "launches take " << kTensorsOfKernels << ", got " << type;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
     if (tensor.isDynamicDim(dim) && !maxima.contains(getSizeName(tensor, dim)))
       return op->emitError() << "dimension " << dim << " of " << type << " is named after no heddle.size";
@@ -123,8 +127,8 @@ LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, co
     Id part = ids.at(operand);
     if (values[part].kind != EntryValue::Result || values[part].within)
       return concat.emitError() << "entry '" << function.getSymName()
-                                << "' concatenates what would have to be copied: a part is no launch's result, or is "
-                                   "part of another tensor too";
+                                << "' concatenates a value that would need a copy kernel: the value is not a launch's result, or is "
+                                   "also part of another tensor";
     values[part].within = id;
     values[part].offset = bytes;
     values[id].parts.push_back(part);
@@ -140,7 +144,7 @@ LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, co
 FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima &maxima,
                                         const VariablePlaces &variables) {
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError() << "entry '" << function.getSymName() << "' is not one block of launches";
+    return function.emitError() << "entry '" << function.getSymName() << "' is not a single block of launches";
   EntryGraph graph;
   graph.function = function;
   graph.variables = &variables;

@@ -129,13 +129,13 @@ private:
       int64_t launch = graph.values[write.value].launch;
       if (launch >= 0 && waitsFor[launch] && !graph.getOldValues(variable).empty())
         return write.op.emitError() << "entry '" << graph.function.getSymName() << "' needs the old value of variable '"
-                                    << variable.getValue() << "' after the new one: that takes a copy kernel";
+                                    << variable.getValue() << "' after the new value: add an op that copies it";
     }
     for (unsigned launch = 0; launch < waitsFor.size(); ++launch)
       if (waitsFor[launch] && graph.isInPlace(launch))
         return graph.launches[launch].emitError()
-               << "entry '" << graph.function.getSymName() << "' needs what this launch of @"
-               << graph.launches[launch].getKernel() << " overwrites after it: that takes a copy kernel";
+               << "entry '" << graph.function.getSymName() << "' needs the input that this launch of @"
+               << graph.launches[launch].getKernel() << " overwrites, after the launch: add an op that copies it";
     llvm_unreachable("a cycle without an overwriting launch");
   }
 

@@ -101,7 +101,7 @@ struct SumEqualKernel : KernelOpInterface::ExternalModel<SumEqualKernel, SumEqua
     auto sum = cast<SumEqualOp>(op);
     Value result = emitter.memoryOfResult(sum.getResult());
     if (!result)
-      return emitter.fail() << "sums of rows that are not written to memory";
+      return emitter.fail() << "sums of rows must be written to memory, and these are not";
     forEachRow(emitter, sum.getRows(), sum.getIndices(), [&](Value index, const Place &strip) {
       emitter.store(sum.getResult(), emitter.constant(1, strip.columns, 0), strip);
       Place to = atRow(emitter.loadIndex(sum.getFirst(), index), strip);

@@ -10,6 +10,10 @@
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -46,7 +50,7 @@ public:
   TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile), choices(other.choices) {}
 
   StringRef getArgument() const override { return "heddle-tile"; }
-  StringRef getDescription() const override { return "Turn each heddle.kernel into one workgroup's program"; }
+  StringRef getDescription() const override { return "Turn each heddle.kernel into the program of a workgroup"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<tile::TileDialect, scf::SCFDialect, memref::MemRefDialect, gpu::GPUDialect, math::MathDialect>();
   }
@@ -56,6 +60,7 @@ public:
   void runOnOperation() override {
     names.clear();
     functions.clear();
+    tiled.clear();
     maxima = getSizeMaxima(getOperation());
     for (Operation &op : getOperation())
       if (auto symbol = dyn_cast<SymbolOpInterface>(op))
@@ -65,6 +70,7 @@ public:
     for (KernelOp kernel : kernels)
       if (failed(verifySizes(kernel)) || failed(tile(kernel)))
         return signalPassFailure();
+    tiled.clear();
   }
 
 private:
@@ -92,25 +98,56 @@ private:
     return success();
   }
 
-  LogicalResult tile(KernelOp kernel) {
+  /// A kernel that was tiled: layers repeat the same ops over and over, and need it once.
+  struct Tiled {
+    std::string name;
+    std::unique_ptr<Region> body; // null until the kernel is gone
+    tile::FuncOp func;
+    ArrayAttr grid, sizes;
+  };
+
+  static size_t hashOf(KernelOp kernel) {
+    llvm::hash_code hash = llvm::hash_value(kernel.getName());
+    for (Operation &op : kernel.getBody().front())
+      hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(&op, OperationEquivalence::ignoreHashValue,
+                                                                        OperationEquivalence::ignoreHashValue,
+                                                                        OperationEquivalence::IgnoreLocations));
+    return hash;
+  }
+
+  /// The kernel like this one, emitted now if it is the first of its kind.
+  FailureOr<Tiled *> emit(KernelOp kernel) {
+    auto &alike = tiled[hashOf(kernel)];
+    for (Tiled &known : alike)
+      if (known.name == kernel.getName() &&
+          OperationEquivalence::isRegionEquivalentTo(known.body.get(), &kernel.getBody(),
+                                                     OperationEquivalence::IgnoreLocations))
+        return &known;
     KernelEmitter emitter(kernel, *profile, maxima, choices);
     FailureOr<tile::FuncOp> emitted = emitter.emit();
     if (failed(emitted))
       return failure();
-    tile::FuncOp func = share(*emitted, kernel);
-
     for (const auto &number : emitter.getNumbers())
       if (maxima.try_emplace(number.first(), number.second).second) {
         OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
         SizeOp::create(atStart, kernel.getLoc(), number.first(), number.second, StringAttr(), /*fixed=*/true);
       }
+    return &alike.emplace_back(
+        Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(), emitter.getSizes()});
+  }
+
+  LogicalResult tile(KernelOp kernel) {
+    FailureOr<Tiled *> known = emit(kernel);
+    if (failed(known))
+      return failure();
+    Tiled &tiled = **known;
 
     bool inPlace = false;
     SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
     OpBuilder builder(kernel);
     auto launch =
-        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), func.getSymName(), kernel.getInputs(),
-                               emitter.getGrid(), emitter.getSizes(), builder.getDenseI64ArrayAttr(reuse));
+        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.func.getSymName(), kernel.getInputs(),
+                               tiled.grid, tiled.sizes, builder.getDenseI64ArrayAttr(reuse));
     if (Attribute cost = kernel->getDiscardableAttr(kCostAttrName))
       launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)
@@ -118,6 +155,10 @@ private:
     if (llvm::any_of(kernel.getBody().getOps(), isInfinite))
       launch->setDiscardableAttr("infinities", builder.getUnitAttr());
     kernel.replaceAllUsesWith(launch.getResults());
+    if (!tiled.body) {
+      tiled.body = std::make_unique<Region>();
+      tiled.body->takeBody(kernel.getBody());
+    }
     kernel.erase();
     return success();
   }
@@ -196,7 +237,8 @@ private:
                              llvm::cl::init(kDefaultTarget.str())};
   SizeMaxima maxima;
   llvm::StringSet<> names;
-  llvm::StringMap<tile::FuncOp> functions;
+  llvm::StringMap<tile::FuncOp> functions; // by program
+  std::unordered_map<size_t, std::vector<Tiled>> tiled;
 };
 
 } // namespace

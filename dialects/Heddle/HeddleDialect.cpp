@@ -1,4 +1,5 @@
 #include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/Limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -151,6 +152,14 @@ RankedTensorType heddle::getDimType(RankedTensorType type, int64_t dim, Type ele
 }
 
 bool heddle::isColumn(RankedTensorType type) { return type.getRank() == 1 && type.isDynamicDim(0); }
+
+bool heddle::isTensorOfKernels(RankedTensorType type) {
+  Type element = type.getElementType();
+  bool takesElements =
+      element.isF32() || element.isBF16() || element.isF16() || element.isSignlessInteger(32) ||
+                       element.isSignlessInteger(1);
+  return takesElements && type.getRank() >= 1 && type.getRank() <= 3 && !llvm::is_contained(type.getShape(), 0);
+}
 
 bool heddle::isElementwise(Operation *op) {
   return op->hasTrait<Elementwise>() || OpTrait::hasElementwiseMappableTraits(op);

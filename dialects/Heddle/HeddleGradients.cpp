@@ -16,7 +16,7 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 static LogicalResult expectFirstOnly(Operation *op, ValueRange gradients) {
   if (gradients[0] && llvm::none_of(gradients.drop_front(), [](Value gradient) { return bool(gradient); }))
     return success();
-  return op->emitOpError("has a gradient rule for its first result only, but the loss depends on another one");
+  return op->emitOpError("has a gradient rule for its first result only, but the loss depends on another result");
 }
 
 //===-- Elementwise ---------------------------------------------------------------------------------------------===//

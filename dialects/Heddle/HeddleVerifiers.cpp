@@ -1,6 +1,9 @@
 // What each op demands of its operands beyond their element types. A dimension is compared by extent and by the name of
 // its run-time size, so a message shows both types whole.
 #include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/Limits.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -39,6 +42,14 @@ LogicalResult expectSameElements(Operation *op, RankedTensorType a, RankedTensor
   return op->emitOpError() << "expects the same element type in " << a << " and " << b;
 }
 
+/// What asks for a dimension of a tensor of any number of them needs this first.
+LogicalResult expectTensorsOfKernels(Operation *op) {
+  for (Type type : llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))
+    if (!isTensorOfKernels(cast<RankedTensorType>(type)))
+      return op->emitOpError() << "takes " << kTensorsOfKernels << ", got " << type;
+  return success();
+}
+
 LogicalResult expectRate(Operation *op, StringRef name, const APFloat &rate) {
   double value = rate.convertToDouble();
   if (value >= 0 && value < 1)
@@ -55,14 +66,14 @@ LogicalResult expectStaticColumns(Operation *op, RankedTensorType type) {
 LogicalResult expectOneColumn(Operation *op, RankedTensorType type) {
   if (type.getDimSize(1) == 1)
     return success();
-  return op->emitOpError() << "expects one column of row numbers, got " << type;
+  return op->emitOpError() << "expects a single column of row numbers, got " << type;
 }
 
 template <typename SymbolOp>
 SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, StringRef what) {
   auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
   if (!found)
-    op->emitOpError() << "names no " << what << ": " << name;
+    op->emitOpError() << "names a " << what << " that is not declared: " << name;
   return found;
 }
 
@@ -84,7 +95,7 @@ LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
     return op->emitOpError("expects its mask region to take two i32: query index and key index");
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getNumOperands() != 1 || !yield.getOperand(0).getType().isInteger(1))
-    return op->emitOpError("expects its mask region to yield one i1");
+    return op->emitOpError("expects its mask region to yield an i1");
   return success();
 }
 
@@ -105,7 +116,7 @@ LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
                              << (gradient ? ", and an f32: the gradient" : "");
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getOperandTypes() != ArrayRef<Type>{expected.front()})
-    return op->emitOpError() << "expects its " << name << " region to yield one f32";
+    return op->emitOpError() << "expects its " << name << " region to yield an f32";
   for (Operation &inner : block.without_terminator())
     if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
       return op->emitOpError() << "expects elementwise arithmetic in its " << name << " region, not '"
@@ -172,10 +183,12 @@ template <typename ScatterOp> LogicalResult verifyScatter(ScatterOp op) {
 //===-- Symbols and state ---------------------------------------------------------------------------------------===//
 
 LogicalResult SizeOp::verify() {
-  if (static_cast<int64_t>(getMaximum()) < (getFixed() ? 0 : 1))
-    return emitOpError() << "expects a maximum of at least " << (getFixed() ? 0 : 1) << ", got "
-                         << static_cast<int64_t>(getMaximum());
-  return success();
+  auto maximum = static_cast<int64_t>(getMaximum());
+  int64_t least = getFixed() ? 0 : 1, most = getFixed() ? std::numeric_limits<int32_t>::max() : kLargestSize;
+  if (maximum >= least && maximum <= most)
+    return success();
+  return emitOpError() << "@" << getSymName() << " expects a maximum of at " << (maximum < least ? "least " : "most ")
+                       << (maximum < least ? least : most) << ", got " << maximum;
 }
 
 LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -196,6 +209,9 @@ LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult VariableOp::verify() {
   if (!getTensorType().hasStaticShape())
     return emitOpError() << "expects a static shape, got " << getType();
+  if (!isTensorOfKernels(getTensorType()) || getTensorType().getElementType().isInteger(1))
+    return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
+                         << "; truth values are not stored";
   return success();
 }
 
@@ -236,6 +252,8 @@ LogicalResult KernelOp::verify() {
 //===-- Views ---------------------------------------------------------------------------------------------------===//
 
 LogicalResult SliceOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   int64_t from = static_cast<int64_t>(getFrom());
   if (failed(expectSameRows(*this, input, result)))
@@ -249,6 +267,8 @@ LogicalResult SliceOp::verify() {
 LogicalResult ConcatOp::verify() {
   if (getParts().empty())
     return emitOpError("expects at least one part");
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
   int64_t rows = 0;
   for (Value part : getParts()) {
     if (failed(expectSameRows(*this, typeOf(part), typeOf(getResult()))))
@@ -271,6 +291,8 @@ LogicalResult FillOp::verify() {
 }
 
 LogicalResult BroadcastOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (failed(expectSameElements(*this, input, result)))
     return failure();
@@ -346,7 +368,7 @@ LogicalResult MatmulOp::verify() {
   RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
   int64_t lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
   if (lhs.getElementType() != rhs.getElementType())
-    return emitOpError() << "multiplies elements of one type, got " << lhs << " and " << rhs;
+    return emitOpError() << "multiplies elements of a single type, got " << lhs << " and " << rhs;
   if (failed(expectSameDim(*this, "contracted extent", {lhs, 1 - lhsRow}, {{rhs, 1 - rhsColumn}})) ||
       failed(expectSameDim(*this, "number of rows", {lhs, lhsRow}, {{result, 0}})))
     return failure();
@@ -361,7 +383,7 @@ static LogicalResult verifyProjections(Operation *op, RankedTensorType input, Ra
     return op->emitOpError("expects at least one projection");
   for (Type part : parts)
     if (part != parts.front())
-      return op->emitOpError() << "expects projections of one type, got " << parts.front() << " and " << part;
+      return op->emitOpError() << "expects projections of a single type, got " << parts.front() << " and " << part;
   auto part = cast<RankedTensorType>(parts.front());
   if (failed(expectStaticColumns(op, input)) || failed(expectStaticColumns(op, part)) ||
       failed(expectSameDim(op, "number of rows", {input, 0}, {{part, 0}})))
@@ -393,6 +415,8 @@ LogicalResult ProjectGradWeightsOp::verify() {
 }
 
 LogicalResult SumOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (input.getRank() > 2)
     return emitOpError() << "expects a matrix, a row or a column, got " << input;
@@ -407,13 +431,15 @@ LogicalResult SumOp::verify() {
 }
 
 LogicalResult PartialSumsOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (!result.hasStaticShape())
     return emitOpError() << "expects a static number of sums, got " << result;
   if (input.getRank() == 2)
     return expectSameDim(*this, "width", {input, 1}, {{result, 1}});
   if (!isColumn(input) || result.getDimSize(1) != 1)
-    return emitOpError() << "expects sums of the rows of a matrix, or of a column to one column, got " << input
+    return emitOpError() << "expects sums of the rows of a matrix, or of a column to a single column, got " << input
                          << " and " << result;
   return success();
 }

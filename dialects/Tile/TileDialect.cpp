@@ -142,7 +142,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getGrid().size() != 3)
     return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
   if (getReuse().size() != getResults().size())
-    return emitOpError("expects one 'reuse' entry a result");
+    return emitOpError("expects a 'reuse' entry for each result");
   for (int64_t input : getReuse())
     if (input < -1 || input >= static_cast<int64_t>(getInputs().size()))
       return emitOpError() << "'reuse' names no input: " << input;
@@ -168,7 +168,7 @@ LogicalResult GatherOp::verify() {
     return failure();
   if (typeOf(getRows()).getShape() == ArrayRef<int64_t>{typeOf(getResult()).getDimSize(0), 1})
     return success();
-  return emitOpError() << "expects one row index a row, got " << getRows().getType() << " for "
+  return emitOpError() << "expects a row index for each row, got " << getRows().getType() << " for "
                        << getResult().getType();
 }
 
@@ -193,7 +193,7 @@ LogicalResult DotOp::verify() {
   ArrayRef<int64_t> result = typeOf(getResult()).getShape();
   int lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
   if (typeOf(getLhs()).getElementType() != typeOf(getRhs()).getElementType())
-    return emitOpError() << "multiplies elements of one type, got " << getLhs().getType() << " and "
+    return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "
                          << getRhs().getType();
   if (lhs[lhsRow] == result[0] && rhs[rhsColumn] == result[1] && lhs[1 - lhsRow] == rhs[1 - rhsColumn])
     return success();

@@ -88,8 +88,8 @@ Status verifyChunk(const schema::Module &module, const schema::Size &size) {
 
 Status verifySizes(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.sizes(), "size"));
-  if (module.sizes()->size() > 4096)
-    return broken(str("it has ", module.sizes()->size(), " sizes; 4096 are the most."));
+  if (module.sizes()->size() > schema::kMaxSizes)
+    return broken(str("it has ", module.sizes()->size(), " sizes; ", schema::kMaxSizes, " are the most."));
   for (const schema::Size *size : *module.sizes()) {
     if (size->maximum() < (size->fixed() ? 0 : 1) || size->maximum() > std::numeric_limits<int32_t>::max())
       return broken(str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [1, 2^31)."));
@@ -224,6 +224,8 @@ Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
 // The entries of the module for the targets that use them, and every target's own.
 Status verifyEntries(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
+  if (module.entries()->size() > schema::kMaxEntries)
+    return broken(str("it has ", module.entries()->size(), " entries; ", schema::kMaxEntries, " are the most."));
   PlanTargets shared;
   for (const schema::Target *target : *module.targets())
     if (!target->entries())

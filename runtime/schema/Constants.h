@@ -19,6 +19,11 @@ inline constexpr uint32_t kMaxBindings = 16;
 
 inline constexpr uint32_t kMaxRank = 8;
 
+// Each dropout and each random initial value of a model has a size of its own, thousands where there are hundreds of
+// layers. Every entry is checked against every size.
+inline constexpr uint32_t kMaxSizes = 1 << 15;
+inline constexpr uint32_t kMaxEntries = 256;
+
 // CUDA: the most threads of a block, threads of a warp, and shared memory of a block on any architecture yet.
 inline constexpr uint32_t kMaxCudaLanes = 1024;
 inline constexpr uint32_t kCudaWarp = 32;

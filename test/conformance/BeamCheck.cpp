@@ -83,7 +83,7 @@ private:
     Batch batch;
     batch.add(source, tokens);
     CallInputs inputs;
-    inputs.addBatch(batch);
+    inputs.addSource(batch.source).addTarget(batch);
     need(engine.run("logits", inputs));
     HostTensor all = need(engine.output("logits"));
     std::span<const float> last = all.values<float>().last(size_t(model.vocabularySize));

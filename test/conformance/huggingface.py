@@ -80,7 +80,7 @@ def marian(arguments, folder, changes={}, **files):
 
     packed = reference.pack(batch, loss_scale=False)
     expected = [oracle.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch]
-    (logits,) = case.call("logits", packed, ["logits"], save="start.safetensors")
+    (logits,) = case.call("logits", reference.without_labels(packed), ["logits"], save="start.safetensors")
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
     labels = torch.tensor([label for _, _, labels in batch for label in labels])
     losses = torch.nn.functional.cross_entropy(torch.cat(expected), labels, reduction="none")
@@ -132,7 +132,7 @@ def gpt2(arguments, folder, changes={}, base="transformer.", **files):
     inputs = {"target_in": flat([ids[:-1] for ids in batch]), "target_out": flat([ids[1:] for ids in batch]),
               **pack(LENGTHS, "target")}
     expected = [oracle.logits(torch.tensor(ids[:-1])) for ids in batch]
-    (logits,) = case.call("logits", inputs, ["logits"], save="state.safetensors")
+    (logits,) = case.call("logits", reference.without_labels(inputs), ["logits"], save="state.safetensors")
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
     losses = torch.nn.functional.cross_entropy(torch.cat(expected), torch.tensor(inputs["target_out"]).long(),
                                                reduction="none")

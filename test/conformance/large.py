@@ -41,7 +41,7 @@ def main():
         vocabulary = config["vocab_size"]
         batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),
                  ([5], [1], [vocabulary - 2])]
-        (logits,) = model.call("logits", reference.pack(batch, loss_scale=False), ["logits"],
+        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
                                variables="weights.safetensors")
         (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
                                variables="weights.safetensors")

@@ -165,7 +165,7 @@ def main():
         torch_model = reference.Transformer(overrides, start)
         batch = draw_batch(random, overrides["vocab_size"])
 
-        (logits,) = model.call("logits", reference.pack(batch, loss_scale=False), ["logits"],
+        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
                                variables="start.safetensors")
         (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
                                variables="start.safetensors")

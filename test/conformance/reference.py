@@ -141,3 +141,8 @@ def pack(batch, loss_scale=True):
     if loss_scale:
         inputs["loss_scale"] = np.asarray([1 / len(inputs["target_out"])], np.float32)
     return inputs
+
+
+def without_labels(inputs):
+    """The inputs of an entry that computes no loss: `logits`."""
+    return {name: value for name, value in inputs.items() if name != "target_out"}

@@ -61,6 +61,8 @@ Status FakeEngine::run(std::string_view entry, std::span<const Input> given) {
   if (entry == "train_step" || entry == "accumulate_step") {
     HEDDLE_CHECK(train());
   } else if (entry == "eval" || entry == "logits") {
+    bool hasLabels = std::any_of(given.begin(), given.end(), [](const Input &in) { return in.name == "target_out"; });
+    EXPECT_EQ(hasLabels, entry == "eval");
     evaluate();
     outputs.erase(entry == "eval" ? "logits" : "token_loss");
   } else if (entry == "encode") {

@@ -27,12 +27,12 @@ struct Flags {
   cl::opt<std::string> output{"o",
                               cl::desc("The artifact to write; with --compile-to, the .mlir (- is standard output)"),
                               cl::value_desc("OUT.heddle"), cl::cat(category)};
-  cl::list<std::string> targets{"target", cl::desc("What to compile for (default vulkan:software)"),
+  cl::list<std::string> targets{"target", cl::desc("Targets to compile for (default vulkan:software)"),
                                 cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
-  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module as it then is"),
+  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module that it leaves"),
                                  cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
   cl::opt<std::string> compileFrom{"compile-from",
-                                   cl::desc("Go on after a phase with a .mlir of one target as it then is"),
+                                   cl::desc("Go on after a phase with the module (.mlir) that it left"),
                                    cl::value_desc("phase"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
                                   cl::value_desc("dir"), cl::cat(category)};
@@ -44,34 +44,36 @@ struct Flags {
                                cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("What factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 where "
-               "the target has tensor cores; with f16 the loss is scaled (loss_scale)"),
+      cl::desc("The format that factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
+               "where the target has them; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
-      cl::desc("What the backward pass computes again to need less memory: none; cheap, such as norms (default); "
-               "products, that is what takes one matrix product, too"),
+      cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
+               "products, also values that take a matrix product"),
       cl::value_desc("policy"), cl::init("cheap"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
                                     cl::value_desc("N"), cl::cat(category)};
-  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated"),
+  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated (--help-description lists the keys)"),
                                   cl::value_desc("key=value"), cl::cat(category)};
   cl::opt<std::string> vocabulary{"vocabulary",
                                   cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
                                   cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> tune{"tune",
-                            cl::desc("Measure the tiles of products that FILE does not have yet, on this machine's "
-                                     "device, and compile with the fastest"),
+                            cl::desc("Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
+                                     "and this machine's device measures products that FILE lacks"),
                             cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> ptxas{
       "ptxas",
-      cl::desc("NVIDIA's assembler, whose binaries CUDA targets get beside PTX (default: that of "
-               "CUDA_HOME or PATH, if there is one); none: PTX alone"),
+      cl::desc("NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
+               "CUDA_HOME or PATH, if it is installed there); none: PTX alone"),
       cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
+  cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
+                                cl::cat(category)};
   // So that tests can run a GPU's kernels on a device with narrower subgroups.
-  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of what the Vulkan target has"), cl::Hidden,
+  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the Vulkan target's own number"), cl::Hidden,
                          cl::init(0), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
@@ -95,8 +97,8 @@ std::string describe() {
     stream << llvm::formatv("  {0,-18} {1}\n", profile.name, profile.summary);
   stream << R"(
 Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
-decoding; and the arena, which all entries share. Of the arena, `activations` is the most that is held between two
-launches for longer than until the next one (in a training step mostly what the backward pass needs), `workspace` the rest.
+decoding; and the arena, which all entries share. Of the arena, `activations` is the largest sum of tensors that a later
+launch than the next still reads (in a training step mostly the inputs of the backward pass), and `workspace` the rest.
 
 mlir-opt's flags for printing and timing are understood too (--mlir-print-ir-after-all, --mlir-timing, ...); --help-hidden
 lists them. Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
@@ -122,8 +124,11 @@ std::optional<Phase> phaseNamed(StringRef flag, StringRef name) {
 
 std::optional<CommandLine> check(Flags &flags) {
   CommandLine line;
+  line.helpDescription = flags.helpDescription;
+  if (line.helpDescription)
+    return line;
   if (flags.model.empty())
-    return wrong("no MODEL is named; name a description (.toml), a module (.mlir) or a Hugging Face folder");
+    return wrong("MODEL is missing; name a description (.toml), a module (.mlir) or a Hugging Face folder");
   line.model = flags.model;
   line.output = flags.output;
 
@@ -138,10 +143,10 @@ std::optional<CommandLine> check(Flags &flags) {
     if (*line.compileFrom >= line.compileTo)
       return wrong("--compile-from=" + flags.compileFrom + " is not before --compile-to=" + flags.compileTo);
     if (llvm::sys::path::extension(line.model) != ".mlir")
-      return wrong("--compile-from takes a module (.mlir), as --compile-to writes it");
+      return wrong("--compile-from takes a module (.mlir) that --compile-to wrote");
   }
   if (line.compileTo == Phase::Emit && line.output.empty())
-    return wrong("no output is named; add -o OUT.heddle");
+    return wrong("the output is missing; add -o OUT.heddle");
   if (line.output.empty())
     line.output = "-";
 
@@ -165,7 +170,7 @@ std::optional<CommandLine> check(Flags &flags) {
       line.targets.push_back(profile);
   }
   if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
-    return wrong("--compile-from reads and --compile-to writes the module of one target; name one --target");
+    return wrong("--compile-from reads and --compile-to writes the module of a single target; name only that --target");
 
   std::optional<Precision> precision = parsePrecision(flags.precision);
   if (!precision)
@@ -179,7 +184,7 @@ std::optional<CommandLine> check(Flags &flags) {
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)
-    return wrong("--recompute: there is no policy '" + flags.recompute + "'; there are none, cheap and products");
+    return wrong("--recompute: there is no policy '" + flags.recompute + "'; the policies are none, cheap and products");
   line.recompute = *recompute;
 
   line.dumpDirectory = flags.dumpPhases;
@@ -188,12 +193,12 @@ std::optional<CommandLine> check(Flags &flags) {
   line.tuningFile = flags.tune;
   line.vocabulary = flags.vocabulary;
   if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
-    return wrong("--vocabulary goes into the artifact, which --compile-to=" + flags.compileTo + " does not make");
+    return wrong("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
-    return wrong("--ptxas: '" + line.ptxas + "' is no program; name ptxas of the CUDA toolkit, or say none");
+    return wrong("--ptxas: '" + line.ptxas + "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
   if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
-    return wrong("--tune names no file; say --tune=FILE, where the measured tiles are kept");
+    return wrong("--tune names no file; give --tune=FILE, the file that keeps the measured tiles");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     line.fusion.*flag.member = *value;
   // One product for several projections keeps their weights together; its kernels are not for tensor cores yet.
@@ -228,10 +233,13 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
-    // "PROGRAM: What is wrong.  Try: 'PROGRAM --help'", and guesses on further lines.
-    StringRef text = StringRef(problem).split("  Try:").first.split('\n').first;
+    // "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and maybe "PROGRAM: Did you mean '--nearest'?", however far that is.
+    auto [mistake, guess] = StringRef(problem).split('\n');
+    StringRef text = mistake.split("  Try:").first, given = text.split("'").second.split("'").first.split('=').first;
+    StringRef nearest = guess.split("'").second.split("'").first.split('=').first;
+    bool isNear = guess.contains("Did you mean") && given.edit_distance(nearest) <= 3;
     text.consume_front("heddle-compile: ");
-    return wrong(text.rtrim(". ") + "; --help lists what there is");
+    return wrong(text.rtrim(". ") + (isNear ? "; did you mean " + nearest + "?" : "; --help lists the flags"));
   }
   return check(flags);
 }

@@ -26,9 +26,10 @@ struct CommandLine {
   std::string vocabulary;             // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;             // empty: tiles come from the cost model
   std::vector<std::string> overrides; // key=value
+  bool helpDescription = false;       // print the page of a description's keys, and nothing else
 };
 
-/// The command line, or none, after a message on standard error, if it is wrong.
+/// The command line; nothing, after a message on standard error, where it is wrong.
 std::optional<CommandLine> parseCommandLine(int argc, char **argv);
 
 } // namespace mlir::heddle

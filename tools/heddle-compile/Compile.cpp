@@ -4,6 +4,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/core/Span.h"
+#include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Tune.h"
 #include "tools/heddle-compile/Vocabulary.h"
@@ -16,7 +17,7 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// What a training begins with that does not say itself. It need not be good: it is halved and doubled soon.
+/// The first scale of a training whose description gives none. It need not be good: training halves and doubles it soon.
 static constexpr double kLossScaleOfF16 = 65536;
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
@@ -27,19 +28,21 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
   };
   if (!llvm::sys::fs::exists(line.model))
     return fail("there is no file '" + line.model + "'");
+  bool isFolder = llvm::sys::fs::is_directory(line.model);
+  if (StringRef kind = describeSpecialFile(line.model); !isFolder && !kind.empty())
+    return fail("'" + line.model + "' is " + kind + "; name a description (.toml), a module (.mlir) or a folder");
   DescriptionChanges changes{line.overrides};
   if (line.precision == Precision::F16)
     changes.lossScale = kLossScaleOfF16;
-  if (llvm::sys::fs::is_directory(line.model))
+  if (isFolder)
     return importHuggingFace(context, line.model, changes);
   StringRef extension = llvm::sys::path::extension(line.model);
   if (extension == ".toml")
     return importDescription(context, line.model, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
-  return fail("'" + line.model +
-              "' is no model: a description ends in .toml, a module of the heddle dialect in .mlir, " +
-              "and a Hugging Face model is a folder");
+  return fail("the name '" + line.model + "' does not tell what kind of model it is: the name of a description ends in " +
+              ".toml, that of a module of the heddle dialect in .mlir, and a Hugging Face model is a folder");
 }
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,
@@ -50,6 +53,7 @@ static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const C
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(timing);
+  passes.enableVerifier(false); // the end of each phase does
   if (!line.profile.empty())
     passes.addInstrumentation(createPhaseSpans(first, options.profile));
   buildPhasePipeline(passes, first, last, options);
@@ -84,6 +88,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
     first = after(*line.compileFrom);
     PassManager check(context);
     check.addPass(createVerifyPhasePass(*line.compileFrom));
+    check.addPass(createVerifyEntriesPass());
     if (failed(check.run(*model)))
       return failure();
   }

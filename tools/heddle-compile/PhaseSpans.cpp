@@ -17,6 +17,9 @@ namespace {
 /// Runs the passes of nested ops; what it does is theirs.
 bool isAdaptor(Pass *pass) { return pass->getArgument().empty(); }
 
+/// It looks at what was imported, and belongs to no phase.
+bool isBetweenPhases(Pass *pass) { return pass->getArgument() == "heddle-verify-entries"; }
+
 /// The pass that ends each phase.
 bool endsPhase(Pass *pass) { return pass->getArgument() == "heddle-verify-phase"; }
 
@@ -25,7 +28,7 @@ public:
   PhaseSpans(Phase first, const TargetProfile *profile) : next(static_cast<size_t>(first)), profile(profile) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    if (!op->getParentOp() && !phase) {
+    if (!op->getParentOp() && !phase && !isBetweenPhases(pass)) {
       phase = std::make_unique<Span>(getPhases()[next++].name);
       if (profile)
         phase->with("target", profile->name);

@@ -5,6 +5,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
 #include "runtime/session/Session.h"
+#include "tools/heddle-compile/Output.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,6 +33,8 @@ public:
   LogicalResult read(TileChoices &choices) {
     if (!llvm::sys::fs::exists(path))
       return success();
+    if (StringRef kind = describeSpecialFile(path); !kind.empty())
+      return fail("is " + kind + "; name a file");
     auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!buffer)
       return fail("cannot be read: " + buffer.getError().message());
@@ -42,7 +45,7 @@ public:
     llvm::json::Object *tiles = root ? root->getObject("tiles") : nullptr;
     std::optional<StringRef> name = root ? root->getString("device") : std::nullopt;
     if (!tiles || !name)
-      return fail("is no tuning file: it has no \"device\" or no \"tiles\"");
+      return fail("is not a tuning file: it lacks \"device\" or \"tiles\"");
     device = name->str();
     for (auto &[key, value] : *tiles) {
       llvm::json::Object *tile = value.getAsObject();
@@ -62,8 +65,8 @@ public:
     for (const auto &[key, tile] : choices.measured)
       tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
-    llvm::Error error = writeWhole(path, [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
-    return error ? fail("cannot be written: " + llvm::toString(std::move(error))) : success();
+    return writeOutput(context, "--tune", path,
+                       [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
   }
 
   LogicalResult fail(const Twine &why) {

@@ -1,14 +1,14 @@
 // Compiles a model to an artifact. `heddle-compile --help` has the command line.
-#include "compiler/Pipeline/WriteWhole.h"
+#include "compiler/Import/Description.h"
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Report.h"
 #include "tools/trace/ChromeTrace.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -17,41 +17,32 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// What is there under the name is whole.
-static LogicalResult writeOutput(MLIRContext *context, StringRef path, function_ref<void(raw_ostream &)> write) {
-  llvm::Error error = writeWhole(path, write);
-  if (!error)
-    return success();
-  if (path == "-")
-    return emitError(UnknownLoc::get(context))
-           << "cannot write to standard output: " << llvm::toString(std::move(error));
-  return emitError(UnknownLoc::get(context))
-         << "cannot write '" << path << "': " << llvm::toString(std::move(error)) << "; name another output with -o";
-}
-
 static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
   auto start = std::chrono::steady_clock::now();
   FailureOr<CompiledModel> compiled = compileModel(context, line);
   if (failed(compiled))
     return failure();
   if (line.compileTo != Phase::Emit)
-    return writeOutput(context, line.output, [&](raw_ostream &stream) {
+    return writeOutput(context, "-o", line.output, [&](raw_ostream &stream) {
       compiled->modules.front()->print(stream);
       stream << "\n";
     });
-  if (failed(writeOutput(context, line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
+  if (failed(writeOutput(context, "-o", line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
     return failure();
   if (!line.report.empty() &&
-      failed(writeOutput(context, line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
+      failed(writeOutput(context, "--report", line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
     return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (line.output == "-")
-    return success();
-  return writeOutput(context, "-", [&](raw_ostream &stream) { printReport(stream, line, *compiled, seconds.count()); });
+  if (line.output != "-")
+    printReport(llvm::outs(), line, *compiled, seconds.count());
+  return flushStandardOutput(context);
 }
 
 /// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
 static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+  for (auto [flag, path] : {std::pair("-o", line.output), {"--report", line.report}, {"--profile", line.profile}})
+    if (failed(checkOutput(context, flag, path)))
+      return failure();
   if (line.profile.empty())
     return compile(context, line);
   ::heddle::ChromeTrace trace("heddle-compile");
@@ -74,6 +65,10 @@ int main(int argc, char **argv) {
   registerAllDialects(registry);
   MLIRContext context(registry);
   DiagnosticPrinter diagnostics(&context);
+  if (line->helpDescription) {
+    printDescriptionPage(llvm::outs());
+    return succeeded(flushStandardOutput(&context)) ? 0 : 1;
+  }
   if (failed(run(&context, *line))) {
     if (!diagnostics.hasFailed())
       llvm::errs() << "heddle-compile: error: compiling '" << line->model << "' failed without saying why\n";

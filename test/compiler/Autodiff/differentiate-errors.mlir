@@ -19,7 +19,7 @@ heddle.variable @w weight : tensor<8xf32>
 func.func @no_weight(%x: tensor<8xf32>) {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %x : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{has a loss that depends on no weight}}
+  // expected-error @+1 {{has a loss that does not depend on any weight}}
   heddle.accumulate %loss
   return
 }
@@ -138,7 +138,7 @@ heddle.variable @w weight : tensor<8x4xf32>
 func.func @log_sum_exp(%x: tensor<?x8xf32, #heddle.dims<"tokens">>, %t: tensor<?xi32, #heddle.dims<"tokens">>) {
   %w = heddle.read @w : tensor<8x4xf32>
   %logits = heddle.matmul %x, %w : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8x4xf32> -> !y
-  // expected-error @+1 {{has a gradient rule for its first result only, but the loss depends on another one}}
+  // expected-error @+1 {{has a gradient rule for its first result only, but the loss depends on another result}}
   %losses, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.0 : f32} : !y, tensor<?xi32, #heddle.dims<"tokens">> -> !column
   %loss = heddle.sum rows %lse : !column -> tensor<1xf32>
   heddle.accumulate %loss

@@ -2,16 +2,24 @@
 
 // An op that no kernel knows.
 func.func @no_kernel(%loss: tensor<1xf32>) -> tensor<1xf32> {
-  // expected-error @+1 {{'heddle.minimize' is not part of any kernel: it is neither elementwise nor does it anchor one}}
+  // expected-error @+1 {{'heddle.minimize' belongs to no kernel: the op is not elementwise and does it anchor one}}
   %rate = heddle.minimize %loss {peak = 1.0 : f32, warmup = 1 : i64, beta1 = 0.9 : f32, beta2 = 0.9 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
   return %rate : tensor<1xf32>
 }
 
 // -----
 
-// expected-error @+1 {{an entry is straight-line code: expects one block}}
+// expected-error @+1 {{an entry is straight-line code; expects a single block}}
 func.func @two_blocks(%x: tensor<8xf32>) -> tensor<8xf32> {
   return %x : tensor<8xf32>
 ^unreachable:
   return %x : tensor<8xf32>
+}
+
+// -----
+
+func.func @number(%x: f32) {
+  // expected-error @+1 {{'arith.addf' computes no tensor: kernels do not pass single numbers}}
+  %0 = arith.addf %x, %x : f32
+  return
 }

@@ -69,7 +69,7 @@ func.func @others(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<16x8xf32>, te
 
 heddle.variable @w weight : tensor<8x8xf32>
 
-// expected-error @+1 {{'round_weights' is what the entry that rounds weights is called; give this one another name}}
+// expected-error @+1 {{'round_weights' is the name of the entry that rounds weights; give this entry another name}}
 func.func @round_weights(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %w = heddle.read @w : tensor<8x8xf32>
   %y = heddle.matmul %x, %w : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>

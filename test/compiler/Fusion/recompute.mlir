@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s --heddle-recompute='policy=products' | FileCheck %s --check-prefixes=CHECK,PRODUCTS
 // RUN: heddle-opt %s --heddle-recompute='policy=none' | FileCheck %s --check-prefix=NONE
 // RUN: not heddle-opt %s --heddle-recompute='policy=cheep' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: there is no policy of recomputation 'cheep'; there are none, cheap, products
+// UNKNOWN: there is no policy of recomputation 'cheep'; the policies are none, cheap and products
 // NONE-NOT: heddle.recomputed
 
 heddle.size @n max 64

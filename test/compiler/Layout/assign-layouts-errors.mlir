@@ -5,7 +5,7 @@ tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i6
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x8xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x12xf32>
   %zero = arith.constant dense<0.0> : tensor<8x12xf32>
-  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along rows that is the left one}}
+  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along rows the lanes share out the left side}}
   %p = tile.dot %lhs, %rhs, %zero {transpose_lhs} : tensor<4x8xf32>, tensor<4x12xf32> -> tensor<8x12xf32>
   tile.store %p, %x[%c0, %c0] : tensor<8x12xf32>, memref<64x64xf32>
   tile.return
@@ -31,7 +31,7 @@ tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
-  // expected-error @+1 {{one tile is needed in two layouts, #tile.simt<lanes = }}
+  // expected-error @+1 {{a tile is needed in two layouts, #tile.simt<lanes = }}
   %p = tile.dot %a, %a, %zero : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
   tile.store %p, %x[%c0, %c0] : tensor<32x32xf32>, memref<64x64xf32>
   tile.return
@@ -47,7 +47,7 @@ tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread 
   %zero = arith.constant dense<0.0> : tensor<8x32xf32>
   %p = tile.dot %a, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
   %e = math.exp %p : tensor<8x32xf32>
-  // expected-error @+1 {{one tile is needed in two layouts, #tile.simt<lanes = }}
+  // expected-error @+1 {{a tile is needed in two layouts, #tile.simt<lanes = }}
   %q = tile.dot %e, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
   tile.store %q, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
   tile.return
@@ -79,7 +79,7 @@ tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, 
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  // expected-error @+1 {{on tensor cores the right side, and only that, is transposed}}
+  // expected-error @+1 {{on tensor cores the right side is transposed, and the left side is not}}
   %p = tile.dot %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
   tile.return
 }

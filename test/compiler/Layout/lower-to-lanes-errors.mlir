@@ -2,7 +2,7 @@
 
 tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{has no layout for 'tensor<4x64xf32>'; heddle-assign-layouts gives it one}}
+  // expected-error @+1 {{has no layout for 'tensor<4x64xf32>'; run heddle-assign-layouts first}}
   %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
   tile.return
 }

@@ -11,7 +11,7 @@ func.func @both() -> (tensor<8192xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8192xf32>
   %a = tile.launch @copy(%v) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8192xf32>) -> tensor<8192xf32>
   %b = tile.launch @add(%a, %v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8192xf32>, tensor<8192xf32>) -> tensor<8192xf32>
-  // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new one: that takes a copy kernel}}
+  // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new one: add an op that copies it}}
   heddle.write @v, %a : tensor<8192xf32>
   return %b : tensor<8192xf32>
 }
@@ -25,7 +25,7 @@ tile.func @shift(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
 func.func @elsewhere() {
   %v = heddle.read @v : tensor<8xf32>
   %a = tile.launch @shift(%v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
-  // expected-error @+1 {{entry 'elsewhere' gives variable 'v' a value that would have to be copied: the old value is still needed when the new one is written}}
+  // expected-error @+1 {{entry 'elsewhere' gives variable 'v' a value that would need a copy kernel: the old value is still needed when the new one is written}}
   heddle.write @v, %a : tensor<8xf32>
   return
 }
@@ -34,7 +34,7 @@ func.func @elsewhere() {
 
 heddle.variable @v weight : tensor<8xf32>
 func.func @argument(%x: tensor<8xf32> {heddle.name = "x"}) {
-  // expected-error @+1 {{entry 'argument' gives variable 'v' a value that would have to be copied: it is an argument or another variable, or lies in one}}
+  // expected-error @+1 {{entry 'argument' gives variable 'v' a value that would need a copy kernel: the value is an argument or another variable, or a part of these}}
   heddle.write @v, %x : tensor<8xf32>
   return
 }
@@ -42,7 +42,7 @@ func.func @argument(%x: tensor<8xf32> {heddle.name = "x"}) {
 // -----
 
 heddle.variable @v weight : tensor<8xf32>
-// expected-error @+1 {{entry 'reader' returns variable 'v', which would have to be copied}}
+// expected-error @+1 {{entry 'reader' returns variable 'v', which would need a copy kernel}}
 func.func @reader() -> (tensor<8xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8xf32>
   return %v : tensor<8xf32>
@@ -56,7 +56,7 @@ tile.func @scatter(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 1 : i64} { tile.return }
 func.func @keeps() -> (tensor<8xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8xf32>
-  // expected-error @+1 {{entry 'keeps': @scatter changes its input in place, but that input is still needed or is a variable that keeps its value: that takes a copy kernel}}
+  // expected-error @+1 {{entry 'keeps': @scatter changes its input in place, but the input is still needed, or is a variable that keeps its value: add an op that copies it}}
   %a = tile.launch @scatter(%v) grid [#g, #g, #g] sizes [] reuse [0] {inplace} : (tensor<8xf32>) -> tensor<8xf32>
   return %a : tensor<8xf32>
 }
@@ -88,7 +88,7 @@ func.func @graph(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddl
 // Parts that are no launch's results would have to be copied to their places.
 #g = #tile.grid<"", 1, 1>
 func.func @copied(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<16xf32> {heddle.name = "y"}) {
-  // expected-error @+1 {{entry 'copied' concatenates what would have to be copied: a part is no launch's result, or is part of another tensor too}}
+  // expected-error @+1 {{entry 'copied' concatenates a value that would need a copy kernel: the value is not a launch's result, or is also part of another tensor}}
   %y = heddle.concat %x, %x : tensor<8xf32>, tensor<8xf32> to tensor<16xf32>
   return %y : tensor<16xf32>
 }
@@ -130,4 +130,11 @@ func.func @stale() -> (tensor<16xf32> {heddle.name = "y"}) {
   // expected-error @+1 {{entry 'stale' reads variable 'both' after it has written 'left', which shares its memory}}
   %y = heddle.read @both : tensor<16xf32>
   return %y : tensor<16xf32>
+}
+
+// -----
+
+// expected-error @+1 {{launches take tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, got 'tensor<8xindex>'}}
+func.func @index(%x: tensor<8xindex> {heddle.name = "x"}) -> (tensor<8xindex> {heddle.name = "y"}) {
+  return %x : tensor<8xindex>
 }

@@ -77,7 +77,7 @@ func.func @mask(%x: tensor<4x2x16xf32>, %p: tensor<4xi32>, %l: tensor<2xi32>) {
 // -----
 
 func.func @mask(%x: tensor<4x2x16xf32>, %p: tensor<4xi32>, %l: tensor<2xi32>) {
-  // expected-error @+1 {{expects its mask region to yield one i1}}
+  // expected-error @+1 {{expects its mask region to yield an i1}}
   %0 = heddle.mask %x at(%p, %p) keys(%l) mask {
   ^bb0(%query: i32, %key: i32):
     heddle.yield %query : i32
@@ -284,7 +284,7 @@ func.func @score_arguments(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<
 // -----
 
 func.func @score_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
-  // expected-error @+1 {{expects its score region to yield one f32}}
+  // expected-error @+1 {{expects its score region to yield an f32}}
   %0:2 = heddle.attention %x, %x, %x queries(%s, %s) keys(%s, %s) score {
   ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
     heddle.yield %head : i32
@@ -324,7 +324,7 @@ func.func @score_without_gradient(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: 
 // -----
 
 func.func @score_gradient_result(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi32>) {
-  // expected-error @+1 {{expects its score_gradient region to yield one f32}}
+  // expected-error @+1 {{expects its score_gradient region to yield an f32}}
   %0 = heddle.attention_grad_query %x, %x, %x gradient %x, %p, %p queries(%s, %s) keys(%s, %s) score {
   ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
     heddle.yield %score : f32

@@ -160,7 +160,7 @@ func.func @embedding(%i: tensor<4xi32>, %table: tensor<32x8xf32>) {
 // -----
 
 func.func @densify(%places: tensor<32x2xi32>, %r: tensor<4x8xf32>) {
-  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  // expected-error @+1 {{expects a single column of row numbers, got 'tensor<32x2xi32>'}}
   %0 = heddle.densify %places, %r : tensor<32x2xi32>, tensor<4x8xf32> -> tensor<32x8xf32>
   return
 }

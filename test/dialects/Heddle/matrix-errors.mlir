@@ -186,7 +186,7 @@ func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>)
 // -----
 
 func.func @project(%x: tensor<6x8xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>) {
-  // expected-error @+1 {{expects projections of one type, got 'tensor<6x4xf32>' and 'tensor<6x5xf32>'}}
+  // expected-error @+1 {{expects projections of a single type, got 'tensor<6x4xf32>' and 'tensor<6x5xf32>'}}
   %0:2 = heddle.project %x, %w, %b : tensor<6x8xf32>, tensor<16x4xf32>, tensor<8xf32> -> tensor<6x4xf32>, tensor<6x5xf32>
   return
 }
@@ -274,7 +274,7 @@ func.func @top_k(%x: tensor<4x8xf32>, %s: tensor<2xi32>) {
 // -----
 
 func.func @find_first(%i: tensor<4xi32>) {
-  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  // expected-error @+1 {{expects a single column of row numbers, got 'tensor<32x2xi32>'}}
   %0 = heddle.find_first %i : tensor<4xi32> -> tensor<32x2xi32>
   return
 }
@@ -282,7 +282,7 @@ func.func @find_first(%i: tensor<4xi32>) {
 // -----
 
 func.func @sum_equal(%i: tensor<4xi32>, %first: tensor<32x2xi32>, %r: tensor<4x8xf32>) {
-  // expected-error @+1 {{expects one column of row numbers, got 'tensor<32x2xi32>'}}
+  // expected-error @+1 {{expects a single column of row numbers, got 'tensor<32x2xi32>'}}
   %0 = heddle.sum_equal %i, %first, %r : tensor<4xi32>, tensor<32x2xi32>, tensor<4x8xf32>
   return
 }

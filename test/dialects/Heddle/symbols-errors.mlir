@@ -1,7 +1,30 @@
 // RUN: heddle-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{expects a maximum of at least 1, got 0}}
+// expected-error @+1 {{@tokens expects a maximum of at least 1, got 0}}
 heddle.size @tokens max 0
+
+// -----
+
+// expected-error @+1 {{@tokens expects a maximum of at most 16777216, got 16777217}}
+heddle.size @tokens max 16777217
+
+// -----
+
+// expected-error @+1 {{@number expects a maximum of at most 2147483647, got 2147483648}}
+heddle.size @number max 2147483648 fixed
+
+// -----
+
+// expected-error @+1 {{@w is a 'tensor<8x0xf32>', and variables are tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each; truth values are not stored}}
+heddle.variable @w weight : tensor<8x0xf32>
+
+// -----
+
+func.func @scalar(%x: tensor<f32>) {
+  // expected-error @+1 {{takes tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, got 'tensor<f32>'}}
+  %0 = heddle.sum rows %x : tensor<f32> -> tensor<1xf32>
+  return
+}
 
 // -----
 
@@ -16,7 +39,7 @@ func.func private @dims(tensor<?x8xf32, #heddle.dims<"tokens", "sequences">>)
 // -----
 
 func.func @read() {
-  // expected-error @+1 {{names no variable: @w}}
+  // expected-error @+1 {{names a variable that is not declared: @w}}
   %0 = heddle.read @w : tensor<8xf32>
   return
 }
@@ -33,7 +56,7 @@ func.func @read() {
 // -----
 
 func.func @write(%x: tensor<8xf32>) {
-  // expected-error @+1 {{names no variable: @w}}
+  // expected-error @+1 {{names a variable that is not declared: @w}}
   heddle.write @w, %x : tensor<8xf32>
   return
 }
@@ -79,7 +102,7 @@ func.func @kernel(%x: tensor<8xf32>) {
 
 // -----
 
-// expected-error @+1 {{names no size: @tokens}}
+// expected-error @+1 {{names a size that is not declared: @tokens}}
 heddle.size @chunk max 4 of @tokens from 0
 
 // -----
@@ -97,7 +120,7 @@ heddle.size @part max 4 of @chunk from 0
 
 // -----
 
-// expected-error @+1 {{names no variable: @w}}
+// expected-error @+1 {{names a variable that is not declared: @w}}
 heddle.variable @v weight : tensor<4x8xf32> in @w from 0
 
 // -----

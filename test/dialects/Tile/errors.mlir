@@ -112,7 +112,7 @@ tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread =
   tile.return
 }
 func.func @reuse() {
-  // expected-error @+1 {{expects one 'reuse' entry a result}}
+  // expected-error @+1 {{expects a 'reuse' entry for each result}}
   %0 = tile.launch @kernel() grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [] : () -> tensor<4xf32>
   return
 }
@@ -155,7 +155,7 @@ func.func @gatherElements(%m: memref<?x64xf32>, %i: index, %rows: tensor<4x1xi32
 // -----
 
 func.func @gather(%m: memref<?x64xf32>, %i: index, %rows: tensor<1x4xi32>) {
-  // expected-error @+1 {{expects one row index a row, got 'tensor<1x4xi32>' for 'tensor<4x64xf32>'}}
+  // expected-error @+1 {{expects a row index for each row, got 'tensor<1x4xi32>' for 'tensor<4x64xf32>'}}
   %0 = tile.gather %m[%rows, %i] : memref<?x64xf32>, tensor<1x4xi32> -> tensor<4x64xf32>
   return
 }
@@ -211,7 +211,7 @@ func.func @broadcast(%t: tensor<4x1xf32>) {
 // -----
 
 func.func @element_types(%x: tensor<8x8xbf16>, %y: tensor<8x8xf32>) {
-  // expected-error @+1 {{multiplies elements of one type, got 'tensor<8x8xbf16>' and 'tensor<8x8xf32>'}}
+  // expected-error @+1 {{multiplies elements of a single type, got 'tensor<8x8xbf16>' and 'tensor<8x8xf32>'}}
   %0 = tile.dot %x, %y, %y : tensor<8x8xbf16>, tensor<8x8xf32> -> tensor<8x8xf32>
   return
 }

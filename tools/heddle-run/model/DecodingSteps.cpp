@@ -117,7 +117,7 @@ public:
         batch.add(hypothesis.source.tokens, hypothesis.tokens);
       }
       CallInputs inputs;
-      inputs.addBatch(batch);
+      inputs.addSource(batch.source).addTarget(batch);
       HEDDLE_CHECK(engine.run("logits", inputs));
       HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
       std::span<const float> values = logits.values<float>();

@@ -1,0 +1,241 @@
+// What a module written by hand may say and no later phase expects: tensors that no kernel takes, and ports, sizes and
+// seeds that the runtime would refuse or never see.
+#include "compiler/Pipeline/Pipeline.h"
+#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/Limits.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// The variable that `init` fills with the caller's seed.
+constexpr StringLiteral kSeed = "seed";
+
+/// As the artifact's reader has it.
+constexpr size_t kLongestName = 1024;
+
+bool isName(StringRef name) {
+  return !name.empty() && name.size() <= kLongestName &&
+         llvm::all_of(name, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
+}
+
+class Verifier {
+public:
+  explicit Verifier(ModuleOp module) : module(module) {
+    for (auto size : module.getOps<SizeOp>())
+      sizes[size.getSymName()] = size;
+  }
+
+  LogicalResult run() {
+    for (Operation &op : module.getOps())
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && !isName(symbol.getName()))
+        fail(op.getLoc()) << "a name has 1 to " << kLongestName << " bytes and no control characters, and this has "
+                          << symbol.getName().size();
+    if (auto seed = module.lookupSymbol<VariableOp>(kSeed); seed && !isSeed(seed.getTensorType()))
+      fail(seed.getLoc()) << "variable 'seed' has type " << seed.getType()
+                          << ", but `init` fills it with the caller's seed, a tensor<2xi32>; rename the variable";
+    for (auto variable : module.getOps<VariableOp>())
+      verifyTensor(variable.getLoc(), "variable '" + variable.getSymName() + "'", variable.getType(), /*isPort=*/false);
+    for (auto function : module.getOps<func::FuncOp>())
+      verify(function);
+    return success(!failed);
+  }
+
+private:
+  InFlightDiagnostic fail(Location where) {
+    failed = true;
+    return emitError(where);
+  }
+
+  static bool isSeed(RankedTensorType type) {
+    return type.getElementType().isInteger(32) && type.getShape() == ArrayRef<int64_t>{2};
+  }
+
+  void verify(func::FuncOp function);
+  void verifyPorts(func::FuncOp function, TypeRange types, StringRef kind, function_ref<DictionaryAttr(unsigned)> attrs,
+                   function_ref<Location(unsigned)> where);
+  void bindSizes(func::FuncOp function);
+  void verifyOp(Operation *op, StringRef entry);
+  void verifyBound(Location where, const Twine &what, StringRef size);
+  void verifySeed(Operation *op, Value seed);
+  bool verifyTensor(Location where, const Twine &what, Type type, bool isPort);
+
+  ModuleOp module;
+  llvm::StringMap<SizeOp> sizes;
+  llvm::StringSet<> bound; // sizes that the inputs of the entry in work give a value
+  bool failed = false;
+};
+
+void Verifier::verify(func::FuncOp function) {
+  StringRef entry = function.getSymName();
+  bindSizes(function);
+  verifyPorts(
+      function, function.getArgumentTypes(), "input", [&](unsigned i) { return function.getArgAttrDict(i); },
+      [&](unsigned i) { return function.isExternal() ? function.getLoc() : function.getArgument(i).getLoc(); });
+  verifyPorts(
+      function, function.getResultTypes(), "output", [&](unsigned i) { return function.getResultAttrDict(i); },
+      [&](unsigned) { return function.getLoc(); });
+  function.walk([&](Operation *op) {
+    if (isa<func::FuncOp, KernelOp>(op->getParentOp())) // other regions are of arithmetic on single numbers
+      verifyOp(op, entry);
+  });
+}
+
+void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kind,
+                           function_ref<DictionaryAttr(unsigned)> attrs, function_ref<Location(unsigned)> where) {
+  llvm::StringMap<unsigned> known;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    std::string what = ("entry '" + function.getSymName() + "': " + kind + " " + Twine(i)).str();
+    DictionaryAttr dictionary = attrs(i);
+    auto name = dictionary ? dictionary.getAs<StringAttr>("heddle.name") : StringAttr();
+    if (!name || !isName(name))
+      fail(where(i)) << what << " needs a heddle.name of 1 to "
+                     << kLongestName << " bytes without control characters";
+    else if (auto [first, isNew] = known.try_emplace(name, i); !isNew)
+      fail(where(i)) << what << " has the name '" << name.getValue()
+                     << "' of " << kind << " " << first->second << "; a call tells them apart by name";
+    if (!verifyTensor(where(i), what, type, /*isPort=*/true))
+      continue;
+    Attribute limit = dictionary ? dictionary.get("heddle.limit") : Attribute();
+    auto number = dyn_cast_or_null<IntegerAttr>(limit);
+    if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number ||
+                  number.getValue().slt(1) || !number.getValue().isSignedIntN(63)))
+      fail(where(i)) << what << " has a heddle.limit of " << limit
+                     << ", which is a whole number above 0 and goes with inputs of i32";
+  }
+}
+
+/// A size has the value of a dimension of an input, or of the largest number in an input; a chunk that of its whole.
+void Verifier::bindSizes(func::FuncOp function) {
+  bound.clear();
+  llvm::StringSet<> integers;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    for (int64_t dim = 0; tensor && dim < tensor.getRank(); ++dim)
+      bound.insert(getSizeName(tensor, dim));
+    if (auto name = function.getArgAttrOfType<StringAttr>(i, "heddle.name");
+        name && getElementTypeOrSelf(type).isInteger(32))
+      integers.insert(name);
+  }
+  for (auto &[name, size] : sizes)
+    if (size.getFixed() || (size.getLongest() && integers.contains(*size.getLongest())))
+      bound.insert(name);
+  for (auto &[name, size] : sizes)
+    if (size.getOfAttr() && bound.contains(size.getOfAttr().getValue()))
+      bound.insert(name);
+}
+
+void Verifier::verifyBound(Location where, const Twine &what, StringRef name) {
+  auto size = sizes.find(name);
+  if (size == sizes.end()) {
+    fail(where) << what << ": size '" << name << "' is not declared; add heddle.size @" << name
+                << " max N";
+    return;
+  }
+  if (!bound.contains(name))
+    fail(where) << what << ": no input gives size '" << name << "' a value; "
+                << (size->second.getLongest()
+                        ? "the i32 input '" + size->second.getLongest()->str() + "', whose largest number it is, is absent"
+                        : std::string("give the entry an input with a dimension of that name"));
+}
+
+/// False, after an error, where no kernel takes such a tensor; a port is what callers see, too.
+bool Verifier::verifyTensor(Location where, const Twine &what, Type type, bool isPort) {
+  auto refuse = [&](const Twine &why) {
+    fail(where) << what << " is a " << type << ", and " << why;
+    return false;
+  };
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return refuse("entries compute on ranked tensors; a single number is a tensor<1xf32> or tensor<1xi32>");
+  if (!isTensorOfKernels(tensor))
+    return refuse("kernels take " + Twine(kTensorsOfKernels));
+  Type element = tensor.getElementType();
+  if (isPort && !element.isF32() && !element.isInteger(32))
+    return refuse("callers exchange tensors of f32 and i32");
+  if (tensor.getEncoding() && !isa<DimsAttr>(tensor.getEncoding()))
+    return refuse("the only encoding of an entry's tensors is #heddle.dims");
+  // Numbers of more bytes than any memory has would overflow what later phases compute from them.
+  constexpr int64_t mostElements = int64_t(1) << 40;
+  int64_t elements = 1;
+  for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
+    int64_t extent = tensor.getDimSize(dim);
+    if (tensor.isDynamicDim(dim)) {
+      StringRef name = getSizeName(tensor, dim);
+      if (name.empty())
+        return refuse("dimension " + Twine(dim) + " varies but names no heddle.size; add #heddle.dims<\"NAME\">");
+      bool wasRight = !failed;
+      verifyBound(where, what, name);
+      if (wasRight && failed)
+        return false;
+      auto size = sizes.find(name);
+      extent = size == sizes.end() ? 1 : static_cast<int64_t>(size->second.getMaximum());
+    }
+    if (extent > mostElements / elements)
+      return refuse("has more than 2^40 elements at its largest; lower its extents or the maxima of its sizes");
+    elements *= extent;
+  }
+  return true;
+}
+
+void Verifier::verifyOp(Operation *op, StringRef entry) {
+  StringRef name = op->getName().getStringRef();
+  std::string what = ("entry '" + entry + "': ").str();
+  for (auto [i, type] : llvm::enumerate(op->getResultTypes()))
+    if (!verifyTensor(op->getLoc(), what + "result " + Twine(i) + " of '" + name + "'", type, /*isPort=*/false))
+      return;
+  for (StringRef attribute : {"query_size", "key_size", "row_size"})
+    if (auto size = op->getAttrOfType<StringAttr>(attribute); size && !size.empty())
+      verifyBound(op->getLoc(), what + attribute, size);
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<RandomOp, DropoutOp, AttentionOp, AttentionGradQueryOp, AttentionGradKeyValueOp>(
+          [&](auto random) { verifySeed(op, random.getSeed()); });
+}
+
+/// Variables that a seed is made of are `seed`, or a caller could not choose the random numbers.
+void Verifier::verifySeed(Operation *op, Value seed) {
+  llvm::SetVector<Value> values;
+  if (seed)
+    values.insert(seed);
+  StringRef other;
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *producer = values[i].getDefiningOp();
+    auto read = dyn_cast_or_null<ReadOp>(producer);
+    if (!producer || (read && read.getVariable() == kSeed))
+      return;
+    if (read)
+      other = read.getVariable();
+    values.insert(producer->operand_begin(), producer->operand_end());
+  }
+  if (!other.empty())
+    fail(op->getLoc()) << "'" << op->getName() << "' takes its seed from variable '" << other
+                       << "', which no caller sets: `init` fills the variable 'seed' with the caller's seed; rename '"
+                       << other << "' to 'seed'";
+}
+
+class VerifyEntriesPass : public PassWrapper<VerifyEntriesPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyEntriesPass)
+
+  StringRef getArgument() const override { return "heddle-verify-entries"; }
+  StringRef getDescription() const override {
+    return "Check that kernels take every tensor of an entry, and that the runtime takes its ports, sizes and seeds";
+  }
+  void runOnOperation() override {
+    if (mlir::failed(Verifier(getOperation()).run()))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> mlir::heddle::createVerifyEntriesPass() { return std::make_unique<VerifyEntriesPass>(); }
+void mlir::heddle::registerVerifyEntriesPass() { PassRegistration<VerifyEntriesPass>(); }

@@ -1,0 +1,58 @@
+// RUN: heddle-opt %s --heddle-fuse-cross-entropy --split-input-file | FileCheck %s
+
+// How many rows a chunk has. Logits of few classes are no larger than what they are made of, however many rows they have.
+!x = tensor<?x4xf32, #heddle.dims<"n">>
+!logits = tensor<?x2xf32, #heddle.dims<"n">>
+heddle.size @n max 16777216
+// CHECK-LABEL: func.func @two_classes
+// CHECK-NOT:     heddle.slice
+// CHECK:         return
+func.func @two_classes(%x: !x, %w: tensor<2x4xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<2x4xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
+}
+
+// -----
+
+// Logits of 10 MB stay whole.
+!x = tensor<?x64xf32, #heddle.dims<"n">>
+!logits = tensor<?x1000xf32, #heddle.dims<"n">>
+heddle.size @n max 2500
+// CHECK-LABEL: func.func @small
+// CHECK-NOT:     heddle.slice
+// CHECK:         return
+func.func @small(%x: !x, %w: tensor<1000x64xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<1000x64xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
+}
+
+// -----
+
+// A large vocabulary: 303 MB in two chunks of twice as many rows as the transformation has inputs.
+!x = tensor<?x512xf32, #heddle.dims<"n">>
+!logits = tensor<?x37000xf32, #heddle.dims<"n">>
+// CHECK: heddle.size @n_1024_at_0 max 1024 of @n from 0
+// CHECK: heddle.size @n_1024_at_1024 max 1024 of @n from 1024
+heddle.size @n max 2048
+func.func @base(%x: !x, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<37000x512xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
+}
+
+// -----
+
+// The largest batch there may be: 64 chunks, and no more.
+!x = tensor<?x4xf32, #heddle.dims<"n">>
+!logits = tensor<?x1000xf32, #heddle.dims<"n">>
+// CHECK: heddle.size @n_262144_at_16515072 max 262144 of @n from 16515072
+heddle.size @n max 16777216
+// CHECK-COUNT-64: heddle.cross_entropy
+// CHECK-NOT:      heddle.cross_entropy
+func.func @largest(%x: !x, %w: tensor<1000x4xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<1000x4xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
+}

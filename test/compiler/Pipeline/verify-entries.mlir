@@ -1,0 +1,127 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-verify-entries
+
+// Ports are known by their names, sizes get their values from inputs, and random numbers follow from the caller's seed.
+heddle.size @n max 64
+heddle.size @part max 32 of @n from 0
+heddle.size @longest max 16 longest "lengths"
+heddle.variable @seed counter : tensor<2xi32>
+heddle.variable @salt counter : tensor<2xi32>
+#n = #heddle.dims<"n">
+func.func @right(%x: tensor<?x8xf32, #n> {heddle.name = "x"}, %l: tensor<?xi32, #n> {heddle.name = "lengths", heddle.limit = 17 : i64})
+    -> (tensor<?x8xf32, #heddle.dims<"part">> {heddle.name = "x"}, tensor<8xf32> {heddle.name = "noise"}) {
+  %part = heddle.slice %x from 0 : tensor<?x8xf32, #n> to tensor<?x8xf32, #heddle.dims<"part">>
+  %seed = heddle.read @seed : tensor<2xi32>
+  %salt = heddle.read @salt : tensor<2xi32>
+  %both = arith.xori %seed, %salt : tensor<2xi32>
+  %noise = heddle.random uniform %both {scale = 1.0 : f32, stream = 0 : i32} : tensor<8xf32>
+  return %part, %noise : tensor<?x8xf32, #heddle.dims<"part">>, tensor<8xf32>
+}
+func.func @given_seed(%seed: tensor<2xi32> {heddle.name = "seed"}) -> (tensor<8xf32> {heddle.name = "noise"}) {
+  %noise = heddle.random uniform %seed {scale = 1.0 : f32, stream = 0 : i32} : tensor<8xf32>
+  return %noise : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 1 has the name 'x' of input 0; a call tells them apart by name}}
+func.func @f(%x: tensor<8xf32> {heddle.name = "x"}, %y: tensor<4xi32> {heddle.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': output 2 has the name 'y' of output 0; a call tells them apart by name}}
+func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}, tensor<8xf32> {heddle.name = "z"}, tensor<8xf32> {heddle.name = "y"}) {
+  return %x, %x, %x : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 needs a heddle.name}}
+func.func @f(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 needs a heddle.name of 1 to 1024 bytes without control characters}}
+func.func @f(%x: tensor<8xf32> {heddle.name = "a\0Ab"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a name has 1 to 1024 bytes and no control characters, and this has 3}}
+heddle.variable @"a\0Ab" weight : tensor<8xf32>
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 has a heddle.limit of 3 : i64, which is a whole number above 0 and goes with inputs of i32}}
+func.func @f(%x: tensor<8xf32> {heddle.name = "x", heddle.limit = 3 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 has a heddle.limit of -1 : i64}}
+func.func @f(%x: tensor<8xi32> {heddle.name = "x", heddle.limit = -1 : i64}) {
+  return
+}
+
+// -----
+
+heddle.size @n max 64
+func.func @f(%x: tensor<1xf32> {heddle.name = "x"}) {
+  // expected-error @+1 {{entry 'f': result 0 of 'heddle.broadcast': no input gives size 'n' a value; give the entry an input with a dimension of that name}}
+  %0 = heddle.broadcast %x : tensor<1xf32> to tensor<?xf32, #heddle.dims<"n">>
+  return
+}
+
+// -----
+
+heddle.size @n max 64 longest "lengths"
+// A number of f32 is no length.
+func.func @f(%x: tensor<1xf32> {heddle.name = "lengths"}) {
+  // expected-error @+1 {{no input gives size 'n' a value; the i32 input 'lengths', whose largest number it is, is absent}}
+  %0 = heddle.broadcast %x : tensor<1xf32> to tensor<?xf32, #heddle.dims<"n">>
+  return
+}
+
+// -----
+
+heddle.size @n max 64
+#n = #heddle.dims<"n">
+func.func @f(%s: tensor<?xi32, #n> {heddle.name = "s"}) {
+  // expected-error @+1 {{entry 'f': row_size: size 'absent' is not declared; add heddle.size @absent max N}}
+  %p, %q = heddle.locate rows(%s, %s) {row_size = "absent"} : tensor<?xi32, #n> -> tensor<?xi32, #n>
+  return
+}
+
+// -----
+
+heddle.variable @key counter : tensor<2xi32>
+func.func @f() -> (tensor<8xf32> {heddle.name = "noise"}) {
+  %seed = heddle.read @key : tensor<2xi32>
+  // expected-error @+1 {{'heddle.random' takes its seed from variable 'key', which no caller sets: `init` fills the variable 'seed' with the caller's seed; rename 'key' to 'seed'}}
+  %noise = heddle.random uniform %seed {scale = 1.0 : f32, stream = 0 : i32} : tensor<8xf32>
+  return %noise : tensor<8xf32>
+}
+
+// -----
+
+// Nor is it set by way of arithmetic.
+heddle.variable @key counter : tensor<2xi32>
+heddle.variable @step counter : tensor<1xi32>
+func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  %key = heddle.read @key : tensor<2xi32>
+  %step = heddle.read @step : tensor<1xi32>
+  %seed = arith.addi %key, %key : tensor<2xi32>
+  // expected-error @+1 {{'heddle.dropout' takes its seed from variable 'key'}}
+  %y = heddle.dropout %x seed %seed step %step {rate = 0.5 : f32, stream = 0 : i32} : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{variable 'seed' has type 'tensor<1xi32>', but `init` fills it with the caller's seed, a tensor<2xi32>}}
+heddle.variable @seed counter : tensor<1xi32>

@@ -1,0 +1,62 @@
+#include "tools/heddle-compile/Output.h"
+
+#include "compiler/Pipeline/WriteWhole.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+namespace fs = llvm::sys::fs;
+
+StringRef mlir::heddle::describeSpecialFile(StringRef path) {
+  fs::file_status status;
+  if (fs::status(path, status))
+    return "";
+  switch (status.type()) {
+  case fs::file_type::directory_file:
+    return "a folder";
+  case fs::file_type::fifo_file:
+    return "a FIFO";
+  case fs::file_type::socket_file:
+    return "a socket";
+  case fs::file_type::character_file:
+  case fs::file_type::block_file:
+    return "a device";
+  default:
+    return "";
+  }
+}
+
+LogicalResult mlir::heddle::flushStandardOutput(MLIRContext *context) {
+  llvm::raw_fd_ostream &stream = llvm::outs();
+  stream.flush();
+  if (!stream.has_error())
+    return success();
+  std::error_code error = stream.error();
+  stream.clear_error(); // or LLVM ends the program with a crash report
+  return emitError(UnknownLoc::get(context)) << "cannot write to standard output: " << error.message();
+}
+
+LogicalResult mlir::heddle::checkOutput(MLIRContext *context, StringRef flag, StringRef path) {
+  StringRef kind = path == "-" || path == "/dev/null" ? "" : describeSpecialFile(path);
+  if (kind.empty())
+    return success();
+  return emitError(UnknownLoc::get(context))
+         << flag << ": '" << path << "' is " << kind << "; name a file, or - for standard output";
+}
+
+LogicalResult mlir::heddle::writeOutput(MLIRContext *context, StringRef flag, StringRef path,
+                                        function_ref<void(raw_ostream &)> write) {
+  if (path == "-") {
+    write(llvm::outs());
+    return flushStandardOutput(context);
+  }
+  if (failed(checkOutput(context, flag, path)))
+    return failure();
+  llvm::Error error = writeWhole(path, write);
+  if (!error)
+    return success();
+  return emitError(UnknownLoc::get(context))
+         << flag << ": cannot write '" << path << "': " << llvm::toString(std::move(error));
+}
