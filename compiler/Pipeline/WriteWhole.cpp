@@ -5,7 +5,7 @@
 
 llvm::Error mlir::heddle::writeWhole(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
   SmallString<128> target; // a link stays a link
-  if (llvm::sys::fs::real_path(path, target))
+  if (path == "-" || llvm::sys::fs::real_path(path, target))
     target = path;
   return llvm::writeToOutput(target, [&](raw_ostream &stream) {
     write(stream);
