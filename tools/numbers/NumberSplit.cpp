@@ -55,12 +55,11 @@ public:
     std::vector<NumberText> part;
     while (part.size() < count) {
       const Magnitude &magnitude = magnitudes[random.below(magnitudes.size())];
-      uint64_t kind = random.below(4);
+      bool isRound = random.below(4) == 0;
       uint32_t number;
-      do {
-        number = numberOf(magnitude);
-        number = kind == 0 ? withZeros(number) : kind == 1 ? rounded(number) : number;
-      } while (taken.contains(number));
+      do
+        number = isRound ? withZeros(numberOf(magnitude)) : numberOf(magnitude);
+      while (taken.contains(number));
       part.push_back(text(number));
     }
     return part;
@@ -69,20 +68,13 @@ public:
 private:
   uint32_t numberOf(const Magnitude &magnitude) { return magnitude.first + uint32_t(random.below(magnitude.size())); }
 
-  // 105,006 and 1,200 are rare among all numbers, but not among those that people choose: here some of the digits
-  // behind the first become 0, and below all digits behind a place.
+  // Half of the digits behind the first become 0: 1,200, 40,000 and 105,006 are rare among all numbers, not among
+  // people's.
   uint32_t withZeros(uint32_t number) {
     for (uint32_t place = 1; place <= number / 10; place *= 10)
       if (random.below(2) == 0)
         number -= number / place % 10 * place;
     return number;
-  }
-
-  uint32_t rounded(uint32_t number) {
-    std::vector<uint32_t> places;
-    for (uint32_t place = 10; place <= number; place *= 10)
-      places.push_back(place);
-    return places.empty() ? number : number - number % places[random.below(places.size())];
   }
 
   NumberText text(uint32_t number) {

@@ -34,8 +34,8 @@ struct Split {
 // Numbers that a reader tries first are always for training: those below 100, and those with a single digit that is not
 // 0.
 //
-// A number may occur in `train` several times. Half of its numbers have zeros, as numbers that people choose: some of
-// the digits behind the first, or all digits behind a place.
+// A number may occur in `train` several times. In a quarter of its numbers half of the digits behind the first are 0,
+// as in numbers that people choose.
 Split drawSplit(const SplitOptions &options);
 
 // The most numbers that `valid`, or `test`, can have.
