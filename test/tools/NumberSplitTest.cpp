@@ -59,22 +59,28 @@ TEST(NumberSplit, MagnitudesAreEven) {
   Split split = drawSplit({.train = 60'000});
   for (uint32_t count : byDigits(split.train))
     EXPECT_NEAR(count, 10'000, 500);
-  // A sixth of 72 numbers of two digits, and what is missing there in equal parts from the rest.
-  for (const auto *part : {&split.valid, &split.test}) {
-    std::array<uint32_t, 6> counts = byDigits(*part);
-    EXPECT_EQ(counts[0], 0u);
-    EXPECT_EQ(counts[1], 12u);
-    for (size_t digits : {3, 4, 5, 6})
-      EXPECT_EQ(counts[digits - 1], 122u) << digits;
-  }
+  for (const auto *part : {&split.valid, &split.test})
+    EXPECT_EQ(byDigits(*part), (std::array<uint32_t, 6>{0, 0, 125, 125, 125, 125}));
 }
 
-TEST(NumberSplit, EveryWordIsTrained) {
-  std::multiset<uint32_t> train = numbersOf(drawSplit({.train = 20'000, .seed = 5}).train);
-  for (uint32_t number = 0; number <= 20; ++number)
+TEST(NumberSplit, WhatReadersTryFirstIsTrained) {
+  std::multiset<uint32_t> train = numbersOf(drawSplit({.train = 40'000, .seed = 5}).train);
+  for (uint32_t number = 0; number < 100; ++number)
     EXPECT_NE(train.count(number), 0u) << number;
-  for (uint32_t number = 30; number <= 90; number += 10)
-    EXPECT_NE(train.count(number), 0u) << number;
+  for (uint32_t unit : {100, 1'000, 10'000, 100'000})
+    for (uint32_t number = unit; number < 10 * unit; number += unit)
+      EXPECT_NE(train.count(number), 0u) << number;
+}
+
+// Of all numbers of five digits, 4 of 1,000 have at most two digits that are not 0.
+TEST(NumberSplit, NumbersWithZerosAreTrained) {
+  Split split = drawSplit({.train = 60'000});
+  auto significant = [](uint32_t number) {
+    return std::ranges::count_if(std::to_string(number), [](char c) { return c != '0'; });
+  };
+  auto count = std::ranges::count_if(
+      split.train, [&](const NumberText &text) { return text.number >= 10'000 && significant(text.number) <= 2; });
+  EXPECT_GT(count, 1'000);
 }
 
 TEST(NumberSplit, EveryWayOfWritingIsDrawn) {
@@ -122,12 +128,11 @@ TEST(NumberSplit, WritesTheFiles) {
 }
 
 TEST(NumberSplit, HoldsOutASixth) {
-  EXPECT_EQ(largestHeldOut(0), 0u);
-  EXPECT_EQ(largestHeldOut(99), 12u);
-  EXPECT_EQ(largestHeldOut(999), 162u);
-  EXPECT_EQ(drawSplit({.train = 9, .valid = 162, .test = 162, .maximum = 999}).test.size(), 162u);
-  std::string problem = writeSplit({.directory = "unused", .train = 90, .valid = 12, .test = 13, .maximum = 99});
-  EXPECT_NE(problem.find("--test asks for 13 numbers, but of 0 to 99 only 12"), std::string::npos) << problem;
+  EXPECT_EQ(largestHeldOut(99), 0u);
+  EXPECT_EQ(largestHeldOut(999), 148u); // of 900 numbers, 9 of which are whole hundreds
+  EXPECT_EQ(drawSplit({.train = 9, .valid = 148, .test = 148, .maximum = 999}).test.size(), 148u);
+  std::string problem = writeSplit({.directory = "unused", .train = 90, .valid = 148, .test = 149, .maximum = 999});
+  EXPECT_NE(problem.find("--test asks for 149 numbers, but of 0 to 999 only 148"), std::string::npos) << problem;
 }
 
 } // namespace

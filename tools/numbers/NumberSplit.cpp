@@ -17,18 +17,10 @@ struct Magnitude {
 
   uint32_t size() const { return last - first + 1; }
 
-  uint32_t largestHeldOut() const {
-    uint32_t candidates = 0;
-    if (first >= 100)
-      candidates = size();
-    else
-      for (uint32_t number = first; number <= last; ++number)
-        candidates += canBeHeldOut(number);
-    return candidates / 6;
-  }
+  uint32_t largestHeldOut() const { return first < 100 ? 0 : (size() - last / first) / 6; }
 
-  // What a word means cannot be learned from other numbers.
-  static bool canBeHeldOut(uint32_t number) { return number > 20 && (number % 10 != 0 || number >= 100); }
+  // What a reader tries first is trained: numbers below 100, and those with a single digit that is not 0.
+  bool canBeHeldOut(uint32_t number) const { return first >= 100 && number % first != 0; }
 };
 
 std::vector<Magnitude> magnitudesUpTo(uint32_t maximum) {
@@ -48,7 +40,7 @@ public:
       auto left = uint32_t(magnitudes.size() - i), missing = count - uint32_t(part.size());
       for (uint32_t quota = std::min((missing + left - 1) / left, magnitudes[i].largestHeldOut()); quota > 0;) {
         uint32_t number = numberOf(magnitudes[i]);
-        if (!Magnitude::canBeHeldOut(number) || !taken.insert(number).second)
+        if (!magnitudes[i].canBeHeldOut(number) || !taken.insert(number).second)
           continue;
         part.push_back(text(number));
         --quota;
@@ -63,9 +55,11 @@ public:
     std::vector<NumberText> part;
     while (part.size() < count) {
       const Magnitude &magnitude = magnitudes[random.below(magnitudes.size())];
-      uint32_t number = numberOf(magnitude);
-      while (taken.contains(number))
-        number = numberOf(magnitude);
+      bool isRound = random.below(4) == 0;
+      uint32_t number;
+      do
+        number = isRound ? withZeros(numberOf(magnitude)) : numberOf(magnitude);
+      while (taken.contains(number));
       part.push_back(text(number));
     }
     return part;
@@ -73,6 +67,15 @@ public:
 
 private:
   uint32_t numberOf(const Magnitude &magnitude) { return magnitude.first + uint32_t(random.below(magnitude.size())); }
+
+  // Half of the digits behind the first become 0: 1,200, 40,000 and 105,006 are rare among all numbers, not among
+  // people's.
+  uint32_t withZeros(uint32_t number) {
+    for (uint32_t place = 1; place <= number / 10; place *= 10)
+      if (random.below(2) == 0)
+        number -= number / place % 10 * place;
+    return number;
+  }
 
   NumberText text(uint32_t number) {
     std::vector<std::vector<std::string>> ways = englishWritings(number);

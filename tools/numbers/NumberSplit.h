@@ -26,12 +26,16 @@ struct Split {
 };
 
 // Draws the parts from 0 to `maximum`; the same options draw the same parts on any machine. Each part has about as many
-// numbers of one digit as of two, three and so on, and each number's text is drawn
-// from englishWritings(): a way of writing, then one of its texts.
+// numbers of one digit as of two, three and so on, as far as a part can have them. A number's text is drawn from
+// englishWritings(): a way of writing, then one of its texts.
 //
-// A number of `valid` or `test` occurs once, and in no other part in any writing. They hold at most a sixth each of the
-// numbers with a given count of digits, and the rest of their share goes to longer numbers. Numbers that are a word of
-// their own (0 to 20, 30, ..., 90) are always for training. A number may occur in `train` several times.
+// `valid` and `test` hold numbers out of the training: such a number occurs once, and in no other part in any writing.
+// They take at most a sixth each of the numbers with a given count of digits; longer numbers make up for the rest.
+// Numbers that a reader tries first are always for training: those below 100, and those with a single digit that is not
+// 0.
+//
+// A number may occur in `train` several times. In a quarter of its numbers half of the digits behind the first are 0,
+// as in numbers that people choose.
 Split drawSplit(const SplitOptions &options);
 
 // The most numbers that `valid`, or `test`, can have.
