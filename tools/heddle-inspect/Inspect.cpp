@@ -250,7 +250,8 @@ void printText(const Artifact &artifact) {
               describeBytes(artifact.bytes()).c_str(), module.schema_version(), producer.empty() ? "" : ", by ",
               producer.c_str());
   std::printf("\ndescription\n");
-  for (const auto &[key, value] : descriptionOf(artifact).items())
+  const Json description = descriptionOf(artifact);
+  for (const auto &[key, value] : description.items())
     std::printf("  %-26s %s\n", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 
   if (module.vocabulary()) {
