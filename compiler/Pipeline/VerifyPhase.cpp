@@ -90,7 +90,9 @@ public:
   explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
 
   StringRef getArgument() const override { return "heddle-verify-phase"; }
-  StringRef getDescription() const override { return "Check that a module is valid and holds only ops that are legal after a phase"; }
+  StringRef getDescription() const override {
+    return "Check that a module is valid and holds only ops that are legal after a phase";
+  }
 
   void runOnOperation() override {
     std::optional<Phase> phase = parsePhase(name);
@@ -115,7 +117,8 @@ private:
     op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
   }
 
-  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that the module comes from"), llvm::cl::init("import")};
+  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that the module comes from"),
+                           llvm::cl::init("import")};
 };
 
 } // namespace
