@@ -55,7 +55,6 @@ static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const C
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(timing);
-  passes.enableVerifier(false); // the end of each phase does
   if (!line.profile.empty())
     passes.addInstrumentation(createPhaseSpans(first, options.profile));
   buildPhasePipeline(passes, first, last, options);
