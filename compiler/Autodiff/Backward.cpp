@@ -116,8 +116,9 @@ LogicalResult Backward::visit(Operation *op) {
 
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
   if (!differentiable)
-    return op->emitOpError("has no gradient rule, but the loss depends on a weight through it; compute the result from ops "
-                           "that have a rule, or give the op a rule (DifferentiableOpInterface)");
+    return op->emitOpError(
+        "has no gradient rule, but the loss depends on a weight through it; compute the result from ops "
+        "that have a rule, or give the op a rule (DifferentiableOpInterface)");
   FailureOr<SmallVector<Value>> operandGradients = differentiable.buildGradient(builder, resultGradients);
   if (failed(operandGradients))
     return failure();

@@ -171,14 +171,16 @@ LogicalResult Writer::writeSizes() {
       if (isNew)
         all.push_back(size);
       else if (!isSame(all[known->second], size))
-        return size.emitError() << "targets " << targets.front().name << " and " << target.name << " make the size '"
-                                << size.getSymName()
-                                << "' differently, and an artifact has a single table of sizes; compile an artifact for "
-                                   "each of them";
+        return size.emitError()
+               << "targets " << targets.front().name << " and " << target.name << " make the size '"
+               << size.getSymName()
+               << "' differently, and an artifact has a single table of sizes; compile an artifact for "
+                  "each of them";
     }
   if (all.size() > schema::kMaxSizes)
-    return emitError(module.getLoc()) << "the model has " << all.size() << " run-time sizes and sites of random numbers; "
-                                      << schema::kMaxSizes << " are the most that an artifact holds";
+    return emitError(module.getLoc()) << "the model has " << all.size()
+                                      << " run-time sizes and sites of random numbers; " << schema::kMaxSizes
+                                      << " are the most that an artifact holds";
   for (SizeOp size : all) {
     int32_t of = size.getOfAttr() ? sizeIndices.lookup(size.getOfAttr().getValue()) : -1;
     auto name = writeString(size.getSymName());
@@ -196,7 +198,8 @@ LogicalResult Writer::verifySameVariables() {
         own.size() != first.size() || !llvm::all_of_zip(first, own, isSame))
       return emitError(UnknownLoc::get(module.getContext()))
              << "targets " << targets.front().name << " and " << target.name
-             << " keep different variables, and an artifact has a single table of variables; compile an artifact for each of "
+             << " keep different variables, and an artifact has a single table of variables; compile an artifact for "
+                "each of "
                 "them";
   return success();
 }

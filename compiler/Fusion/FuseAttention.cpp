@@ -216,7 +216,9 @@ struct FuseAttentionPass : PassWrapper<FuseAttentionPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseAttentionPass)
 
   StringRef getArgument() const override { return "heddle-fuse-attention"; }
-  StringRef getDescription() const override { return "Recognise attention written out op by op and fuse it into heddle.attention"; }
+  StringRef getDescription() const override {
+    return "Recognise attention written out op by op and fuse it into heddle.attention";
+  }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
   void runOnOperation() override {

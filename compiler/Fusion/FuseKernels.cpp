@@ -245,8 +245,7 @@ private:
       return success();
     }
     if (!isElementwise(op))
-      return op->emitError() << "'" << op->getName()
-                             << "' belongs to no kernel: the op is not elementwise and does "
+      return op->emitError() << "'" << op->getName() << "' belongs to no kernel: the op is not elementwise and does "
                              << "not anchor a kernel";
     for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
       if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {

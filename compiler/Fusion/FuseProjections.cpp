@@ -62,7 +62,8 @@ public:
 
   StringRef getArgument() const override { return "heddle-fuse-projections"; }
   StringRef getDescription() const override {
-    return "Fuse an attention's projections of the same input into a single op, and store their weights together (sibling fusion)";
+    return "Fuse an attention's projections of the same input into a single op, and store their weights together "
+           "(sibling fusion)";
   }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 

@@ -36,7 +36,9 @@ struct ReadRoundedPass : PassWrapper<ReadRoundedPass, OperationPass<func::FuncOp
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadRoundedPass)
 
   StringRef getArgument() const override { return "heddle-read-rounded"; }
-  StringRef getDescription() const override { return "Read the rounded copy of a value where it has the precision that its user needs"; }
+  StringRef getDescription() const override {
+    return "Read the rounded copy of a value where it has the precision that its user needs";
+  }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
 
   void runOnOperation() override {

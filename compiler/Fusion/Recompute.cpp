@@ -223,7 +223,9 @@ struct RecomputePass : PassWrapper<RecomputePass, OperationPass<ModuleOp>> {
   RecomputePass(const RecomputePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-recompute"; }
-  StringRef getDescription() const override { return "Compute values again that are cheaper to make than to hold (rematerialisation)"; }
+  StringRef getDescription() const override {
+    return "Compute values again that are cheaper to make than to hold (rematerialisation)";
+  }
 
   void runOnOperation() override {
     std::optional<Recomputation> policy = parseRecomputation(name);

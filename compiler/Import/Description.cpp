@@ -116,8 +116,8 @@ void Reader::readFile() {
     return;
   for (const DescriptionKey &key : getDescriptionKeys())
     if (key.required && !description.given.contains(key.name))
-      fail(description.start) << "the description lacks '" << key.name << "'; add a line `" << key.name << " = ...`, " << key.describeValues()
-                              << " (" << key.doc << ")";
+      fail(description.start) << "the description lacks '" << key.name << "'; add a line `" << key.name << " = ...`, "
+                              << key.describeValues() << " (" << key.doc << ")";
 }
 
 void Reader::readOverride(StringRef text) {

@@ -1,4 +1,5 @@
-// The table of a description's keys: reading, checks, suggestions, the artifact's JSON and docs/description.md come from it.
+// The table of a description's keys: reading, checks, suggestions, the artifact's JSON and docs/description.md come
+// from it.
 #include "compiler/Import/Description.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -49,10 +50,13 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
       {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; their number divides d_model (3.2.2)."},
       {"d_ff", &D::dFF, kRequired, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
-      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {}, "Layers of the encoder (3.1); 0 for a decoder alone."},
-      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {}, "Layers of the decoder (3.1); 0 for an encoder alone."},
+      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {},
+       "Layers of the encoder (3.1); 0 for a decoder alone."},
+      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {},
+       "Layers of the decoder (3.1); 0 for an encoder alone."},
       {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {},
-       "Tokens of the vocabulary, which both sides share; the marks for unknown text, begin, end and padding count too."},
+       "Tokens of the vocabulary, which both sides share; the marks for unknown text, begin, end and padding count "
+       "too."},
       {"norm", &D::norm, kOptional, kAny, kNorms,
        "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at the end of "
        "each stack."},
@@ -64,7 +68,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
        "How hidden states become logits: by a linear transformation (3.4), by another layer of the same width with "
        "activation and norm in front of it (transform), or not at all. A decoder's head is linear."},
       {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
-       "The neighbourhood that self-attention is restricted to (4): a token sees tokens at a distance of at most half of "
+       "The neighbourhood that self-attention is restricted to (4): a token sees tokens at a distance of at most half "
+       "of "
        "it, rounded down; 0 lets a token see all others."},
       {"attention_soft_cap", &D::attentionSoftCap, kOptional, kNorm, {},
        "The bound c of attention's scores: a score s becomes c tanh(s / c); 0 leaves scores as they are."},
@@ -75,7 +80,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"embedding_norm", &D::embeddingNorm, kOptional, kAny, {},
        "Whether the sum of embedding and position is normalised before the first layer."},
       {"token_types", &D::tokenTypes, kOptional, kTypes, {},
-       "Kinds of tokens that an encoder tells apart, such as tokens of a first and of a second sentence; 0 gives tokens no "
+       "Kinds of tokens that an encoder tells apart, such as tokens of a first and of a second sentence; 0 gives "
+       "tokens no "
        "kind."},
       {"output_bias", &D::outputBias, kOptional, kAny, {}, "Whether each token's logit has a bias."},
       {"pooler", &D::pooler, kOptional, kAny, {},
@@ -106,14 +112,16 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
        "Whether gradients may be summed over several batches before a step: adds the entries `accumulate_step` and "
        "`apply_step`."},
       {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
-       "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them then."},
+       "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them "
+       "then."},
       {"explain_entry", &D::explainEntry, kOptional, kAny, {},
        "Whether there is an entry `explain`, which gives the weights of every attention (`heddle-run explain`)."},
       {"beam", &D::beam, kOptional, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
       {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
       {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
       {"max_length", &D::maxLength, kOptional, kTokens, {},
-       "The longest sequence in tokens, begin or end mark included; at most max_tokens, which is the default where it is "
+       "The longest sequence in tokens, begin or end mark included; at most max_tokens, which is the default where it "
+       "is "
        "smaller."},
   };
   // clang-format on
@@ -132,9 +140,9 @@ const DescriptionKey *heddle::findNearestKey(StringRef name) {
     bool isPart = lower.size() > 2 && (key.name.contains(lower) || StringRef(lower).contains(key.name));
     return isPart ? 2 : StringRef(lower).edit_distance(key.name);
   };
-  const DescriptionKey *nearest = llvm::min_element(
-      getDescriptionKeys(),
-      [&](const DescriptionKey &a, const DescriptionKey &b) { return distance(a) < distance(b); });
+  const DescriptionKey *nearest =
+      llvm::min_element(getDescriptionKeys(),
+                        [&](const DescriptionKey &a, const DescriptionKey &b) { return distance(a) < distance(b); });
   return distance(*nearest) <= std::max<size_t>(2, name.size() / 2) ? nearest : nullptr;
 }
 

@@ -39,7 +39,7 @@ void heddle::printDescriptionPage(raw_ostream &stream) {
   stream << kIntroduction;
   for (const DescriptionKey &key : getDescriptionKeys()) {
     std::string otherwise = key.describeDefault();
-    stream << "| `" << key.name << "` | " << key.describeValues() << " | " << (otherwise.empty() ? "" : "`" + otherwise + "`")
-           << " | " << key.doc << " |\n";
+    stream << "| `" << key.name << "` | " << key.describeValues() << " | "
+           << (otherwise.empty() ? "" : "`" + otherwise + "`") << " | " << key.doc << " |\n";
   }
 }

@@ -116,9 +116,7 @@ Value Graph::weight(const Twine &name, ArrayRef<int64_t> shape, Initializer init
   return value = read(key);
 }
 
-Value Graph::read(StringRef variable) {
-  return create<ReadOp>(variableTypes.at(variable), variable);
-}
+Value Graph::read(StringRef variable) { return create<ReadOp>(variableTypes.at(variable), variable); }
 
 void Graph::write(StringRef variable, Value value) { create<WriteOp>(variable, value); }
 

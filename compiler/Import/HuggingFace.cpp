@@ -254,9 +254,10 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   if (config->hasFailed())
     return failure();
   if (architectures.size() != 1)
-    return config->fail("architectures") << "'architectures' names " << architectures.size()
-                                         << " models and should name a single model: MarianMTModel, BertModel, BertForMaskedLM "
-                                         << "or GPT2LMHeadModel";
+    return config->fail("architectures")
+           << "'architectures' names " << architectures.size()
+           << " models and should name a single model: MarianMTModel, BertModel, BertForMaskedLM "
+           << "or GPT2LMHeadModel";
 
   Reader reader(*config);
   reader.d.start = config->whereIs("architectures");
@@ -268,7 +269,8 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   else if (name == "GPT2LMHeadModel")
     reader.readGPT2();
   else
-    return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
+    return config->fail("architectures") << "'" << name
+                                         << "' is an architecture that Heddle cannot import; Heddle takes "
                                          << "MarianMTModel, BertModel, BertForMaskedLM and GPT2LMHeadModel";
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config->require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");

@@ -157,7 +157,8 @@ void HuggingFaceConfig::rejectOthers() {
   llvm::sort(keys);
   for (StringRef key : keys) {
     if (!known.contains(key) && !key.starts_with("_"))
-      fail(key) << "'" << key << "' is a key that Heddle does not know; if the key does not change the model's results, "
+      fail(key) << "'" << key
+                << "' is a key that Heddle does not know; if the key does not change the model's results, "
                 << "remove it from config.json";
   }
 }

@@ -96,17 +96,16 @@ void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kin
     DictionaryAttr dictionary = attrs(i);
     auto name = dictionary ? dictionary.getAs<StringAttr>("heddle.name") : StringAttr();
     if (!name || !isName(name))
-      fail(where(i)) << what << " needs a heddle.name of 1 to "
-                     << kLongestName << " bytes without control characters";
+      fail(where(i)) << what << " needs a heddle.name of 1 to " << kLongestName << " bytes without control characters";
     else if (auto [first, isNew] = known.try_emplace(name, i); !isNew)
-      fail(where(i)) << what << " has the name '" << name.getValue()
-                     << "' of " << kind << " " << first->second << "; a call tells them apart by name";
+      fail(where(i)) << what << " has the name '" << name.getValue() << "' of " << kind << " " << first->second
+                     << "; a call tells them apart by name";
     if (!verifyTensor(where(i), what, type, /*isPort=*/true))
       continue;
     Attribute limit = dictionary ? dictionary.get("heddle.limit") : Attribute();
     auto number = dyn_cast_or_null<IntegerAttr>(limit);
-    if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number ||
-                  number.getValue().slt(1) || !number.getValue().isSignedIntN(63)))
+    if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number || number.getValue().slt(1) ||
+                  !number.getValue().isSignedIntN(63)))
       fail(where(i)) << what << " has a heddle.limit of " << limit
                      << ", which is a whole number above 0 and goes with inputs of i32";
   }
@@ -135,15 +134,14 @@ void Verifier::bindSizes(func::FuncOp function) {
 void Verifier::verifyBound(Location where, const Twine &what, StringRef name) {
   auto size = sizes.find(name);
   if (size == sizes.end()) {
-    fail(where) << what << ": size '" << name << "' is not declared; add heddle.size @" << name
-                << " max N";
+    fail(where) << what << ": size '" << name << "' is not declared; add heddle.size @" << name << " max N";
     return;
   }
   if (!bound.contains(name))
     fail(where) << what << ": no input gives size '" << name << "' a value; "
-                << (size->second.getLongest()
-                        ? "the i32 input '" + size->second.getLongest()->str() + "', whose largest number it is, is absent"
-                        : std::string("give the entry an input with a dimension of that name"));
+                << (size->second.getLongest() ? "the i32 input '" + size->second.getLongest()->str() +
+                                                    "', whose largest number it is, is absent"
+                                              : std::string("give the entry an input with a dimension of that name"));
 }
 
 /// False, after an error, where no kernel takes such a tensor; a port is what callers see, too.

@@ -126,9 +126,10 @@ LogicalResult EntryGraph::addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, co
   for (Value operand : concat.getParts()) {
     Id part = ids.at(operand);
     if (values[part].kind != EntryValue::Result || values[part].within)
-      return concat.emitError() << "entry '" << function.getSymName()
-                                << "' concatenates a value that would need a copy kernel: the value is not a launch's result, or is "
-                                   "also part of another tensor";
+      return concat.emitError()
+             << "entry '" << function.getSymName()
+             << "' concatenates a value that would need a copy kernel: the value is not a launch's result, or is "
+                "also part of another tensor";
     values[part].within = id;
     values[part].offset = bytes;
     values[id].parts.push_back(part);

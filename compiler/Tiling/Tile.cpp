@@ -146,8 +146,8 @@ private:
     SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
     OpBuilder builder(kernel);
     auto launch =
-        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.func.getSymName(), kernel.getInputs(),
-                               tiled.grid, tiled.sizes, builder.getDenseI64ArrayAttr(reuse));
+        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.func.getSymName(),
+                               kernel.getInputs(), tiled.grid, tiled.sizes, builder.getDenseI64ArrayAttr(reuse));
     if (Attribute cost = kernel->getDiscardableAttr(kCostAttrName))
       launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)

@@ -155,8 +155,7 @@ bool heddle::isColumn(RankedTensorType type) { return type.getRank() == 1 && typ
 
 bool heddle::isTensorOfKernels(RankedTensorType type) {
   Type element = type.getElementType();
-  bool takesElements =
-      element.isF32() || element.isBF16() || element.isF16() || element.isSignlessInteger(32) ||
+  bool takesElements = element.isF32() || element.isBF16() || element.isF16() || element.isSignlessInteger(32) ||
                        element.isSignlessInteger(1);
   return takesElements && type.getRank() >= 1 && type.getRank() <= 3 && !llvm::is_contained(type.getShape(), 0);
 }

@@ -44,7 +44,8 @@ LogicalResult expectSameElements(Operation *op, RankedTensorType a, RankedTensor
 
 /// What asks for a dimension of a tensor of any number of them needs this first.
 LogicalResult expectTensorsOfKernels(Operation *op) {
-  for (Type type : llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))
+  for (Type type :
+       llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))
     if (!isTensorOfKernels(cast<RankedTensorType>(type)))
       return op->emitOpError() << "takes " << kTensorsOfKernels << ", got " << type;
   return success();

@@ -31,8 +31,7 @@ struct Flags {
                                 cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module that it leaves"),
                                  cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
-  cl::opt<std::string> compileFrom{"compile-from",
-                                   cl::desc("Go on after a phase with the module (.mlir) that it left"),
+  cl::opt<std::string> compileFrom{"compile-from", cl::desc("Go on after a phase with the module (.mlir) that it left"),
                                    cl::value_desc("phase"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
                                   cl::value_desc("dir"), cl::cat(category)};
@@ -56,15 +55,18 @@ struct Flags {
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
                                     cl::value_desc("N"), cl::cat(category)};
-  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value; may be repeated (--help-description lists the keys)"),
-                                  cl::value_desc("key=value"), cl::cat(category)};
+  cl::list<std::string> overrides{
+      "set",
+      cl::desc("Give a key of the description another value; may be repeated (--help-description lists the keys)"),
+      cl::value_desc("key=value"), cl::cat(category)};
   cl::opt<std::string> vocabulary{"vocabulary",
                                   cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
                                   cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> tune{"tune",
-                            cl::desc("Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
-                                     "and this machine's device measures products that FILE lacks"),
-                            cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> tune{
+      "tune",
+      cl::desc("Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
+               "and this machine's device measures products that FILE lacks"),
+      cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> ptxas{
       "ptxas",
       cl::desc("NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
@@ -73,8 +75,8 @@ struct Flags {
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
   // So that tests can run a GPU's kernels on a device with narrower subgroups.
-  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the Vulkan target's own number"), cl::Hidden,
-                         cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the Vulkan target's own number"),
+                         cl::Hidden, cl::init(0), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -184,7 +186,8 @@ std::optional<CommandLine> check(Flags &flags) {
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)
-    return wrong("--recompute: there is no policy '" + flags.recompute + "'; the policies are none, cheap and products");
+    return wrong("--recompute: there is no policy '" + flags.recompute +
+                 "'; the policies are none, cheap and products");
   line.recompute = *recompute;
 
   line.dumpDirectory = flags.dumpPhases;
@@ -196,7 +199,8 @@ std::optional<CommandLine> check(Flags &flags) {
     return wrong("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
-    return wrong("--ptxas: '" + line.ptxas + "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
+    return wrong("--ptxas: '" + line.ptxas +
+                 "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
   if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
     return wrong("--tune names no file; give --tune=FILE, the file that keeps the measured tiles");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
@@ -233,7 +237,8 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
-    // "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and maybe "PROGRAM: Did you mean '--nearest'?", however far that is.
+    // "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and maybe "PROGRAM: Did you mean '--nearest'?", however far that
+    // is.
     auto [mistake, guess] = StringRef(problem).split('\n');
     StringRef text = mistake.split("  Try:").first, given = text.split("'").second.split("'").first.split('=').first;
     StringRef nearest = guess.split("'").second.split("'").first.split('=').first;

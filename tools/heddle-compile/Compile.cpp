@@ -17,7 +17,8 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// The first scale of a training whose description gives none. It need not be good: training halves and doubles it soon.
+/// The first scale of a training whose description gives none. It need not be good: training halves and doubles it
+/// soon.
 static constexpr double kLossScaleOfF16 = 65536;
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
@@ -41,7 +42,8 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
     return importDescription(context, line.model, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
-  return fail("the name '" + line.model + "' does not tell what kind of model it is: the name of a description ends in " +
+  return fail("the name '" + line.model +
+              "' does not tell what kind of model it is: the name of a description ends in " +
               ".toml, that of a module of the heddle dialect in .mlir, and a Hugging Face model is a folder");
 }
 
@@ -53,7 +55,6 @@ static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const C
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
   passes.enableTiming(timing);
-  passes.enableVerifier(false); // the end of each phase does
   if (!line.profile.empty())
     passes.addInstrumentation(createPhaseSpans(first, options.profile));
   buildPhasePipeline(passes, first, last, options);

@@ -17,7 +17,8 @@ namespace mlir::heddle {
 LogicalResult checkOutput(MLIRContext *context, StringRef flag, StringRef path);
 
 /// Writes all of a file or nothing; "-" is standard output. An error names the flag that the path comes from.
-LogicalResult writeOutput(MLIRContext *context, StringRef flag, StringRef path, function_ref<void(raw_ostream &)> write);
+LogicalResult writeOutput(MLIRContext *context, StringRef flag, StringRef path,
+                          function_ref<void(raw_ostream &)> write);
 
 /// Sends what standard output still holds; failure, after an error, where it takes no more.
 LogicalResult flushStandardOutput(MLIRContext *context);

@@ -17,18 +17,14 @@ namespace {
 /// Runs the passes of nested ops; what it does is theirs.
 bool isAdaptor(Pass *pass) { return pass->getArgument().empty(); }
 
-/// It looks at what was imported, and belongs to no phase.
-bool isBetweenPhases(Pass *pass) { return pass->getArgument() == "heddle-verify-entries"; }
-
-/// The pass that ends each phase.
-bool endsPhase(Pass *pass) { return pass->getArgument() == "heddle-verify-phase"; }
+StringRef lastPassOf(Phase phase) { return phase == Phase::Import ? "heddle-verify-entries" : "heddle-verify-phase"; }
 
 class PhaseSpans final : public PassInstrumentation {
 public:
   PhaseSpans(Phase first, const TargetProfile *profile) : next(static_cast<size_t>(first)), profile(profile) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    if (!op->getParentOp() && !phase && !isBetweenPhases(pass)) {
+    if (!op->getParentOp() && !phase) {
       phase = std::make_unique<Span>(getPhases()[next++].name);
       if (profile)
         phase->with("target", profile->name);
@@ -42,10 +38,10 @@ public:
     open().push_back(std::move(span));
   }
 
-  void runAfterPass(Pass *pass, Operation *) override {
+  void runAfterPass(Pass *pass, Operation *op) override {
     if (!isAdaptor(pass))
       open().pop_back();
-    if (endsPhase(pass))
+    if (!op->getParentOp() && pass->getArgument() == lastPassOf(static_cast<Phase>(next - 1)))
       phase.reset();
   }
 

@@ -65,8 +65,7 @@ public:
     for (const auto &[key, tile] : choices.measured)
       tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
-    return writeOutput(context, "--tune", path,
-                       [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
+    return writeOutput(context, "--tune", path, [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
   }
 
   LogicalResult fail(const Twine &why) {

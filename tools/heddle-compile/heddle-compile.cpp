@@ -29,8 +29,8 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
     });
   if (failed(writeOutput(context, "-o", line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
     return failure();
-  if (!line.report.empty() &&
-      failed(writeOutput(context, "--report", line.report, [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
+  if (!line.report.empty() && failed(writeOutput(context, "--report", line.report,
+                                                 [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
     return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (line.output != "-")

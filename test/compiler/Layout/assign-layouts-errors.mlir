@@ -18,7 +18,7 @@ tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x4xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
   %zero = arith.constant dense<0.0> : tensor<8x32xf32>
-  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along columns that is the right one}}
+  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along columns the lanes share out the right side}}
   %p = tile.dot %lhs, %rhs, %zero {transpose_rhs} : tensor<8x4xf32>, tensor<32x4xf32> -> tensor<8x32xf32>
   tile.store %p, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
   tile.return

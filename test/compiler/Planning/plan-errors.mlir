@@ -11,7 +11,7 @@ func.func @both() -> (tensor<8192xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8192xf32>
   %a = tile.launch @copy(%v) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8192xf32>) -> tensor<8192xf32>
   %b = tile.launch @add(%a, %v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8192xf32>, tensor<8192xf32>) -> tensor<8192xf32>
-  // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new one: add an op that copies it}}
+  // expected-error @+1 {{entry 'both' needs the old value of variable 'v' after the new value: add an op that copies it}}
   heddle.write @v, %a : tensor<8192xf32>
   return %b : tensor<8192xf32>
 }

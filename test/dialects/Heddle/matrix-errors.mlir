@@ -314,7 +314,7 @@ func.func @partial_sums(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @partial_sums(%x: tensor<8xf32>) {
-  // expected-error @+1 {{expects sums of the rows of a matrix, or of a column to one column}}
+  // expected-error @+1 {{expects sums of the rows of a matrix, or of a column to a single column}}
   %0 = heddle.partial_sums %x : tensor<8xf32> -> tensor<64x1xf32>
   return
 }
