@@ -25,6 +25,8 @@ struct Session::State {
   Status prepare(std::span<const std::string_view> names);
   Status roundWeights(std::string_view before);
   Result<uint32_t> variableIndex(std::string_view name) const;
+  // Whether a value for a variable, or a part of it, lies within the variable's limit.
+  Status checkVariable(uint32_t index, std::span<const int32_t> values) const;
 };
 
 // The device to use where the caller names none: a CUDA device that the artifact has code for, else Vulkan's best, for
