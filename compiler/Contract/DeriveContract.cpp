@@ -270,9 +270,17 @@ plan::SegmentsAttr ContractDeriver::express(const Segments &segments) {
   Form first = segments.firstForm(), count = segments.countForm();
   plan::SumAttr from = express(first), rows = express(count);
   if (!segments.list && (!from || !rows) && bounds.isNonNegative(first) && bounds.isNonNegative(count)) {
-    // The end may be a sum of inputs though the first row is not: that of the last rows of a segment is the segment's.
+    // The last rows of a segment end where the segment does: an input that is at least the count is the segment's.
+    Form end = first.plus(count);
     from = express(Form());
-    rows = express(first.plus(count));
+    rows = express(end);
+    for (const Form::Term &term : end.terms) {
+      Form whole{{term}}, start = end.plus(whole, -1);
+      if (bounds.isNonNegative(start) && bounds.isNonNegative(whole.plus(count, -1))) {
+        from = express(start);
+        rows = express(whole);
+      }
+    }
   }
   StringAttr list = segments.list && !areRows(segments.list, segments.listed) ? inputName(segments.list) : StringAttr();
   if (!from || !rows || (segments.list && !list && !areRows(segments.list, segments.listed)))

@@ -36,7 +36,7 @@ def Plan_SumAttr : AttrDef<Plan_Dialect, "Sum"> {
   let mnemonic = "sum";
   let summary = "A number for each place: a constant, and elements of inputs";
   let parameters = (ins OptionalArrayRefParameter<"AddendAttr">:$addends, "int64_t":$constant);
-  let assemblyFormat = "`<` (`[` $addends^ `]` `plus`)? $constant `>`";
+  let assemblyFormat = "`<` $constant (`plus` `[` $addends^ `]`)? `>`";
 }
 
 def Plan_ExtentAttr : AttrDef<Plan_Dialect, "Extent"> {
