@@ -31,7 +31,7 @@ heddle.size @n max 100
 heddle.size @m max 10
 // CHECK-LABEL: func.func @varying(
 // CHECK-SAME:    {heddle.limit = 100 : i64, heddle.name = "which"}
-// CHECK-SAME:    plan.segments = [#plan.segments<at <"m", 0> first <0 plus [<"which" times 1 from 0>]> count <1> of <"n", 0>>]
+// CHECK-SAME:    plan.segments = [#plan.segments<at <"m", 0> first <0 plus[<"which" times 1 from 0>]> count <1> of <"n", 0>>]
 func.func @varying(%which: tensor<?xi32, #m> {heddle.name = "which"}, %x: tensor<?x4xf32, #n> {heddle.name = "x"})
     -> tensor<?x4xf32, #m> {
   %y = heddle.embedding %which, %x : tensor<?xi32, #m>, tensor<?x4xf32, #n> -> tensor<?x4xf32, #m>
@@ -50,9 +50,9 @@ heddle.size @rows max 16
 !i = tensor<?xi32, #s>
 !q = tensor<?x8xf32, #q>
 // CHECK-LABEL: func.func @attention(
-// CHECK-SAME:    #plan.segments<at <"s", 0> first <0 plus [<"a" times 1 from 0>]> count <0 plus [<"b" times 1 from 0>]> of <"q", 0>>
-// CHECK-SAME:    #plan.segments<at <"s", 0> first <0> count <0 plus [<"d" times 1 from 0>]> of <"rows", 0>>
-// CHECK-SAME:    #plan.segments<at <"s", 0> first <0 plus [<"c" times 1 from 0>]> count <0 plus [<"d" times 1 from 0>]> of <"", 32>>
+// CHECK-SAME:    #plan.segments<at <"s", 0> first <0 plus[<"a" times 1 from 0>]> count <0 plus[<"b" times 1 from 0>]> of <"q", 0>>
+// CHECK-SAME:    #plan.segments<at <"s", 0> first <0> count <0 plus[<"d" times 1 from 0>]> of <"rows", 0>>
+// CHECK-SAME:    #plan.segments<at <"s", 0> first <0 plus[<"c" times 1 from 0>]> count <0 plus[<"d" times 1 from 0>]> of <"", 32>>
 // CHECK-NOT:     #plan.segments
 func.func @attention(%a: !i {heddle.name = "a"}, %b: !i {heddle.name = "b", heddle.limit = 17 : i64},
                      %c: !i {heddle.name = "c"}, %d: !i {heddle.name = "d"}, %x: !q {heddle.name = "x"},
@@ -73,7 +73,7 @@ heddle.size @longest max 16 longest "lengths"
 !q = tensor<?x8xf32, #s>
 // CHECK-LABEL: func.func @lists(
 // CHECK-SAME:    {heddle.limit = 17 : i64, heddle.name = "lengths"}
-// CHECK-SAME:    plan.segments = [#plan.segments<at <"s", 0> first <0> count <0 plus [<"lengths" times 1 from 0>]> of <"", 16> list "list" of <"", 32>>]
+// CHECK-SAME:    plan.segments = [#plan.segments<at <"s", 0> first <0> count <0 plus[<"lengths" times 1 from 0>]> of <"", 16> list "list" of <"", 32>>]
 func.func @lists(%lengths: !i {heddle.name = "lengths"}, %x: !q {heddle.name = "x"}, %k: tensor<32x8xf32> {heddle.name = "k"},
                  %list: tensor<?x16xi32, #s> {heddle.name = "list"}) -> !q {
   %here = heddle.iota : !i
@@ -86,7 +86,7 @@ func.func @lists(%lengths: !i {heddle.name = "lengths"}, %x: !q {heddle.name = "
   return %y : !q
 }
 // CHECK-LABEL: func.func @window(
-// CHECK-SAME:    plan.segments = [#plan.segments<at <"s", 0> first <0 plus [<"starts" times 1 from 0>]> count <0 plus [<"lengths" times 1 from 0>]> of <"", 32>>]
+// CHECK-SAME:    plan.segments = [#plan.segments<at <"s", 0> first <0 plus[<"starts" times 1 from 0>]> count <0 plus[<"lengths" times 1 from 0>]> of <"", 32>>]
 func.func @window(%starts: !i {heddle.name = "starts", heddle.limit = 33 : i64}, %lengths: !i {heddle.name = "lengths", heddle.limit = 17 : i64},
                   %x: !q {heddle.name = "x"}, %k: tensor<32x8xf32> {heddle.name = "k"}) -> !q {
   %here = heddle.iota : !i
@@ -111,7 +111,7 @@ heddle.size @part max 60 of @n from 40
 // CHECK-LABEL: func.func @arithmetic(
 // CHECK-SAME:    {heddle.name = "a"}
 // CHECK-SAME:    {heddle.name = "offset"}
-// CHECK-SAME:    plan.segments = [#plan.segments<at <"part", 0> first <-1 plus [<"a" times 2 from 40>, <"offset" times 1 from 0>]> count <1> of <"", 9>>]
+// CHECK-SAME:    plan.segments = [#plan.segments<at <"part", 0> first <-1 plus[<"a" times 2 from 40>, <"offset" times 1 from 0>]> count <1> of <"", 9>>]
 func.func @arithmetic(%a: tensor<?xi32, #n> {heddle.name = "a"}, %offset: tensor<1xi32> {heddle.name = "offset"},
                       %table: tensor<9x2xf32> {heddle.name = "table"}) -> tensor<?x2xf32, #part> {
   %two = heddle.fill 2 : i32 : tensor<?xi32, #n>

@@ -81,7 +81,7 @@ TEST_F(EmitTest, conditionsAndLimitsAreWritten) {
     plan.entry @e arena 512 {
       plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 32
       plan.input "y" : tensor<?x4xi32, #heddle.dims<"n">> at 256 bytes 128
-      plan.segments <at <"n", 0> first <-3 plus [<"x" times 2 from 1>]> count <1> of <"", 9>
+      plan.segments <at <"n", 0> first <-3 plus[<"x" times 2 from 1>]> count <1> of <"", 9>
         list "y" of <"n", 0>>
     })";
   ASSERT_EQ(emit({plan}), "");
@@ -100,7 +100,7 @@ TEST_F(EmitTest, conditionsAndLimitsAreWritten) {
   EXPECT_EQ(segments.list(), 1);
   EXPECT_EQ(segments.listed()->size(), 0);
   const char *none = R"(plan.entry @e arena 64 {
-    plan.segments <at <"", 4> first <0 plus [<"x" times 1 from 0>]> count <1> of <"", 9>> })";
+    plan.segments <at <"", 4> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 9>> })";
   EXPECT_EQ(emit({none}), "there is no input 'x'");
 }
 
