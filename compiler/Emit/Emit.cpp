@@ -1,7 +1,9 @@
 #include "compiler/Emit/Emit.h"
 
+#include "compiler/Contract/Forms.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Emit/KernelTable.h"
+#include "compiler/Emit/PackCode.h"
 #include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Places/Places.h"
 #include "compiler/Planning/EntryGraph.h"
@@ -42,6 +44,10 @@ private:
   LogicalResult writeVariables();
   FailureOr<Offset<schema::Entry>> writeEntry(plan::EntryOp entry, const KernelTable &kernels);
   template <typename PortOp> LogicalResult writePorts(plan::EntryOp entry, std::vector<Offset<schema::Port>> &ports);
+  FailureOr<schema::Dim> writeExtent(Operation *op, plan::ExtentAttr extent);
+  FailureOr<Offset<schema::Sum>> writeSum(plan::SegmentsOp op, plan::SumAttr sum);
+  FailureOr<uint32_t> inputIndex(plan::SegmentsOp op, StringRef name);
+  FailureOr<Offset<schema::Segments>> writeSegments(plan::SegmentsOp op);
   FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch, const KernelTable &kernels);
   FailureOr<int32_t> writeCost(plan::LaunchOp launch);
   FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
@@ -238,8 +244,9 @@ LogicalResult Writer::writeVariables() {
       return variable.emitError() << "variable '" << variable.getSymName() << "' has no static shape";
     auto name = writeString(variable.getSymName());
     uint64_t bytes = inWords(variable.getTensorType()).getNumElements() * 4;
-    variables.push_back(
-        schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset));
+    auto limit = variable->getAttrOfType<IntegerAttr>(kLimitAttrName);
+    variables.push_back(schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage,
+                                               place.offset, limit ? limit.getInt() : 0));
   }
   return success();
 }
@@ -255,6 +262,52 @@ LogicalResult Writer::writePorts(plan::EntryOp entry, std::vector<Offset<schema:
                                        static_cast<int64_t>(port.getLimit())));
   }
   return success();
+}
+
+FailureOr<schema::Dim> Writer::writeExtent(Operation *op, plan::ExtentAttr extent) {
+  if (extent.getSize().empty())
+    return schema::Dim(-1, extent.getExtent());
+  FailureOr<uint32_t> size = find(op, sizeIndices, "size", extent.getSize());
+  if (failed(size))
+    return failure();
+  return schema::Dim(static_cast<int32_t>(*size), 0);
+}
+
+FailureOr<uint32_t> Writer::inputIndex(plan::SegmentsOp op, StringRef name) {
+  uint32_t index = 0;
+  for (auto input : op->getParentOfType<plan::EntryOp>().getOps<plan::InputOp>())
+    if (input.getName() == name)
+      return index;
+    else
+      ++index;
+  return op->emitError() << "there is no input '" << name << "'";
+}
+
+FailureOr<Offset<schema::Sum>> Writer::writeSum(plan::SegmentsOp op, plan::SumAttr sum) {
+  std::vector<schema::Addend> addends;
+  for (plan::AddendAttr addend : sum.getAddends()) {
+    FailureOr<uint32_t> input = inputIndex(op, addend.getInput());
+    if (failed(input))
+      return failure();
+    addends.emplace_back(*input, static_cast<int32_t>(addend.getCoefficient()), addend.getFrom());
+  }
+  auto vector = addends.empty() ? 0 : builder.CreateVectorOfStructs(addends);
+  return schema::CreateSum(builder, vector, sum.getConstant());
+}
+
+FailureOr<Offset<schema::Segments>> Writer::writeSegments(plan::SegmentsOp op) {
+  plan::SegmentsAttr condition = op.getCondition();
+  auto places = writeExtent(op, condition.getPlaces()), rows = writeExtent(op, condition.getRows());
+  auto first = writeSum(op, condition.getFirst()), count = writeSum(op, condition.getCount());
+  if (failed(places) || failed(rows) || failed(first) || failed(count))
+    return failure();
+  if (condition.getList().empty())
+    return schema::CreateSegments(builder, &*places, *first, *count, &*rows);
+  auto list = inputIndex(op, condition.getList());
+  auto listed = writeExtent(op, condition.getListed());
+  if (failed(list) || failed(listed))
+    return failure();
+  return schema::CreateSegments(builder, &*places, *first, *count, &*rows, static_cast<int32_t>(*list), &*listed);
 }
 
 FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, const KernelTable &kernels) {
@@ -357,18 +410,24 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
       return failure();
     launches.push_back(*written);
   }
-  return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches);
+  std::vector<Offset<schema::Segments>> conditions;
+  for (auto op : entry.getOps<plan::SegmentsOp>()) {
+    FailureOr<Offset<schema::Segments>> written = writeSegments(op);
+    if (failed(written))
+      return failure();
+    conditions.push_back(*written);
+  }
+  return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches,
+                                   conditions.empty() ? nullptr : &conditions);
 }
 
+/// Its code is in the target's.
 Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   auto name = writeString(code.name);
-  auto words = builder.CreateVector(code.words.data(), code.words.size());
+  auto words = builder.CreateVector(std::vector<uint32_t>());
   Offset<flatbuffers::Vector<uint32_t>> texels;
   if (!code.texels.empty())
     texels = builder.CreateVector(code.texels.data(), code.texels.size());
-  Offset<flatbuffers::Vector<uint8_t>> binary;
-  if (!code.binary.empty())
-    binary = builder.CreateVector(reinterpret_cast<const uint8_t *>(code.binary.data()), code.binary.size());
   schema::KernelBuilder kernel(builder);
   kernel.add_name(name);
   kernel.add_lanes(code.lanes);
@@ -376,13 +435,13 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_subgroup(code.subgroup);
   if (!code.texels.empty())
     kernel.add_texels(texels);
-  if (!code.binary.empty())
-    kernel.add_binary(binary);
   kernel.add_shared_bytes(code.sharedBytes);
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
   kernel.add_halves(code.halves);
   kernel.add_cooperative_side(code.cooperativeSide);
+  kernel.add_packed_code(code.words.size_in_bytes());
+  kernel.add_packed_binary(code.binary.size());
   return kernel.Finish();
 }
 
@@ -411,10 +470,13 @@ LogicalResult Writer::write(Artifact &artifact) {
       std::vector<Offset<schema::Kernel>> kernels;
       for (const KernelCode &code : codes) {
         kernels.push_back(writeKernel(code));
-        artifact.codeBytes += code.words.size() * sizeof(uint32_t) + code.binary.size();
+        artifact.codeBytes += code.words.size_in_bytes() + code.binary.size();
       }
+      FailureOr<PackedCode> packed = packCode(codes, module.getLoc());
+      if (failed(packed))
+        return failure();
       targetOffsets[place] = schema::CreateTargetDirect(builder, targets[place].name.c_str(), &kernels, arenaBytes,
-                                                        isFirst ? nullptr : &entries);
+                                                        isFirst ? nullptr : &entries, &packed->frame, packed->bytes);
     }
     artifact.kernels += plan.kernels.targets.front().size();
     if (isFirst)

@@ -1,4 +1,5 @@
 #include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
@@ -40,6 +41,7 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 }
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createDeriveContractPass()); // while all ops that index are there, and none is in a kernel
   if (options.fusion.crossEntropy)
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)

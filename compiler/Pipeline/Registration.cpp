@@ -1,6 +1,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 
 #include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
@@ -52,6 +53,7 @@ void mlir::heddle::registerAllPasses() {
   registerFuseProjectionsPass();
   registerFuseUpdatesPass();
   registerDifferentiatePass();
+  registerDeriveContractPass();
   registerFuseKernelsPass();
   registerSplitSumsPass();
   registerCountCostsPass();

@@ -1,5 +1,6 @@
 #include "compiler/Planning/Plan.h"
 
+#include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Planning/AssignStorage.h"
 #include "compiler/Planning/Schedule.h"
@@ -88,6 +89,9 @@ LogicalResult EntryBuilder::build() {
     if (failed(buildPort<plan::OutputOp>(id, function.getResultTypes()[number], function.getResultAttrDict(number),
                                          "result", number)))
       return failure();
+  if (auto conditions = function->getAttrOfType<ArrayAttr>(kSegmentsAttrName))
+    for (auto condition : conditions.getAsRange<plan::SegmentsAttr>())
+      plan::SegmentsOp::create(builder, function.getLoc(), condition);
   for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
     buildLaunch(launch);
   function.erase();

@@ -23,6 +23,44 @@ def Plan_BindingAttr : AttrDef<Plan_Dialect, "Binding"> {
 }
 def Plan_BindingArrayAttr : TypedArrayAttrBase<Plan_BindingAttr, "a binding for each kernel argument">;
 
+// Conditions on a call. `heddle-derive-contract` finds them, and they travel as the attribute `plan.segments` of a function
+// until that is planned.
+def Plan_AddendAttr : AttrDef<Plan_Dialect, "Addend"> {
+  let mnemonic = "addend";
+  let summary = "Elements of an i32 vector among the inputs, from a number on, times a coefficient";
+  let parameters = (ins StringRefParameter<>:$input, "int64_t":$coefficient, "int64_t":$from);
+  let assemblyFormat = "`<` $input `times` $coefficient `from` $from `>`";
+}
+
+def Plan_SumAttr : AttrDef<Plan_Dialect, "Sum"> {
+  let mnemonic = "sum";
+  let summary = "A number for each place: a constant, and elements of inputs";
+  let parameters = (ins OptionalArrayRefParameter<"AddendAttr">:$addends, "int64_t":$constant);
+  let assemblyFormat = "`<` $constant (`plus` `[` $addends^ `]`)? `>`";
+}
+
+def Plan_ExtentAttr : AttrDef<Plan_Dialect, "Extent"> {
+  let mnemonic = "extent";
+  let summary = "A run-time size by name, or, where that is empty, a number";
+  let parameters = (ins StringRefParameter<>:$size, "int64_t":$extent);
+  let assemblyFormat = "`<` $size `,` $extent `>`";
+}
+
+def Plan_SegmentsAttr : AttrDef<Plan_Dialect, "Segments"> {
+  let mnemonic = "segments";
+  let summary = "Rows that an entry reads or writes as its inputs say, and how many rows there are";
+  let description = [{
+    At each of `places` the rows [first, first + count) of `rows`. A count is not negative, and where it is 0 `first` may be
+    any number. With `list`, the rows are elements of row i of that i32 matrix among the inputs, each of which is a row of
+    `listed` in turn.
+  }];
+  let parameters = (ins "ExtentAttr":$places, "SumAttr":$first, "SumAttr":$count, "ExtentAttr":$rows,
+                        StringRefParameter<"", "\"\"">:$list, OptionalParameter<"ExtentAttr">:$listed);
+  let assemblyFormat = [{
+    `<` `at` $places `first` $first `count` $count `of` $rows (`list` $list^ `of` $listed)? `>`
+  }];
+}
+
 def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let summary = "An entry point: ports, then launches in order";
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes);
@@ -37,6 +75,12 @@ class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"EntryOp">]> {
 }
 def InputOp : Plan_PortOp<"input"> { let summary = "A value that a call brings, at a place of the arena"; }
 def OutputOp : Plan_PortOp<"output"> { let summary = "A value that a call leaves, at a place of the arena"; }
+
+def SegmentsOp : Plan_Op<"segments", [HasParent<"EntryOp">]> {
+  let summary = "A condition on the inputs of a call, beyond the limit of each";
+  let arguments = (ins Plan_SegmentsAttr:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
 
 def LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
   let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";

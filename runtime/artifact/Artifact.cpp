@@ -4,6 +4,8 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Span.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -38,9 +40,17 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::vector<std::byt
   artifact->data = std::move(bytes);
   artifact->name = std::move(origin);
   artifact->root = schema::GetModule(artifact->data.data());
-  if (Status status = verify(artifact->data); !status)
-    return notAnArtifact(artifact->name, status.message());
+  Result<CodeTable> code = verify(artifact->data);
+  if (!code)
+    return notAnArtifact(artifact->name, code.message());
+  artifact->table = std::move(*code);
   return std::shared_ptr<const Artifact>(std::move(artifact));
+}
+
+const KernelCode &Artifact::code(const schema::Target &target, uint32_t kernel) const {
+  const auto &targets = *root->targets();
+  auto place = std::find(targets.begin(), targets.end(), &target) - targets.begin();
+  return table.targets[static_cast<size_t>(place)][kernel];
 }
 
 std::string_view Artifact::description() const {

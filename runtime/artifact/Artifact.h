@@ -1,6 +1,7 @@
 // A compiled model in memory: loaded, verified once, and trusted from then on.
 #pragma once
 
+#include "runtime/artifact/KernelCode.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/artifact_generated.h"
@@ -27,6 +28,9 @@ public:
   const std::string &origin() const { return name; }
   size_t bytes() const { return data.size(); } // of the file
 
+  // Of a kernel, by its place in the target.
+  const KernelCode &code(const schema::Target &target, uint32_t kernel) const;
+
   // The model description as the compiler resolved it: a JSON object, "{}" where the artifact has no description.
   std::string_view description() const;
 
@@ -36,6 +40,7 @@ private:
   std::vector<std::byte> data;
   std::string name;
   const schema::Module *root = nullptr;
+  CodeTable table;
 };
 
 // Conversions from the schema, for verified artifacts.

@@ -130,6 +130,9 @@ Status verifyVariables(const schema::Module &module) {
     if (bytes != variable->bytes())
       return broken(str(what, " has ", variable->bytes(), " bytes, and its shape needs ", bytes, "."));
     HEDDLE_CHECK(verifyView(module, *variable, what));
+    if (variable->value_limit() < 0 ||
+        (variable->value_limit() > 0 && variable->type()->element() != schema::ElementType::I32))
+      return broken(str(what, " has the value limit ", variable->value_limit(), ", which only i32 can have."));
   }
   return Success();
 }
@@ -178,7 +181,8 @@ Status verifyCosts(const schema::Module &module) {
 }
 
 // K1, K2 and K4 for one kernel.
-Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const std::string &what) {
+Status verifyKernel(const schema::Kernel &kernel, const KernelCode &code, std::string_view target,
+                    const std::string &what) {
   if (kernel.lanes() < 1 || kernel.lanes() > 65536)
     return broken(str(what, " has ", kernel.lanes(), " lanes."));
   if (kernel.subgroup() > kernel.lanes())
@@ -187,21 +191,21 @@ Status verifyKernel(const schema::Kernel &kernel, std::string_view target, const
   if (target.starts_with("vulkan:") && kernel.subgroup() && kernel.lanes() % kernel.subgroup())
     problem = str("has ", kernel.lanes(), " lanes, which are not a whole number of subgroups of ", kernel.subgroup());
   else if (target.starts_with("vulkan:"))
-    problem = checkSpirv({kernel.code()->data(), kernel.code()->size()}, kernel.lanes(), texelsOf(kernel));
+    problem = checkSpirv(code.words, kernel.lanes(), texelsOf(kernel));
   else if (target.starts_with("cuda:"))
-    problem = checkCuda(kernel);
+    problem = checkCuda(kernel, code);
   return problem.empty() ? Status(Success()) : Status(broken(str(what, " ", problem, ".")));
 }
 
-Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
+Status verifyTargets(const schema::Module &module, const CodeTable &code) {
   HEDDLE_CHECK(checkNames(*module.targets(), "target"));
   if (module.targets()->size() == 0)
     return broken("it has no target.");
   const schema::Target &first = *module.targets()->Get(0);
   if (first.entries())
     return broken(str("its first target '", first.name()->c_str(), "' has entries beside the module's."));
-  uint64_t codeBytes = 0;
-  for (const schema::Target *target : *module.targets()) {
+  for (size_t place = 0; place < code.targets.size(); ++place) {
+    const schema::Target *target = module.targets()->Get(static_cast<flatbuffers::uoffset_t>(place));
     std::string_view targetName = target->name()->string_view();
     if (!target->entries() && target->kernels()->size() != first.kernels()->size())
       return broken(str("target '", targetName, "' has ", target->kernels()->size(), " kernels, and '",
@@ -212,10 +216,7 @@ Status verifyTargets(const schema::Module &module, uint64_t fileBytes) {
       std::string what = str("kernel '", kernel.name()->c_str(), "' of target '", targetName, "'");
       if (!target->entries() && kernel.name()->string_view() != first.kernels()->Get(i)->name()->string_view())
         return broken(str(what, " stands where '", first.name()->c_str(), "' has another."));
-      codeBytes += uint64_t(kernel.code()->size()) * sizeof(uint32_t) + (kernel.binary() ? kernel.binary()->size() : 0);
-      if (codeBytes > fileBytes)
-        return broken("its kernels share their code.");
-      HEDDLE_CHECK(verifyKernel(kernel, targetName, what));
+      HEDDLE_CHECK(verifyKernel(kernel, code.targets[place][i], targetName, what));
     }
   }
   return Success();
@@ -273,7 +274,7 @@ Status verifyDescription(const schema::Module &module) {
 } // namespace
 } // namespace verifier
 
-Status verify(std::span<const std::byte> file) {
+Result<CodeTable> verify(std::span<const std::byte> file) {
   using namespace verifier;
   const auto *bytes = reinterpret_cast<const uint8_t *>(file.data());
   const schema::Module &module = *schema::GetModule(bytes);
@@ -285,10 +286,12 @@ Status verify(std::span<const std::byte> file) {
   HEDDLE_CHECK(verifyVocabulary(module));
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));
-  HEDDLE_CHECK(verifyTargets(module, file.size()));
+  HEDDLE_ASSIGN(CodeTable code, readCode(module, file.size()));
+  HEDDLE_CHECK(verifyTargets(module, code));
   HEDDLE_CHECK(verifyCosts(module));
   HEDDLE_CHECK(verifyEntries(module));
-  return verifyDescription(module);
+  HEDDLE_CHECK(verifyDescription(module));
+  return code;
 }
 
 } // namespace heddle

@@ -11,12 +11,17 @@
 //       are of f32 or i32
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
+//   V3  a value limit is for i32 variables alone and not negative
 //   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
 //   entry,
 //       4-byte aligned
 //   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
 //   P3  a target's own entries have the names of the module's, in the same order, and their ports the same names, types
-//       and value limits; the first target has no entries of its own
+//       and value limits, and segments are the same; the first target has no entries of its own
+//   S1  an entry has at most 4096 segments, whose extents exist, are not negative and are bound by its inputs; a sum
+//   has at
+//       most 8 addends, of i32 vectors among the inputs, and its coefficients, constant and `from` are within the
+//       bounds of Constants.h; a list is an i32 matrix among the inputs; some input is named
 //   E1  every size that an entry uses is bound by its inputs
 //   L1  a launch names a kernel that exists, has 3 grid axes whose sizes exist, tiles and repeats are positive, and no
 //       count exceeds 2^32 - 1 at the maxima
@@ -35,11 +40,14 @@
 //       buffer addressing, and a compute entry point `main` whose workgroup has `lanes` invocations,
 //       and texel buffers at the bindings that the kernel lists, ascending, and nothing else bound
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
+//   K5  packed code unpacks to what the file says, at most 256 MiB in all and 256 bytes for one, and the kernels' parts
+//       fill it; no kernel has code beside it
 //   K4  CUDA code is text that ends in NUL and has `.entry main`; a binary begins as ELF files do; lanes are a multiple
 //   of
 //       32 and at most 1024, shared memory is at most 227 KiB, and there are no texel buffers
 #pragma once
 
+#include "runtime/artifact/KernelCode.h"
 #include "runtime/core/Status.h"
 #include "runtime/schema/artifact_generated.h"
 
@@ -51,8 +59,8 @@
 
 namespace heddle {
 
-// Checks the module in a file that flatbuffers' own verifier accepts.
-Status verify(std::span<const std::byte> file);
+// Checks the module in a file that flatbuffers' own verifier accepts. Returns its kernels' code.
+Result<CodeTable> verify(std::span<const std::byte> file);
 
 // The parts, for verify() alone.
 namespace verifier {
@@ -79,8 +87,14 @@ struct PlanTargets {
   uint64_t arenaBytes() const; // the smallest
 };
 
-// P1, P2, E1, L1 to L4 and C2.
+// P1, P2, S1, E1, L1 to L4 and C2.
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan);
+
+// S1; `bound` says of each size whether the entry's inputs bind it.
+Status verifySegments(const schema::Module &module, const schema::Entry &entry, const std::vector<bool> &bound,
+                      const std::string &what);
+// P3 for the segments of an entry and those of a target's own.
+bool sameSegments(const schema::Entry &entry, const schema::Entry &own);
 
 // P3 for all entries of a target that has its own.
 Status verifySameInterface(const schema::Module &module, const schema::Target &target);
@@ -89,7 +103,7 @@ Status verifySameInterface(const schema::Module &module, const schema::Target &t
 std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels);
 
 // K4, likewise.
-std::string checkCuda(const schema::Kernel &kernel);
+std::string checkCuda(const schema::Kernel &kernel, const KernelCode &code);
 
 } // namespace verifier
 } // namespace heddle

@@ -7,7 +7,7 @@
 
 namespace heddle::verifier {
 
-std::string checkCuda(const schema::Kernel &kernel) {
+std::string checkCuda(const schema::Kernel &kernel, const KernelCode &parts) {
   if (kernel.lanes() > schema::kMaxCudaLanes || kernel.lanes() % schema::kCudaWarp)
     return str("has ", kernel.lanes(), " lanes, not a multiple of ", schema::kCudaWarp, " up to ",
                schema::kMaxCudaLanes);
@@ -20,7 +20,7 @@ std::string checkCuda(const schema::Kernel &kernel) {
     return "reads texel buffers, which CUDA code does not";
 
   // The driver reads up to the first NUL; there is one, and nothing but filling behind it.
-  std::string_view code(reinterpret_cast<const char *>(kernel.code()->data()), kernel.code()->size() * 4);
+  std::string_view code(reinterpret_cast<const char *>(parts.words.data()), parts.words.size_bytes());
   size_t end = code.find('\0');
   if (end == code.npos || code.size() - end > sizeof(uint32_t) || code.find_first_not_of('\0', end) != code.npos)
     return "is damaged: its PTX does not end with the code";
@@ -42,9 +42,9 @@ std::string checkCuda(const schema::Kernel &kernel) {
     return "uses shared memory, and claims to need no shared memory";
 
   constexpr uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
-  if (const auto *binary = kernel.binary())
-    if (binary->size() < sizeof elf || std::memcmp(binary->data(), elf, sizeof elf) != 0)
-      return "has a binary that is not a cubin: it does not begin as ELF files do";
+  if (!parts.binary.empty() &&
+      (parts.binary.size() < sizeof elf || std::memcmp(parts.binary.data(), elf, sizeof elf) != 0))
+    return "has a binary that is not a cubin: it does not begin as ELF files do";
   return "";
 }
 

@@ -27,6 +27,7 @@ public:
     HEDDLE_CHECK(verifyOverlap());
     HEDDLE_CHECK(bindSizes());
     HEDDLE_CHECK(verifyPorts(*entry.outputs(), /*input=*/false));
+    HEDDLE_CHECK(verifySegments(module, entry, bound, where));
     for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
       HEDDLE_CHECK(verifyLaunch(*entry.launches()->Get(i), str(where, ", launch ", i)));
     return Success();
@@ -288,6 +289,8 @@ Status verifySameInterface(const schema::Module &module, const schema::Target &t
     std::string what = str("entry '", own.name()->c_str(), "' of ", where);
     HEDDLE_CHECK(samePorts(entry, own, /*input=*/true, what));
     HEDDLE_CHECK(samePorts(entry, own, /*input=*/false, what));
+    if (!sameSegments(entry, own))
+      return broken(what + " has other segments than the module's.");
   }
   return Success();
 }

@@ -24,6 +24,18 @@ inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxSizes = 1 << 15;
 inline constexpr uint32_t kMaxEntries = 256;
 
+// Of Target.code: what each kernel's part is filled up to, the most that all targets may unpack to, and the most that a
+// byte may become. A small file can then not ask for much memory or time.
+inline constexpr uint64_t kCodeAlignment = 8;
+inline constexpr uint64_t kMaxCodeBytes = 256 << 20;
+inline constexpr uint64_t kMaxCodeRatio = 256;
+
+// Segments: addends of a sum, and the largest coefficient or constant, so that no sum of i32 leaves 64 bits.
+inline constexpr uint32_t kMaxSegments = 4096;
+inline constexpr uint32_t kMaxAddends = 8;
+inline constexpr int64_t kMaxCoefficient = 1 << 20;
+inline constexpr int64_t kMaxConstant = int64_t(1) << 40;
+
 // CUDA: the most threads of a block, threads of a warp, and shared memory of a block on any architecture yet.
 inline constexpr uint32_t kMaxCudaLanes = 1024;
 inline constexpr uint32_t kCudaWarp = 32;

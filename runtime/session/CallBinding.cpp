@@ -1,13 +1,15 @@
 #include "runtime/session/CallBinding.h"
 
+#include "runtime/session/SegmentCheck.h"
+
 #include <algorithm>
 #include <optional>
 
 namespace heddle {
 namespace {
 
-// Whether all values are in [0, limit). A training step brings tens of thousands, so the loop is one that compilers
-// turn into vector instructions: without a branch, and in runs of a fixed length.
+// A training step brings tens of thousands of values, so the loop has no branch and runs of a fixed length: compilers
+// turn it into vector instructions.
 bool allBelow(std::span<const int32_t> values, int64_t limit) {
   constexpr size_t run = 64;
   auto bound = static_cast<uint32_t>(std::min(limit, int64_t(1) << 31)); // negative values are above it
@@ -41,6 +43,7 @@ public:
       if (const schema::Size &size = *module.sizes()->Get(i); size.of_size() >= 0)
         sizes[i] = static_cast<int32_t>(std::clamp<int64_t>(sizes[size.of_size()] - size.from(), 0, size.maximum()));
     binding.sizes = std::move(sizes);
+    HEDDLE_CHECK(checkSegments(module, entry, binding));
     return binding;
   }
 
@@ -113,11 +116,8 @@ private:
       return Success();
     std::string_view name = view(port.name());
     std::span<const int32_t> values = tensor.values<int32_t>();
-    if (port.value_limit() > 0 && !allBelow(values, port.value_limit()))
-      for (size_t i = 0; i < values.size(); ++i)
-        if (values[i] < 0 || values[i] >= port.value_limit())
-          return invalid("input '", name, "' holds ", values[i], " at index ", i, ", and its values lie in [0, ",
-                         port.value_limit(), ").");
+    if (Status status = checkLimit(values, port.value_limit()); !status)
+      return invalid("input '", name, "' ", status.message());
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
       if (view(module.sizes()->Get(i)->max_of_input()) == name)
         HEDDLE_CHECK(bindSize(static_cast<int32_t>(i), values.empty() ? 0 : std::ranges::max(values), name));
@@ -139,6 +139,15 @@ private:
 };
 
 } // namespace
+
+Status checkLimit(std::span<const int32_t> values, int64_t limit) {
+  if (limit > 0 && !allBelow(values, limit))
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] < 0 || values[i] >= limit)
+        return makeError(ErrorKind::InvalidArgument, "holds ", values[i], " at index ", i,
+                         ", and its values lie in [0, ", limit, ").");
+  return Success();
+}
 
 Result<CallBinding> bindCall(const schema::Module &module, const schema::Entry &entry, std::span<const Input> inputs) {
   return CallBinder(module, entry).bind(inputs);

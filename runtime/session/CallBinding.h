@@ -12,6 +12,9 @@ struct CallBinding {
 
 Result<CallBinding> bindCall(const schema::Module &module, const schema::Entry &entry, std::span<const Input> inputs);
 
+// Whether all values lie in [0, limit), where the limit is not 0; the message begins with "holds".
+Status checkLimit(std::span<const int32_t> values, int64_t limit);
+
 // The shape of a port at these sizes.
 Shape boundShape(const schema::TensorType &type, std::span<const int32_t> sizes);
 

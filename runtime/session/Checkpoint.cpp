@@ -74,6 +74,12 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
       return another("'", variable.name, "' is ", describe(entry->type, entry->shape), " in the checkpoint and ",
                      describe(variable.type, variable.shape), " in the artifact");
     loads.emplace_back(i, entry);
+    if (state->module().variables()->Get(i)->value_limit() > 0) {
+      std::vector<int32_t> values(entry->bytes / sizeof(int32_t));
+      HEDDLE_CHECK(reader.read(*entry, 0, std::as_writable_bytes(std::span(values))));
+      if (Status status = state->checkVariable(i, values); !status)
+        return another(status.message());
+    }
   }
   for (const SafetensorsEntry &entry : reader.entries())
     if (!findVariable(entry.name) && !isTrainingState(entry.name))

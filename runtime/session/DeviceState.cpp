@@ -2,9 +2,9 @@
 
 namespace heddle {
 
-DeviceState::DeviceState(hal::Device &device, const schema::Module &module, const schema::Target &target)
-    : device(device), module(module), target(target), variables(module.variables()->size()),
-      kernels(target.kernels()->size()) {}
+DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target)
+    : device(device), artifact(artifact), module(artifact.module()), target(target),
+      variables(module.variables()->size()), kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
   std::unique_ptr<hal::Buffer> &buffer = variables[storageOf(index)];
@@ -68,12 +68,12 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
     missing.push_back(index);
     hal::KernelSource &source = sources.emplace_back();
     source.name = view(kernel.name());
-    source.code = {kernel.code()->data(), kernel.code()->size()};
+    const KernelCode &code = artifact.code(target, index);
+    source.code = code.words;
+    source.binary = code.binary;
     source.lanes = kernel.lanes();
     source.subgroup = kernel.subgroup();
     source.sharedBytes = kernel.shared_bytes();
-    if (const auto *binary = kernel.binary())
-      source.binary = {binary->data(), binary->size()};
     if (const auto *texels = kernel.texels())
       source.texels = {texels->data(), texels->size()};
   }

@@ -7,9 +7,10 @@ namespace heddle {
 
 class DeviceState {
 public:
-  DeviceState(hal::Device &device, const schema::Module &module, const schema::Target &target);
+  DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target);
 
   hal::Device &device;
+  const Artifact &artifact;
   const schema::Module &module;
   const schema::Target &target;
 

@@ -104,7 +104,7 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
     HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
   }
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
-  state->onDevice = std::make_unique<DeviceState>(*state->device, state->module(), *state->target);
+  state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target);
   state->entries = describeEntries(state->module());
   state->variables = describeVariables(state->module());
   return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -279,6 +279,13 @@ Result<HostTensor> Session::output(std::string_view name) {
   return makeError(ErrorKind::NotFound, "entry '", view(state->last->entry.name()), "' has no output '", name, "'.");
 }
 
+Status Session::State::checkVariable(uint32_t index, std::span<const int32_t> values) const {
+  const schema::Variable &variable = *module().variables()->Get(index);
+  if (Status status = checkLimit(values, variable.value_limit()); !status)
+    return makeError(ErrorKind::InvalidArgument, "variable '", view(variable.name()), "' ", status.message());
+  return Success();
+}
+
 Status Session::wait() {
   Span span("wait for device");
   return state->device->wait();
@@ -307,6 +314,8 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes)
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
+  if (info.type == ElementType::I32)
+    HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   state->weightsWritten |= info.kind == VariableKind::Weight;
   return state->device->write(*buffer, state->onDevice->variableOffset(index), value.bytes);

@@ -27,6 +27,8 @@ struct Session::State {
   Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);
   Status roundWeights(std::string_view before);
   Result<uint32_t> variableIndex(std::string_view name) const;
+  // Whether a value for a variable, or a part of it, lies within the variable's limit.
+  Status checkVariable(uint32_t index, std::span<const int32_t> values) const;
 };
 
 // The device to use where the caller names none: a CUDA device that the artifact has code for, else Vulkan's best, for

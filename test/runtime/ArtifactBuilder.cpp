@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <zstd.h>
 
 namespace heddle::test {
 namespace {
@@ -168,5 +169,52 @@ std::vector<uint32_t> ptxWords(std::string_view text) {
 }
 
 std::vector<std::byte> buildAdder(const AdderOptions &options) { return AdderBuilder(options).build(); }
+
+std::vector<std::byte> changed(const std::vector<std::byte> &artifact,
+                               const std::function<void(schema::ModuleT &)> &change) {
+  std::unique_ptr<schema::ModuleT> module(schema::GetModule(artifact.data())->UnPack());
+  module->seal = 0;
+  change(*module);
+  flatbuffers::FlatBufferBuilder builder;
+  schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
+  const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
+  return {begin, begin + builder.GetSize()};
+}
+
+void packCode(schema::TargetT &target) {
+  std::vector<uint8_t> whole;
+  auto add = [&](const void *data, size_t bytes) {
+    const auto *begin = static_cast<const uint8_t *>(data);
+    whole.insert(whole.end(), begin, begin + bytes);
+    whole.resize((whole.size() + kCodeAlignment - 1) / kCodeAlignment * kCodeAlignment);
+  };
+  for (auto &kernel : target.kernels) {
+    kernel->packed_code = kernel->code.size() * sizeof(uint32_t);
+    add(kernel->code.data(), kernel->packed_code);
+    kernel->code.clear();
+  }
+  for (auto &kernel : target.kernels) {
+    kernel->packed_binary = kernel->binary.size();
+    add(kernel->binary.data(), kernel->packed_binary);
+    kernel->binary.clear();
+  }
+  target.code_bytes = whole.size();
+  target.code.resize(ZSTD_compressBound(whole.size()));
+  target.code.resize(ZSTD_compress(target.code.data(), target.code.size(), whole.data(), whole.size(), 3));
+}
+
+schema::SegmentsT &addSegments(schema::ModuleT &module) {
+  auto sumOf = [](uint32_t input) {
+    auto sum = std::make_unique<schema::SumT>();
+    sum->addends = {Addend(input, 1, 0)};
+    return sum;
+  };
+  auto &segments = *module.entries[4]->segments.emplace_back(std::make_unique<schema::SegmentsT>());
+  segments.places = std::make_unique<Dim>(sizeM, 0);
+  segments.first = sumOf(0);
+  segments.count = sumOf(1);
+  segments.rows = std::make_unique<Dim>(sizeN, 0);
+  return segments;
+}
 
 } // namespace heddle::test

@@ -3,6 +3,7 @@
 
 #include "runtime/artifact/Artifact.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,5 +38,16 @@ struct AdderOptions {
 //   weight
 // variables: weight f32[maximum] (Weight), total f32[maximum] (OptimizerState), unused f32[7] (Cache), seed i32[2]
 std::vector<std::byte> buildAdder(const AdderOptions &options = {});
+
+// An artifact unpacked, changed and packed again without a seal.
+std::vector<std::byte> changed(const std::vector<std::byte> &artifact,
+                               const std::function<void(schema::ModuleT &)> &change);
+
+// Makes one frame of the code of a target's kernels.
+void packCode(schema::TargetT &target);
+
+// Adds a condition to the adder's entry `lookup`: at each of `lengths`, so many rows from the element of `index` on, of
+// n.
+schema::SegmentsT &addSegments(schema::ModuleT &module);
 
 } // namespace heddle::test

@@ -116,6 +116,30 @@ TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   EXPECT_EQ(test::slurp(folder / "add.ptx"), ptx);
 }
 
+TEST_F(InspectTest, printsPackedCodeAndConditions) {
+  std::vector<std::byte> bytes = test::changed(test::buildAdder(), [](schema::ModuleT &m) {
+    test::addSegments(m).first->constant = 5;
+    m.entries[4]->segments[0]->count->addends[0] = schema::Addend(1, 2, 3);
+    m.variables[3]->value_limit = 7;
+    test::packCode(*m.targets[0]);
+  });
+  test::spit(folder / "p.heddle", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  Outcome run = inspect("p.heddle");
+  for (const char *part :
+       {"    needs 2*lengths[3..] rows from index + 5 of n\n", "  values < 7\n", " in the file), arena"})
+    EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
+  auto json = nlohmann::json::parse(inspect("p.heddle --json").output, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  std::vector<uint32_t> code = test::testKernel("add");
+  EXPECT_EQ(json["targets"][0]["code_bytes"], code.size() * sizeof(uint32_t));
+  EXPECT_LT(json["targets"][0]["packed_bytes"], json["targets"][0]["code_bytes"]);
+  EXPECT_EQ(json["entries"][4]["segments"][0], "2*lengths[3..] rows from index + 5 of n");
+  EXPECT_EQ(json["variables"][3]["value_limit"], 7);
+  EXPECT_EQ(inspect("p.heddle --kernel=add -o packed.spv").exitCode, 0);
+  EXPECT_EQ(test::slurp(folder / "packed.spv"),
+            std::string(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t)));
+}
+
 TEST_F(InspectTest, saysWhatIsWrong) {
   Outcome run = inspect("a.heddle --kernel=sub");
   EXPECT_EQ(run.exitCode, 1);

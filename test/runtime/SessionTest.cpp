@@ -29,8 +29,18 @@ class SessionTest : public test::BackendTest {
 protected:
   std::unique_ptr<Session> openAdder(test::AdderOptions options = {}, bool checkNumbers = false) {
     options.targets = GetParam().targets;
-    auto artifact = Artifact::fromBytes(test::buildAdder(options), "adder");
+    return open(test::buildAdder(options), checkNumbers);
+  }
+
+  std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change) {
+    return open(test::changed(test::buildAdder({.targets = GetParam().targets}), change));
+  }
+
+  std::unique_ptr<Session> open(std::vector<std::byte> bytes, bool checkNumbers = false) {
+    auto artifact = Artifact::fromBytes(std::move(bytes), "adder");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
+    if (!artifact)
+      return nullptr;
     auto opened = Session::open(*artifact, {.device = GetParam().name,
                                             .deviceOptions = {.directAccess = GetParam().directAccess},
                                             .checkNumbers = checkNumbers});
@@ -181,6 +191,62 @@ TEST_P(SessionTest, sizesComeFromInputValues) {
   ASSERT_TRUE(outputs.ok()) << outputs.message();
   ASSERT_EQ(outputs->find("twice")->shape(), Shape{17});
   EXPECT_EQ(outputs->find("twice")->values<float>()[16], 34.0f);
+}
+
+TEST_P(SessionTest, rowsThatAreNotThereAreRefused) {
+  auto session = openChanged([](schema::ModuleT &m) {
+    test::packCode(*m.targets[0]);
+    test::addSegments(m);
+    m.entries[4]->inputs[0]->value_limit = 0;
+    m.variables[3]->value_limit = 7; // seed
+  });
+  ASSERT_TRUE(session);
+  auto messageOf = [&](std::vector<int32_t> index, std::vector<int32_t> lengths) {
+    HostTensor a = HostTensor::vector(std::span<const int32_t>(index)),
+               b = HostTensor::vector(std::span<const int32_t>(lengths));
+    auto outputs = session->call("lookup", {{"index", a}, {"lengths", b}});
+    return outputs.ok() ? "fine" : outputs.message();
+  };
+  EXPECT_EQ(messageOf({0, 3, 5, 6}, {4, 1, 0}), "fine");
+  EXPECT_EQ(messageOf({0, 3, 900, 6}, {4, 1, 0}), "fine") << "no rows may begin anywhere";
+  EXPECT_EQ(messageOf({0, 3, 2, 6}, {4, 1, 2}), "fine") << "the last rows";
+  EXPECT_EQ(
+      messageOf({0, 3, 2, 6}, {4, 1, 3}),
+      "entry 'lookup': input 'index' holds 2 at index 2 and input 'lengths' holds 3 at index 2: start 2, length 3, "
+      "and there are 4 rows (size 'n').");
+  EXPECT_NE(messageOf({-1, 3}, {1}).find("start -1, length 1, and there are 2 rows"), std::string::npos);
+  EXPECT_NE(messageOf({0, 1}, {1, -1}).find("length -1"), std::string::npos);
+  EXPECT_NE(messageOf({2147483647}, {1000}).find("start 2147483647, length 1000"), std::string::npos);
+  EXPECT_EQ(session->writeVariable("seed", HostTensor::vector<int32_t>({6, 7})).message(),
+            "variable 'seed' holds 7 at index 1, and its values lie in [0, 7).");
+  EXPECT_TRUE(session->writeVariable("seed", HostTensor::vector<int32_t>({6, 0})).ok());
+}
+
+TEST_P(SessionTest, listsOfRowsAreLookedThrough) {
+  // `index` becomes a matrix whose first elements, as many as `lengths` says, are rows of 9.
+  auto session = openChanged([](schema::ModuleT &m) {
+    schema::SegmentsT &segments = test::addSegments(m);
+    segments.first->addends.clear();
+    *segments.rows = schema::Dim(-1, 4);
+    segments.list = 0;
+    segments.listed = std::make_unique<schema::Dim>(-1, 9);
+    schema::PortT &index = *m.entries[4]->inputs[0];
+    index.type->dims = {schema::Dim(1, 0), schema::Dim(-1, 4)};
+    index.bytes = 16 * 4 * 4;
+    index.value_limit = 0;
+  });
+  ASSERT_TRUE(session);
+  auto messageOf = [&](std::vector<int32_t> lists, std::vector<int32_t> lengths) {
+    HostTensor a = std::move(HostTensor::create<int32_t>({int64_t(lengths.size()), 4}, lists)).value();
+    HostTensor b = HostTensor::vector(std::span<const int32_t>(lengths));
+    auto outputs = session->call("lookup", {{"index", a}, {"lengths", b}});
+    return outputs.ok() ? "fine" : outputs.message();
+  };
+  EXPECT_EQ(messageOf({8, 0, -1, 99, -1, -1, -1, -1}, {2, 0}), "fine");
+  EXPECT_EQ(messageOf({8, 0, -1, 99, 0, 9, -1, -1}, {2, 2}),
+            "entry 'lookup': input 'index' holds 9 at [1, 1], and there are 9 rows.");
+  EXPECT_NE(messageOf({8, 0, -1, 99}, {3}).find("holds -1 at [0, 2]"), std::string::npos);
+  EXPECT_NE(messageOf({8, 0, 1, 2}, {5}).find("start 0, length 5, and there are 4 rows"), std::string::npos);
 }
 
 TEST_P(SessionTest, memoryIsAllocatedForWhatIsUsed) {

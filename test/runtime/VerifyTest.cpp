@@ -6,6 +6,7 @@
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
@@ -24,14 +25,7 @@ std::string verdict(std::vector<std::byte> bytes) {
 
 // The adder, unpacked, changed and packed again without a seal: the rules must hold on their own.
 std::string verdictAfter(const std::function<void(schema::ModuleT &)> &change) {
-  std::vector<std::byte> bytes = buildAdder();
-  std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());
-  module->seal = 0;
-  change(*module);
-  flatbuffers::FlatBufferBuilder builder;
-  schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
-  const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
-  return verdict({begin, begin + builder.GetSize()});
+  return verdict(test::changed(buildAdder(), change));
 }
 
 struct Rule {
@@ -70,6 +64,11 @@ schema::VocabularyFileT &addVocabulary(schema::ModuleT &module, const std::strin
   module.vocabulary.back()->name = name;
   module.vocabulary.back()->bytes = {1, 2, 3};
   return *module.vocabulary.back();
+}
+// The first target, its code packed.
+schema::TargetT &packed(schema::ModuleT &module) {
+  test::packCode(*module.targets[0]);
+  return *module.targets[0];
 }
 std::vector<uint32_t> &code(schema::ModuleT &module) { return module.targets[0]->kernels[0]->code; }
 
@@ -226,6 +225,69 @@ const Rule rules[] = {
        entry(m).launches[0]->cost = 0, m.costs[0]->flops[0] = schema::CostTerm(1, 0, -1, -1, 0), m.pairs[0]->keys = "a";
      },
      "counts pairs by 'a'"},
+    {"V3_floats", [](auto &m) { m.variables[0]->value_limit = 5; }, "the value limit 5, which only i32 can have"},
+    {"V3_negative", [](auto &m) { m.variables[3]->value_limit = -1; }, "the value limit -1"},
+    {"S1_no_places", [](auto &m) { test::addSegments(m).places.reset(); }, "segments 0 lacks an extent"},
+    {"S1_no_rows", [](auto &m) { test::addSegments(m).rows.reset(); }, "segments 0 lacks an extent"},
+    {"S1_size", [](auto &m) { *test::addSegments(m).rows = schema::Dim(3, 0); }, "uses size 3, and there are 3"},
+    {"S1_extent", [](auto &m) { *test::addSegments(m).rows = schema::Dim(-1, -2); }, "an extent of -2"},
+    {"S1_unbound",
+     [](auto &m) {
+       auto &segments = test::addSegments(m);
+       segments.first->addends.clear(), segments.count->addends = {schema::Addend(0, 1, 0)};
+       m.entries[4]->segments.swap(m.entries[0]->segments);
+       m.entries[0]->inputs[0]->type->element = schema::ElementType::I32;
+     },
+     "uses size 'm', which no input of the entry binds"},
+    {"S1_input", [](auto &m) { test::addSegments(m).first->addends[0] = schema::Addend(2, 1, 0); }, "names input 2"},
+    {"S1_floats", [](auto &m) { test::addSegments(m), m.entries[4]->inputs[0]->value_limit = 0,
+                                m.entries[4]->inputs[0]->type->element = schema::ElementType::F32; },
+     "names 'index', which is no i32 tensor of 1 dimensions"},
+    {"S1_addends", [](auto &m) { test::addSegments(m).first->addends.assign(9, schema::Addend(0, 1, 0)); },
+     "adds 9 inputs"},
+    {"S1_coefficient", [](auto &m) { test::addSegments(m).first->addends[0] = schema::Addend(0, -2000000, 0); },
+     "the coefficient -2000000"},
+    {"S1_constant", [](auto &m) { test::addSegments(m).first->constant = std::numeric_limits<int64_t>::min(); },
+     "has the constant -9223372036854775808"},
+    {"S1_from", [](auto &m) { test::addSegments(m).first->addends[0] = schema::Addend(0, 1, -1); },
+     "begins at element -1"},
+    {"S1_list", [](auto &m) { test::addSegments(m).list = 0; }, "lacks an extent"},
+    {"S1_flat_list",
+     [](auto &m) {
+       auto &segments = test::addSegments(m);
+       segments.list = 0, segments.listed = std::make_unique<schema::Dim>(-1, 4);
+     },
+     "names 'index', which is no i32 tensor of 2 dimensions"},
+    {"S1_no_input",
+     [](auto &m) {
+       auto &segments = test::addSegments(m);
+       segments.first->addends.clear(), segments.count->addends.clear();
+     },
+     "names no input"},
+    {"S1_too_many",
+     [](auto &m) {
+       for (int i = 0; i < 4097; ++i)
+         test::addSegments(m);
+     },
+     "4097 segments"},
+    {"P3_segments", [](auto &m) { own(m), test::addSegments(m); }, "has other segments than the module's"},
+    {"K5_too_large", [](auto &m) { packed(m).code_bytes = uint64_t(1) << 40; }, "are the most"},
+    {"K5_ratio",
+     [](auto &m) {
+       m.targets[0]->kernels[0]->code.resize(1 << 20);
+       packed(m);
+     },
+     "are the most"},
+    {"K5_other_size", [](auto &m) { packed(m).code_bytes -= 8; }, "has code that is not packed as"},
+    {"K5_cut", [](auto &m) { packed(m).code.pop_back(); }, "cannot be unpacked"},
+    {"K5_no_frame", [](auto &m) { packed(m).code.assign(64, 1); }, "is not packed as"},
+    {"K5_absent", [](auto &m) { packed(m).code.clear(); }, "has 0 words of code"},
+    {"K5_code_beside", [](auto &m) { packed(m).kernels[0]->code = {1}; }, "not that of its kernels"},
+    {"K5_part_too_large", [](auto &m) { packed(m).kernels[0]->packed_code += 8; }, "not that of its kernels"},
+    {"K5_part_wraps", [](auto &m) { packed(m).kernels[0]->packed_binary = ~uint64_t(0); }, "not that of its kernels"},
+    {"K5_part_too_small", [](auto &m) { packed(m).kernels[0]->packed_code -= 8; }, "not that of its kernels"},
+    {"K5_no_words", [](auto &m) { packed(m).kernels[0]->packed_code -= 1; }, "not that of its kernels"},
+    {"K2_packed", [](auto &m) { code(m)[0] = 0, packed(m); }, "not SPIR-V"},
     {"L3_no_such_binding", [](auto &m) { unreadable(m).texels = {9}; }, "no binding 9"},
     {"L3_size", [](auto &m) { unreadable(m).texels = {3}; }, "cannot read as texels"},
     {"L3_unaligned",
@@ -299,6 +361,25 @@ TEST(VerifyTest, acceptsTheUnchangedArtifact) {
             "accepted");
 }
 
+TEST(VerifyTest, acceptsSegmentsAndLimitsOfVariables) {
+  EXPECT_EQ(verdictAfter([](auto &m) { test::addSegments(m), m.variables[3]->value_limit = 7; }), "accepted");
+}
+
+TEST(VerifyTest, unpacksCode) {
+  auto pack = [](schema::ModuleT &m) {
+    cuda(m).binary = {0x7f, 'E', 'L', 'F', 1};
+    for (auto &target : m.targets)
+      test::packCode(*target);
+  };
+  auto artifact = Artifact::fromBytes(test::changed(buildAdder(), pack), "x.heddle");
+  ASSERT_TRUE(artifact.ok()) << artifact.message();
+  const auto &targets = *(*artifact)->module().targets();
+  EXPECT_TRUE(std::ranges::equal((*artifact)->code(*targets.Get(0), 0).words, test::testKernel("add")));
+  EXPECT_TRUE(std::ranges::equal((*artifact)->code(*targets.Get(1), 0).words, test::testPtx("add")));
+  EXPECT_TRUE(
+      std::ranges::equal((*artifact)->code(*targets.Get(1), 0).binary, std::vector<uint8_t>{0x7f, 'E', 'L', 'F', 1}));
+}
+
 TEST(VerifyTest, acceptsTargetsThatPlanDifferently) {
   // Kernels of its own, another arena, other places of the ports.
   auto differ = [](schema::ModuleT &m) {
@@ -343,6 +424,10 @@ TEST(VerifyTest, K3_refusesSharedCode) {
 size_t touch(const Artifact &artifact) {
   std::unique_ptr<schema::ModuleT> all(artifact.module().UnPack());
   size_t sum = artifact.description().size();
+  for (const schema::Target *target : *artifact.module().targets())
+    for (uint32_t i = 0; i < target->kernels()->size(); ++i)
+      for (uint32_t word : artifact.code(*target, i).words)
+        sum += word & 1;
   for (const schema::Variable *variable : *artifact.module().variables())
     sum += maximumShape(artifact.module(), *variable->type()).size();
   return sum + all->entries.size();
@@ -374,8 +459,22 @@ TEST(DamageTest, everyFlippedByteOfASealedFileIsRefused) {
     }
 }
 
-TEST(DamageTest, flippedBytesOfAnUnsealedFileDoNoHarm) {
-  std::vector<std::byte> good = buildAdder({.sealed = false});
+// Without a seal, with its code as it is and packed, and with conditions on calls.
+std::vector<std::byte> unsealed(bool packs) {
+  return test::changed(buildAdder(), [&](schema::ModuleT &m) {
+    test::addSegments(m);
+    if (packs)
+      for (auto &target : m.targets)
+        test::packCode(*target);
+  });
+}
+
+class UnsealedTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Code, UnsealedTest, testing::Bool(),
+                         [](const auto &info) { return info.param ? "packed" : "own"; });
+
+TEST_P(UnsealedTest, flippedBytesDoNoHarm) {
+  std::vector<std::byte> good = unsealed(GetParam());
   size_t accepted = 0;
   for (size_t at = 0; at < good.size(); ++at)
     for (uint8_t mask : {0x01, 0x04, 0x10, 0x80, 0xff}) {
@@ -386,8 +485,8 @@ TEST(DamageTest, flippedBytesOfAnUnsealedFileDoNoHarm) {
   RecordProperty("accepted", static_cast<int>(accepted)); // names and numbers that may be anything
 }
 
-TEST(DamageTest, randomWordsDoNoHarm) {
-  std::vector<std::byte> good = buildAdder({.sealed = false});
+TEST_P(UnsealedTest, randomWordsDoNoHarm) {
+  std::vector<std::byte> good = unsealed(GetParam());
   std::mt19937 random(7);
   const uint32_t interesting[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff0, 8, 0x10000};
   size_t accepted = 0;

@@ -73,27 +73,37 @@ std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module, const
 bool isCuda(const schema::Target &target) { return view(target.name()).starts_with("cuda:"); }
 
 // A kernel's SPIR-V, or its PTX without the NULs that end and fill it.
-std::string_view codeOf(const schema::Target &target, const schema::Kernel &kernel) {
-  const auto *code = reinterpret_cast<const char *>(kernel.code()->data());
-  return isCuda(target) ? std::string_view(code) : std::string_view(code, kernel.code()->size() * sizeof(uint32_t));
+std::string_view codeOf(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
+  std::span<const uint32_t> words = artifact.code(target, kernel).words;
+  const auto *code = reinterpret_cast<const char *>(words.data());
+  return isCuda(target) ? std::string_view(code) : std::string_view(code, words.size_bytes());
 }
 
-uint64_t binaryBytes(const schema::Kernel &kernel) { return kernel.binary() ? kernel.binary()->size() : 0; }
+uint64_t binaryBytes(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
+  return artifact.code(target, kernel).binary.size();
+}
 
-uint64_t codeBytes(const schema::Target &target) {
+uint64_t codeBytes(const Artifact &artifact, const schema::Target &target) {
   uint64_t bytes = 0;
-  for (const schema::Kernel *kernel : *target.kernels())
-    bytes += codeOf(target, *kernel).size() + binaryBytes(*kernel);
+  for (uint32_t i = 0; i < target.kernels()->size(); ++i)
+    bytes += codeOf(artifact, target, i).size() + binaryBytes(artifact, target, i);
   return bytes;
 }
 
+// What the file holds of it.
+uint64_t packedBytes(const Artifact &artifact, const schema::Target &target) {
+  return target.code() ? target.code()->size() : codeBytes(artifact, target);
+}
+
 // "3.1 KiB of code", or what CUDA code comes to.
-std::string codeText(const schema::Target &target, const schema::Kernel &kernel) {
-  std::string text = describeBytes(codeOf(target, kernel).size());
+std::string codeText(const Artifact &artifact, const schema::Target &target, uint32_t index) {
+  const schema::Kernel &kernel = *target.kernels()->Get(index);
+  std::string text = describeBytes(codeOf(artifact, target, index).size());
   if (!isCuda(target))
     return text + " of code";
+  uint64_t binary = binaryBytes(artifact, target, index);
   text += " of PTX, ";
-  text += kernel.binary() ? describeBytes(binaryBytes(kernel)) + " of cubin" : "no cubin";
+  text += binary ? describeBytes(binary) + " of cubin" : "no cubin";
   if (kernel.registers()) // as ptxas counted
     text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
   return text + str(", shared ", describeBytes(kernel.shared_bytes()));
@@ -155,6 +165,45 @@ Json descriptionOf(const Artifact &artifact) {
   return description.ok() ? Json(std::move(*description)) : Json::object();
 }
 
+std::string extentText(const schema::Module &module, const schema::Dim &dim) {
+  return dim.size() < 0 ? std::to_string(dim.extent()) : std::string(view(module.sizes()->Get(dim.size())->name()));
+}
+
+// "source_starts", "2*ids[8..] + 1"
+std::string sumText(const schema::Entry &entry, const schema::Sum &sum) {
+  std::string text;
+  if (sum.addends())
+    for (const schema::Addend *addend : *sum.addends()) {
+      text += text.empty() ? "" : " + ";
+      if (addend->coefficient() != 1)
+        text += str(addend->coefficient(), "*");
+      text += view(entry.inputs()->Get(addend->input())->name());
+      if (addend->from())
+        text += str("[", addend->from(), "..]");
+    }
+  if (sum.constant() || text.empty())
+    text += str(text.empty() ? "" : " + ", sum.constant());
+  return text;
+}
+
+// "source_lengths rows from source_starts of source_tokens"
+std::string segmentsText(const schema::Module &module, const schema::Entry &entry, const schema::Segments &segments) {
+  std::string text = str(sumText(entry, *segments.count()), " rows from ", sumText(entry, *segments.first()), " of ",
+                         extentText(module, *segments.rows()));
+  if (segments.list() >= 0)
+    text += str(", by ", view(entry.inputs()->Get(static_cast<uint32_t>(segments.list()))->name()), " of ",
+                extentText(module, *segments.listed()));
+  return text;
+}
+
+std::vector<std::string> segmentsOf(const schema::Module &module, const schema::Entry &entry) {
+  std::vector<std::string> texts;
+  if (entry.segments())
+    for (const schema::Segments *segments : *entry.segments())
+      texts.push_back(segmentsText(module, entry, *segments));
+  return texts;
+}
+
 Json toJson(const Artifact &artifact) {
   const schema::Module &module = artifact.module();
   Json root = {{"file", artifact.origin()},
@@ -177,10 +226,10 @@ Json toJson(const Artifact &artifact) {
       const schema::Kernel &kernel = *target->kernels()->Get(i);
       Json item = {{"name", view(kernel.name())},
                    {"lanes", kernel.lanes()},
-                   {"code_bytes", codeOf(*target, kernel).size()},
+                   {"code_bytes", codeOf(artifact, *target, i).size()},
                    {"launches", launches[i]}};
       if (isCuda(*target))
-        item.update({{"binary_bytes", binaryBytes(kernel)},
+        item.update({{"binary_bytes", binaryBytes(artifact, *target, i)},
                      {"shared_bytes", kernel.shared_bytes()},
                      {"registers", kernel.registers()},
                      {"spill_bytes", kernel.spill_bytes()}});
@@ -188,7 +237,8 @@ Json toJson(const Artifact &artifact) {
     }
     root["targets"].push_back({{"name", view(target->name())},
                                {"arena_bytes", target->arena_bytes()},
-                               {"code_bytes", codeBytes(*target)},
+                               {"code_bytes", codeBytes(artifact, *target)},
+                               {"packed_bytes", packedBytes(artifact, *target)},
                                {"kernels", std::move(kernels)}});
   }
   root["entries"] = Json::array();
@@ -214,6 +264,7 @@ Json toJson(const Artifact &artifact) {
     root["entries"].push_back({{"name", view(entry->name())},
                                {"inputs", portsJson(module, *entry->inputs())},
                                {"outputs", portsJson(module, *entry->outputs())},
+                               {"segments", segmentsOf(module, *entry)},
                                {"launches", entry->launches()->size()},
                                {"locations", std::move(locations)},
                                {"costs", std::move(costs)}});
@@ -223,13 +274,16 @@ Json toJson(const Artifact &artifact) {
     for (const schema::VocabularyFile *file : *module.vocabulary())
       root["vocabulary"].push_back({{"name", view(file->name())}, {"bytes", file->bytes()->size()}});
   root["variables"] = Json::array();
-  for (const schema::Variable *variable : knownVariables(module))
+  for (const schema::Variable *variable : knownVariables(module)) {
     root["variables"].push_back({{"name", view(variable->name())},
                                  {"kind", kindName(variable->kind())},
                                  {"type", toString(elementType(*variable->type()))},
                                  {"shape", maximumShape(module, *variable->type())},
                                  {"bytes", variable->bytes()},
                                  {"storage", storageName(module, *variable)}});
+    if (variable->value_limit())
+      root["variables"].back()["value_limit"] = variable->value_limit();
+  }
   return root;
 }
 
@@ -262,8 +316,9 @@ void printText(const Artifact &artifact) {
 
   std::printf("\ntargets\n");
   for (const schema::Target *target : *module.targets())
-    std::printf("  %-26s %u kernels, %s of code, arena %s\n", target->name()->c_str(), target->kernels()->size(),
-                describeBytes(codeBytes(*target)).c_str(), describeBytes(target->arena_bytes()).c_str());
+    std::printf("  %-26s %u kernels, %s of code (%s in the file), arena %s\n", target->name()->c_str(),
+                target->kernels()->size(), describeBytes(codeBytes(artifact, *target)).c_str(),
+                describeBytes(packedBytes(artifact, *target)).c_str(), describeBytes(target->arena_bytes()).c_str());
 
   std::printf("\nsizes\n");
   for (const schema::Size *size : *module.sizes()) {
@@ -276,6 +331,8 @@ void printText(const Artifact &artifact) {
   for (const schema::Entry *entry : *module.entries()) {
     std::printf("  %-26s %u launches\n", entry->name()->c_str(), entry->launches()->size());
     printPorts(module, "in", *entry->inputs());
+    for (const std::string &segments : segmentsOf(module, *entry))
+      std::printf("    needs %s\n", segments.c_str());
     printPorts(module, "out", *entry->outputs());
   }
 
@@ -283,9 +340,10 @@ void printText(const Artifact &artifact) {
   for (const auto &[kind, total] : variableTotals(module))
     std::printf("  %-26s %zu, %s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str());
   for (const schema::Variable *variable : knownVariables(module))
-    std::printf("    %-15s %-40s %s%s\n", kindName(variable->kind()), variable->name()->c_str(),
+    std::printf("    %-15s %-40s %s%s%s\n", kindName(variable->kind()), variable->name()->c_str(),
                 typeText(module, *variable->type()).c_str(),
-                variable->storage() < 0 ? "" : str(" in ", storageName(module, *variable)).c_str());
+                variable->storage() < 0 ? "" : str(" in ", storageName(module, *variable)).c_str(),
+                variable->value_limit() ? str("  values < ", variable->value_limit()).c_str() : "");
 
   for (const schema::Target *target : *module.targets()) {
     std::map<uint32_t, size_t> launches = launchesPerKernel(module, *target);
@@ -293,7 +351,7 @@ void printText(const Artifact &artifact) {
     for (flatbuffers::uoffset_t i = 0; i < target->kernels()->size(); ++i) {
       const schema::Kernel &kernel = *target->kernels()->Get(i);
       std::printf("  %-50s %4u lanes %5zu launches, %s\n", kernel.name()->c_str(), kernel.lanes(), launches[i],
-                  codeText(*target, kernel).c_str());
+                  codeText(artifact, *target, i).c_str());
     }
   }
 }
@@ -304,10 +362,10 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
   for (const schema::Target *target : *artifact.module().targets()) {
     if (!targetName.empty() && view(target->name()) != targetName)
       continue;
-    for (const schema::Kernel *kernel : *target->kernels()) {
-      if (view(kernel->name()) != kernelName)
+    for (uint32_t i = 0; i < target->kernels()->size(); ++i) {
+      if (view(target->kernels()->Get(i)->name()) != kernelName)
         continue;
-      std::span<const std::byte> code = std::as_bytes(std::span(codeOf(*target, *kernel)));
+      std::span<const std::byte> code = std::as_bytes(std::span(codeOf(artifact, *target, i)));
       if (path == "-") {
         bool done = std::fwrite(code.data(), 1, code.size(), stdout) == code.size() && std::fflush(stdout) == 0;
         if (!done)
@@ -369,11 +427,11 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
         continue;
       found = true;
       std::printf("%s of %s: %u lanes, %s\n", kernel.name()->c_str(), target->name()->c_str(), kernel.lanes(),
-                  codeText(*target, kernel).c_str());
+                  codeText(artifact, *target, i).c_str());
       if (target->entries() || !std::exchange(sharedPlanPrinted, true))
         printLaunches(module, *target, i);
-      if (isCuda(*target))
-        std::fwrite(codeOf(*target, kernel).data(), 1, codeOf(*target, kernel).size(), stdout);
+      if (std::string_view code = codeOf(artifact, *target, i); isCuda(*target))
+        std::fwrite(code.data(), 1, code.size(), stdout);
     }
   }
   if (!found)

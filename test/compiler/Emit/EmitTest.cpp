@@ -75,6 +75,35 @@ TEST_F(EmitTest, targetsThatPlanOtherwiseHaveTheirOwn) {
   EXPECT_EQ(module.sizes()->Get(1)->of_size(), 0);
 }
 
+TEST_F(EmitTest, conditionsAndLimitsAreWritten) {
+  const char *plan = R"(heddle.size @n max 8
+    heddle.variable @v cache : tensor<4xi32> {heddle.limit = 6 : i64}
+    plan.entry @e arena 512 {
+      plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 32
+      plan.input "y" : tensor<?x4xi32, #heddle.dims<"n">> at 256 bytes 128
+      plan.segments <at <"n", 0> first <-3 plus[<"x" times 2 from 1>]> count <1> of <"", 9>
+        list "y" of <"n", 0>>
+    })";
+  ASSERT_EQ(emit({plan}), "");
+  const auto &module = artifact->module();
+  EXPECT_EQ(module.variables()->Get(0)->value_limit(), 6);
+  ASSERT_EQ(module.entries()->Get(0)->segments()->size(), 1u);
+  const auto &segments = *module.entries()->Get(0)->segments()->Get(0);
+  EXPECT_EQ(segments.places()->size(), 0);
+  const auto &addend = *segments.first()->addends()->Get(0);
+  EXPECT_EQ(addend.input(), 0u);
+  EXPECT_EQ(addend.coefficient(), 2);
+  EXPECT_EQ(addend.from(), 1);
+  EXPECT_EQ(segments.first()->constant(), -3);
+  EXPECT_EQ(segments.count()->constant(), 1);
+  EXPECT_EQ(segments.rows()->extent(), 9);
+  EXPECT_EQ(segments.list(), 1);
+  EXPECT_EQ(segments.listed()->size(), 0);
+  const char *none = R"(plan.entry @e arena 64 {
+    plan.segments <at <"", 4> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 9>> })";
+  EXPECT_EQ(emit({none}), "there is no input 'x'");
+}
+
 TEST_F(EmitTest, sizesOfOneNameMustBeTheSame) {
   EXPECT_EQ(
       emit({"heddle.size @n max 8", "heddle.size @n max 16"}),

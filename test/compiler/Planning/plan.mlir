@@ -167,3 +167,14 @@ func.func @through(%x: tensor<8xf32> {heddle.name = "x"})
   %y = tile.launch @relu(%w) grid [#g, #g, #g] sizes [] reuse [0] : (tensor<8xf32>) -> tensor<8xf32>
   return %x, %y : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Conditions on a call go along.
+heddle.size @n max 100
+// CHECK-LABEL: plan.entry @conditions
+// CHECK:       plan.segments <at <"n", 0> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 8>>
+func.func @conditions(%x: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "x"})
+    attributes {plan.segments = [#plan.segments<at <"n", 0> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 8>>]} {
+  return
+}

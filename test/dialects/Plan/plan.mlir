@@ -10,6 +10,10 @@ plan.entry @eval arena 1024 {
   plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37
   // CHECK: plan.output "y" : tensor<8xf32> at 256 bytes 32
   plan.output "y" : tensor<8xf32> at 256 bytes 32
+  // CHECK: plan.segments <at <"n", 0> first <-1 plus[<"x" times 2 from 1>]> count <1> of <"", 8>>
+  plan.segments <at <"n", 0> first <-1 plus[<"x" times 2 from 1>]> count <1> of <"", 8>>
+  // CHECK: plan.segments <at <"n", 0> first <0> count <0 plus[<"x" times 1 from 0>]> of <"", 8> list "x" of <"n", 0>>
+  plan.segments <at <"n", 0> first <0> count <0 plus[<"x" times 1 from 0>]> of <"", 8> list "x" of <"n", 0>>
   // CHECK: plan.launch @k grid [#tile.grid<"n", 8, 2>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
   // CHECK-SAME: [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
   plan.launch @k grid [#tile.grid<"n", 8, 2>, #g, #g]

@@ -1,0 +1,295 @@
+#include "compiler/Contract/DeriveContract.h"
+
+#include "compiler/Contract/Forms.h"
+#include "dialects/Plan/Plan.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Sums that calls are checked by: within these bounds the host computes them in 64 bits, and the runtime takes them.
+static constexpr size_t kMostAddends = 4;
+static constexpr int64_t kMostCoefficient = 1 << 16, kMostConstant = int64_t(1) << 32;
+
+namespace {
+
+/// At each place the rows [first, first + count) of `rows`; or, with `list`, those elements of each of its rows, which
+/// are rows of `listed`.
+struct Segments {
+  Operation *op;
+  Value first; // null: 0
+  Value count; // null: 1, of an index
+  Extent rows;
+  Value list;
+  Extent listed;
+
+  Form firstForm() const { return first ? Form::ofValue(first) : Form::ofConstant(0); }
+  Form countForm() const { return count ? Form::ofValue(count) : Form::ofConstant(1); }
+};
+
+class DeriveContractPass : public PassWrapper<DeriveContractPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveContractPass)
+  StringRef getArgument() const override { return "heddle-derive-contract"; }
+  StringRef getDescription() const override { return "Find which rows inputs may name, from the ops that index"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<plan::PlanDialect>(); }
+  void runOnOperation() override;
+};
+
+/// What the ops of an entry index.
+class Collector {
+public:
+  SmallVector<Segments> segments;
+  /// Values that are rows of a tensor where they are not negative.
+  struct Places {
+    Operation *op;
+    Value values;
+    Extent rows;
+  };
+  SmallVector<Places> places;
+
+  void visit(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](EmbeddingOp op) { index(op, op.getIndices(), op.getTable(), 0); })
+        .Case<ScatterAddOp, ScatterRowsOp>([&](auto op) { index(op, op.getIndices(), op.getDestination(), 0); })
+        .Case<CrossEntropyOp, CrossEntropyGradOp>([&](auto op) { index(op, op.getTargets(), op.getLogits(), 1); })
+        .Case([&](SumEqualOp op) {
+          index(op, op.getIndices(), op.getFirst(), 0);
+          places.push_back({op, op.getFirst(), Extent::of(op.getRows(), 0)});
+        })
+        .Case([&](DensifyOp op) {
+          places.push_back({op, op.getPlaces(), Extent::of(op.getRows(), 0)});
+        })
+        .Case([&](MaskOp op) { index(op, op.getSequence(), op.getKeyLengths(), 0); })
+        .Case([&](TopKOp op) {
+          rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getInput(), 0));
+          rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
+        })
+        .Case([&](LocateOp op) {
+          rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getPosition(), 0));
+          rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
+        })
+        .Case([&](ScoresOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), op.getResult()); })
+        .Case([&](ContextOp op) { pairs(op, op.getResult(), op.getValue(), op.getKeyRows(), op.getWeights()); })
+        .Case([&](TransposedContextOp op) { pairs(op, op.getInput(), op.getResult(), {}, op.getWeights()); })
+        .Case([&](AttentionOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), {}); })
+        .Case<AttentionGradQueryOp, AttentionGradKeyValueOp>(
+            [&](auto op) { pairs(op, op.getQuery(), op.getKey(), {}, {}); });
+  }
+
+private:
+  void index(Operation *op, Value indices, Value table, int64_t dim) {
+    segments.push_back({op, indices, {}, Extent::of(table, dim), {}, {}});
+  }
+  void rows(Operation *op, Value starts, Value lengths, Extent rows) {
+    segments.push_back({op, starts, lengths, rows, {}, {}});
+  }
+  /// Queries and keys, a segment of each for each sequence, the longest of which ops name, and for which `scores`,
+  /// where there are any, have elements.
+  template <typename PairsLike> void pairs(PairsLike op, Value query, Value key, Value keyRows, Value scores) {
+    rows(op, op.getQueryStarts(), op.getQueryLengths(), Extent::of(query, 0));
+    rows(op, {}, op.getQueryLengths(), Extent::ofSize(op.getQuerySizeAttr()));
+    rows(op, {}, op.getKeyLengths(), Extent::ofSize(op.getKeySizeAttr()));
+    if (scores)
+      rows(op, {}, op.getKeyLengths(), Extent::of(scores, 2));
+    if (keyRows)
+      segments.push_back(
+          {op, op.getKeyStarts(), op.getKeyLengths(), Extent::of(keyRows, 1), keyRows, Extent::of(key, 0)});
+    else
+      rows(op, op.getKeyStarts(), op.getKeyLengths(), Extent::of(key, 0));
+  }
+};
+
+class ContractDeriver {
+public:
+  explicit ContractDeriver(ModuleOp module) : module(module), context(module.getContext()), bounds(module) {}
+  void run();
+
+private:
+  void tighten(const Segments &segments);
+  void limit(Value input, int64_t limit);
+  bool isProven(const Segments &segments);
+  bool areRows(Value list, const Extent &rows);
+  bool limitVariables(Value list, int64_t limit);
+  bool sharesMemory(StringAttr name);
+  plan::SegmentsAttr express(const Segments &segments);
+  plan::SumAttr express(const Form &form);
+  plan::ExtentAttr express(const Extent &extent) {
+    return plan::ExtentAttr::get(context, extent.size ? extent.size.getValue() : "", extent.number);
+  }
+
+  ModuleOp module;
+  MLIRContext *context;
+  Bounds bounds;
+};
+
+} // namespace
+
+void DeriveContractPass::runOnOperation() { ContractDeriver(getOperation()).run(); }
+
+void ContractDeriver::run() {
+  SmallVector<std::pair<func::FuncOp, Collector>> entries;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    entries.push_back({function, {}});
+    function.walk([&](Operation *op) { entries.back().second.visit(op); });
+  }
+  // First the limits of single inputs, on which proofs rest.
+  for (auto &[function, found] : entries)
+    for (const Segments &segments : found.segments)
+      tighten(segments);
+  for (auto &[function, found] : entries) {
+    llvm::SetVector<Attribute> conditions;
+    DenseSet<Value> warned;
+    auto warn = [&](Operation *op, Value values) {
+      if (warned.insert(values).second)
+        op->emitWarning()
+            << "entry '" << function.getSymName() << "': '" << op->getName()
+            << "' takes rows that are computed in a way that cannot be followed back to inputs; no call "
+               "is refused because of them, so keep them within the tensor by arith.minsi and arith.maxsi";
+    };
+    for (const Segments &segments : found.segments) {
+      if (isProven(segments))
+        continue;
+      if (plan::SegmentsAttr condition = express(segments))
+        conditions.insert(condition);
+      else
+        warn(segments.op, segments.first ? segments.first : segments.count);
+    }
+    for (const Collector::Places &places : found.places)
+      if (!bounds.isNonNegative(
+              Form::ofExtent(places.rows).plus(Form::ofConstant(-1)).plus(Form::ofValue(places.values), -1)))
+        warn(places.op, places.values);
+    if (!conditions.empty())
+      function->setAttr(kSegmentsAttrName, ArrayAttr::get(context, conditions.getArrayRef()));
+  }
+  for (auto variable : module.getOps<VariableOp>())
+    if (int64_t limit = bounds.variableLimits.lookup(variable.getSymNameAttr()))
+      variable->setAttr(kLimitAttrName, IntegerAttr::get(IntegerType::get(context, 64), limit));
+}
+
+/// Gives an input that is an index itself, or a number of rows of which the first is known, a limit of its own. The
+/// start of a segment has none: where the segment is empty it may be any number.
+void ContractDeriver::tighten(const Segments &segments) {
+  if (!segments.count && inputName(segments.first))
+    limit(segments.first, bounds.maximumOf(segments.rows));
+  else if (!segments.first && !segments.rows.size && inputName(segments.count))
+    limit(segments.count, segments.rows.number + 1);
+}
+
+void ContractDeriver::limit(Value input, int64_t limit) {
+  auto argument = cast<BlockArgument>(input);
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto known = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kLimitAttrName);
+  if (limit > 0 && (!known || known.getInt() <= 0 || known.getInt() > limit))
+    function.setArgAttr(argument.getArgNumber(), kLimitAttrName,
+                        IntegerAttr::get(IntegerType::get(context, 64), limit));
+}
+
+bool ContractDeriver::isProven(const Segments &segments) {
+  if (!segments.count)
+    return areRows(segments.first, segments.rows);
+  Form first = segments.firstForm(), count = segments.countForm();
+  return bounds.isNonNegative(first) && bounds.isNonNegative(count) &&
+         bounds.isNonNegative(Form::ofExtent(segments.rows).plus(first, -1).plus(count, -1)) &&
+         (!segments.list || areRows(segments.list, segments.listed));
+}
+
+bool ContractDeriver::areRows(Value list, const Extent &rows) {
+  auto proven = [&] {
+    Form values = Form::ofValue(list);
+    return bounds.isNonNegative(values) &&
+           bounds.isNonNegative(Form::ofExtent(rows).plus(Form::ofConstant(-1)).plus(values, -1));
+  };
+  return proven() || (!rows.size && limitVariables(list, rows.number) && proven());
+}
+
+/// Limits the variables that a list is read from, if all that the entries write there lies within the limit.
+bool ContractDeriver::limitVariables(Value list, int64_t limit) {
+  llvm::SetVector<Value> sources;
+  sources.insert(list);
+  DenseMap<StringAttr, int64_t> before; // of the variables that are limited now
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Operation *op = sources[i].getDefiningOp();
+    if (auto read = dyn_cast_or_null<ReadOp>(op)) {
+      StringAttr name = read.getVariableAttr().getAttr();
+      int64_t known = bounds.variableLimits.lookup(name);
+      if ((known == 0 || known > limit) && !sharesMemory(name)) {
+        before[name] = known;
+        bounds.variableLimits[name] = limit;
+      }
+    } else if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
+      sources.insert(select.getTrueValue());
+      sources.insert(select.getFalseValue());
+    } else if (auto scatter = dyn_cast_or_null<ScatterRowsOp>(op)) {
+      sources.insert(scatter.getDestination());
+      sources.insert(scatter.getRows());
+    } else if (auto embedding = dyn_cast_or_null<EmbeddingOp>(op)) {
+      sources.insert(embedding.getTable());
+    } else if (isa_and_nonnull<BroadcastOp, SliceOp>(op)) {
+      sources.insert(op->getOperand(0));
+    }
+  }
+  bool holds = true;
+  module.walk([&](WriteOp write) {
+    if (!before.contains(write.getVariableAttr().getAttr()))
+      return;
+    Form values = Form::ofValue(write.getValue());
+    holds &= bounds.isNonNegative(values) && bounds.isNonNegative(Form::ofConstant(limit - 1).plus(values, -1));
+  });
+  if (!holds)
+    for (auto [name, known] : before)
+      bounds.variableLimits[name] = known;
+  return holds && !before.empty();
+}
+
+/// Whether a variable is a view or has views: it may then be written under another name.
+bool ContractDeriver::sharesMemory(StringAttr name) {
+  return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
+    FlatSymbolRefAttr storage = variable.getStorageAttr();
+    return storage && (variable.getSymNameAttr() == name || storage.getAttr() == name);
+  });
+}
+
+plan::SumAttr ContractDeriver::express(const Form &form) {
+  SmallVector<plan::AddendAttr> addends;
+  for (const Form::Term &term : form.terms) {
+    StringAttr input = term.value ? inputName(term.value) : StringAttr();
+    if (!input || cast<RankedTensorType>(term.value.getType()).getRank() != 1 ||
+        std::abs(term.coefficient) > kMostCoefficient)
+      return {};
+    addends.push_back(plan::AddendAttr::get(context, input, term.coefficient, term.from));
+  }
+  if (addends.size() > kMostAddends || std::abs(form.constant) > kMostConstant)
+    return {};
+  return plan::SumAttr::get(context, addends, form.constant);
+}
+
+/// Null where it takes values that are neither inputs nor sums of them.
+plan::SegmentsAttr ContractDeriver::express(const Segments &segments) {
+  Form first = segments.firstForm(), count = segments.countForm();
+  plan::SumAttr from = express(first), rows = express(count);
+  if (!segments.list && (!from || !rows) && bounds.isNonNegative(first) && bounds.isNonNegative(count)) {
+    // The last rows of a segment end where the segment does: an input that is at least the count is the segment's.
+    Form end = first.plus(count);
+    from = express(Form());
+    rows = express(end);
+    for (const Form::Term &term : end.terms) {
+      Form whole{{term}}, start = end.plus(whole, -1);
+      if (bounds.isNonNegative(start) && bounds.isNonNegative(whole.plus(count, -1))) {
+        from = express(start);
+        rows = express(whole);
+      }
+    }
+  }
+  StringAttr list = segments.list && !areRows(segments.list, segments.listed) ? inputName(segments.list) : StringAttr();
+  if (!from || !rows || (segments.list && !list && !areRows(segments.list, segments.listed)))
+    return {};
+  Extent places = Extent::of(segments.first ? segments.first : segments.count, 0);
+  return plan::SegmentsAttr::get(context, express(places), from, rows, express(segments.rows),
+                                 list ? list.getValue() : "", list ? express(segments.listed) : plan::ExtentAttr());
+}
+
+std::unique_ptr<Pass> mlir::heddle::createDeriveContractPass() { return std::make_unique<DeriveContractPass>(); }
+
+void mlir::heddle::registerDeriveContractPass() { PassRegistration<DeriveContractPass>(); }

@@ -1,0 +1,122 @@
+// Calls that name rows which are not there are refused, whatever the entry: contract_check ARTIFACT MAX_TOKENS. Valid
+// inputs are made for each entry and bound, then spoiled one after another. Needs no kernels.
+#include "runtime/session/CallBinding.h"
+#include "tools/heddle-run/call/RandomInputs.h"
+
+#include <cstdio>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+class EntryCheck {
+public:
+  EntryCheck(const schema::Module &module, const schema::Entry &entry, std::vector<run::NamedTensor> tensors,
+             int64_t maxTokens)
+      : module(module), entry(entry), tensors(std::move(tensors)), maxTokens(maxTokens) {}
+
+  int run() {
+    expect("valid inputs", "");
+    for (const schema::Port *port : *entry.inputs())
+      if (port->type()->element() == schema::ElementType::I32)
+        spoil(*port);
+    std::printf("%-16s %d calls, %d failures\n", entry.name()->c_str(), calls, failures);
+    return failures;
+  }
+
+private:
+  std::span<int32_t> valuesOf(const std::string &name) {
+    for (run::NamedTensor &tensor : tensors)
+      if (tensor.name == name)
+        return tensor.tensor.values<int32_t>();
+    return {};
+  }
+
+  // A call that has to be refused for the text, or accepted where that is empty.
+  void expect(const std::string &what, const std::string &text) {
+    std::vector<Input> inputs;
+    for (const run::NamedTensor &tensor : tensors)
+      inputs.push_back({tensor.name, tensor.tensor});
+    Result<CallBinding> bound = bindCall(module, entry, inputs);
+    std::string message = bound ? "" : bound.message();
+    ++calls;
+    if (text.empty() ? message.empty() : message.find(text) != std::string::npos)
+      return;
+    ++failures;
+    std::printf("%s, %s: expected '%s', got '%s'\n", entry.name()->c_str(), what.c_str(), text.c_str(),
+                message.c_str());
+  }
+
+  void expectWith(const std::string &input, size_t at, int32_t value, const std::string &text) {
+    int32_t old = std::exchange(valuesOf(input)[at], value);
+    expect(str(input, "[", at, "] = ", value), text);
+    valuesOf(input)[at] = old;
+  }
+
+  void spoil(const schema::Port &port) {
+    std::string name(view(port.name()));
+    size_t last = valuesOf(name).size() - 1;
+    expectWith(name, last, -1, str("input '", name, "' holds -1 at index ", last));
+    expectWith(name, last, std::numeric_limits<int32_t>::max(), str("input '", name, "' holds 2147483647"));
+    if (port.value_limit() == 0)
+      expect(name, "a limit"); // all inputs of the importer have a limit
+    if (!name.ends_with("_starts"))
+      return;
+    std::string prefix = name.substr(0, name.size() - 7), lengths = prefix + "_lengths";
+    int64_t rows = rowsOf(prefix);
+    int32_t length = valuesOf(lengths)[last];
+    // The first row that is not there, and segments that end with the last row.
+    int32_t start = int32_t(rows - length);
+    expectWith(name, last, start, "");
+    std::string named = str("input '", name, "' holds ", start + 1, " at index ", last);
+    expectWith(name, last, start + 1,
+               start + 1 < port.value_limit()
+                   ? str(named, " and input '", lengths, "' holds ", length, " at index ", last, ": start ", start + 1,
+                         ", length ", length, ", and there are ", rows)
+                   : named);
+  }
+
+  int64_t rowsOf(const std::string &prefix) {
+    std::string tokens = prefix == "target" ? "target_in" : prefix;
+    if (!valuesOf(tokens).empty() && (prefix == "source" || prefix == "target"))
+      return int64_t(valuesOf(tokens).size());
+    if (prefix == "query" || prefix == "group")
+      return int64_t(valuesOf("token").size());
+    return maxTokens; // rows of caches
+  }
+
+  const schema::Module &module;
+  const schema::Entry &entry;
+  std::vector<run::NamedTensor> tensors;
+  const int64_t maxTokens;
+  int calls = 0, failures = 0;
+};
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 2;
+  auto session = Session::open(std::filesystem::path(argv[1]));
+  if (!session) {
+    std::printf("%s\n", session.message().c_str());
+    return 1;
+  }
+  const schema::Module &module = (*session)->artifact().module();
+  int failures = 0;
+  for (const EntryInfo &info : (*session)->entries()) {
+    // Fewer sequences than there could be: what counts is the call's own rows.
+    auto inputs = run::randomInputs(info, {.sequences = 3});
+    if (!inputs) {
+      std::printf("%s\n", inputs.message().c_str());
+      return 1;
+    }
+    for (const schema::Entry *entry : *module.entries())
+      if (view(entry->name()) == info.name)
+        failures += EntryCheck(module, *entry, std::move(*inputs), std::stoll(argv[2])).run();
+  }
+  return failures != 0;
+}
+
+} // namespace
+} // namespace heddle
+
+int main(int argc, char **argv) { return heddle::main(argc, argv); }

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Calls that name rows which are not there, for each family of models: contract.sh BIN CHECK MODEL
+set -euo pipefail
+bin=$1 check=$2 model=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "contract.sh: $*" >&2; exit 1; }
+compile() { "$bin/heddle-compile" "$@" > "$dir/said.txt" 2>&1 || fail "$(cat "$dir/said.txt")"; }
+
+small=(--set d_model=16 --set heads=2 --set d_ff=16 --set vocab_size=40 --set max_tokens=60 --set max_sequences=6
+  --set max_length=20 --set explain_entry=true)
+decoder=(--set architecture=decoder --set encoder_layers=0 --set decoder_layers=1 --set logits_entry=true)
+encoder=(--set architecture=encoder --set encoder_layers=1 --set decoder_layers=0 --set token_types=2 --set pooler=true
+  --set head=transform)
+both=(--set encoder_layers=1 --set decoder_layers=1 --set logits_entry=true --set accumulate=true)
+for family in both "both --set attention_window=4 --set positions=learned" "both --fuse-attention=false" decoder encoder; do
+  name=${family%% *}
+  declare -n sets=$name
+  compile "$model" -o "$dir/model.heddle" "${small[@]}" "${sets[@]}" ${family#"$name"}
+  grep -q warning "$dir/said.txt" && fail "$family: $(cat "$dir/said.txt")"
+  echo "== $family"
+  "$check" "$dir/model.heddle" 60 || fail "$family"
+done
