@@ -18,7 +18,7 @@ int finishOutput(const std::string &program, int code) {
   if (written || errno == EPIPE)
     return code;
   std::fprintf(stderr, "%s: cannot write to standard output: %s.\n", program.c_str(),
-               errno != 0 ? std::strerror(errno) : "a write failed");
+               errno != 0 ? std::strerror(errno) : "the disk is full, or `ulimit -f` too low");
   return kWorkFailed;
 }
 
