@@ -54,7 +54,7 @@ target_compile_options(heddle_build INTERFACE -Wall -Wextra -Wno-unused-paramete
 # clang warns where gcc does not: Debian 12's std::stable_sort uses a function that its own header calls deprecated, and
 # aggregates may leave fields to their defaults.
 target_compile_options(heddle_build INTERFACE
-  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations;-Wno-missing-field-initializers>")
+  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations;SHELL:-Wno-missing-field-initializers>")
 if(HEDDLE_WARNINGS_AS_ERRORS)
   target_compile_options(heddle_build INTERFACE -Werror)
 endif()
