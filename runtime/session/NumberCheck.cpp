@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace heddle {
 namespace {
@@ -28,8 +29,8 @@ std::optional<BadNumbers> find(std::span<const std::byte> bytes, bool infinities
     float value = widen(stored);
     if (infinities ? !std::isnan(value) : std::isfinite(value))
       continue;
-    if (bad.count++ == 0)
-      bad.value = value, bad.first = i;
+    if (bad.count++ == 0) // a NaN's sign means nothing, and is not printed
+      bad.value = std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value, bad.first = i;
   }
   return bad.count == 0 ? std::nullopt : std::optional(bad);
 }

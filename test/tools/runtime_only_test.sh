@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds the runtime and its programs as on a machine without LLVM, and checks that none of them wants it. The build is
-# not optimised: it is for its links only.
+# Builds the runtime and its programs as on a machine without LLVM, and checks that none of them wants it. BUILD_DIR lies
+# beside the main build, and the flags are the same: what the main build compiled comes from the compiler cache.
 #
 #   runtime_only_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$1
 build_dir=$2
 
-cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=None -DHEDDLE_BUILD_COMPILER=OFF \
+cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_COMPILER=OFF \
   -DHEDDLE_BUILD_TESTS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON
 cmake --build "$build_dir"
 
