@@ -136,7 +136,7 @@ void Reader::readOverride(StringRef text) {
   if (key && holds<std::string>(key->member)) {
     table.insert("value", value.trim('"').str());
   } else if (nestsTooDeepTOML(value)) {
-    table.insert("value", "");
+    table.insert("value", value.take_front(20).str() + "...");
   } else {
     toml::parse_result parsed = toml::parse("value = " + value.str());
     if (parsed && parsed.table().size() == 1)

@@ -4,15 +4,22 @@
 #include "llvm/Support/FileSystem.h"
 
 llvm::Error mlir::heddle::writeWhole(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
-  SmallString<128> target; // a link stays a link
-  if (path == "-" || llvm::sys::fs::real_path(path, target))
-    target = path;
-  return llvm::writeToOutput(target, [&](raw_ostream &stream) {
+  auto writeTo = [&](raw_ostream &stream) {
     write(stream);
     stream.flush();
     auto &file = static_cast<llvm::raw_fd_ostream &>(stream); // it always is
     std::error_code error = file.error();
     file.clear_error();
     return llvm::errorCodeToError(error);
-  });
+  };
+  // A link stays a link, and a device or a pipe is written to: a file in its place would be the end of /dev/full.
+  SmallString<128> target;
+  if (path == "-" || llvm::sys::fs::real_path(path, target))
+    return llvm::writeToOutput(path, writeTo);
+  if (llvm::sys::fs::is_regular_file(target))
+    return llvm::writeToOutput(target, writeTo);
+  std::error_code error;
+  llvm::raw_fd_ostream stream(target, error, llvm::sys::fs::CD_OpenExisting, llvm::sys::fs::FA_Write,
+                              llvm::sys::fs::OF_None);
+  return error ? llvm::errorCodeToError(error) : writeTo(stream);
 }

@@ -81,6 +81,13 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path &path) {
   static std::atomic<unsigned> serial = 0;
   AtomicFile file;
   file.target = path;
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    file.descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.descriptor < 0)
+      return ioError("write", path, errno);
+    return file;
+  }
   file.temporary = path;
   file.temporary += str(".tmp-", ::getpid(), "-", serial++);
   file.descriptor = ::open(file.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -97,7 +104,8 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  ::unlink(temporary.c_str());
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
 }
 
 Status AtomicFile::write(std::span<const std::byte> data) {
@@ -114,6 +122,8 @@ Status AtomicFile::write(std::span<const std::byte> data) {
 }
 
 Status AtomicFile::commit() {
+  if (temporary.empty())
+    return ::close(std::exchange(descriptor, -1)) == 0 ? Status(Success()) : Status(ioError("write", target, errno));
   // The data must be on the disk before the name is, or a power cut leaves an empty file under the good name.
   bool written = ::fsync(descriptor) == 0;
   written = ::close(std::exchange(descriptor, -1)) == 0 && written;

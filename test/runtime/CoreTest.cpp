@@ -10,10 +10,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace heddle {
 namespace {
@@ -96,6 +99,16 @@ TEST(FileTest, refusesWhatIsNoFile) {
   spit(folder / "f", "12345678901");
   EXPECT_FALSE(readFile(folder / "f", 10).ok());
   EXPECT_FALSE(AtomicFile::create(folder / "no" / "folder").ok());
+
+  // What is no file is written to and stays what it is: as root a rename would replace /dev/null.
+  std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(writeFile(pipe, "text").ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  char read[4];
+  EXPECT_EQ(::read(reader, read, sizeof read), 4);
+  ::close(reader);
 }
 
 TEST(NpyTest, roundTrips) {
