@@ -113,7 +113,7 @@ def train(arguments, report):
 
         tool("heddle-run", "train", "plain.heddle", *common, "--checkpoint", "plain", "--steps", "1")
         message = tool("heddle-run", "average", "--ema", "--checkpoint", "plain", "--output", "none", fails=True)
-        report.check("a model without an average is refused", "compiled without one" not in message, 0)
+        report.check("a model without an average is refused", "compiled without an average" not in message, 0)
 
 
 def main():

@@ -71,6 +71,6 @@ refuses 1 "pieces and the model room for 50; compile it with --set vocab_size=" 
   "${compile[@]}" --set vocab_size=50 --vocabulary="$spm" -o refused.heddle
 refuses 1 "is not a SentencePiece model" "${compile[@]}" --vocabulary=data/train.en -o refused.heddle
 refuses 1 "absent.model" "${compile[@]}" --vocabulary=absent.model -o refused.heddle
-refuses 2 "--vocabulary goes into the artifact" "${compile[@]}" --vocabulary="$spm" --compile-to=fuse
+refuses 2 "--vocabulary is a part of the artifact" "${compile[@]}" --vocabulary="$spm" --compile-to=fuse
 [ ! -e refused.heddle ] || fail "a refused compilation leaves an artifact"
 echo "all as expected"

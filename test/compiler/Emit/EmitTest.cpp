@@ -107,14 +107,14 @@ TEST_F(EmitTest, conditionsAndLimitsAreWritten) {
 TEST_F(EmitTest, sizesOfOneNameMustBeTheSame) {
   EXPECT_EQ(
       emit({"heddle.size @n max 8", "heddle.size @n max 16"}),
-      "targets other:0 and other:1 make the size 'n' differently, and an artifact has one table of sizes; compile "
-      "one artifact for each of them");
+      "targets other:0 and other:1 make the size 'n' differently, and an artifact has a single table of sizes; compile "
+      "an artifact for each of them");
 }
 
 TEST_F(EmitTest, variablesMustBeTheSame) {
   const char *one = "heddle.variable @w weight : tensor<8xf32>", *other = "heddle.variable @w weight : tensor<4xf32>";
-  const char *message = "targets other:0 and other:1 keep different variables, and an artifact has one table of them; "
-                        "compile one artifact for each of them";
+  const char *message = "targets other:0 and other:1 keep different variables, and an artifact has a single table of "
+                        "variables; compile an artifact for each of them";
   EXPECT_EQ(emit({one, one}), "");
   EXPECT_EQ(emit({one, other}), message);
   EXPECT_EQ(emit({one, ""}), message);
