@@ -134,7 +134,7 @@ def compile_models():
 
 def train():
     common = ["train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de", "--valid-src", "data/valid.en",
-              "--valid-tgt", "data/valid.de", "--steps", "14", "--validate-every", "7", "--shuffle-window", "256"]
+              "--valid-tgt", "data/valid.de", "--steps", "14", "--validate-every", "7", "--shuffle-window", "32"]
     run("heddle-run", *common, "--checkpoint", "plain")
     said = run("heddle-run", *common, "--checkpoint", "c", "--profile=train.json", "--profile-steps=4:5")
     if "wrote the profile" not in said:
@@ -220,7 +220,7 @@ def use():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    run("heddle-numbers", "--out", "data", "--train", "4000", "--valid", "20", "--test", "40", "--maximum", "9999")
+    run("heddle-numbers", "--out", "data", "--train", "1000", "--valid", "20", "--test", "40", "--maximum", "9999")
     compile_models()
     if "vulkan:" not in run("heddle-run", "devices"):
         print("no Vulkan device")
