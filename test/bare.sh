@@ -8,7 +8,7 @@
 #                  Default: /var/tmp/heddle-debian-12 (or 13)
 #   --cache DIR    a folder for the compiler cache. By default there is no cache from outside, and the build is cold
 #   --no-shm       leaves /dev/shm out, as some containers do
-#   --mirror URL   Debian's archive to install from. Default: deb.debian.org, by HTTP
+#   --mirror URL   Debian's archive to install from. Default: debootstrap's own
 #   COMMAND        runs in the clone in place of `tools/demo.sh && tools/test.sh`
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -27,7 +27,7 @@ folder=/var/tmp/heddle-$1
 shift
 cache=
 shm=yes
-mirror=http://deb.debian.org/debian
+mirror=
 while [ $# -gt 0 ]; do
   case $1 in
     --folder) folder=${2:?--folder takes a folder}; shift 2 ;;
@@ -46,8 +46,9 @@ command -v debootstrap >/dev/null || fail "needs debootstrap: apt-get install de
 if [ ! -e "$folder/ready" ]; then
   rm -rf "$folder"
   mkdir -p "$folder"
-  debootstrap --variant=minbase --include=ca-certificates "$codename" "$folder" "$mirror" > "$folder.log" ||
+  debootstrap --variant=minbase --include=ca-certificates "$codename" "$folder" ${mirror:+"$mirror"} > "$folder.log" ||
     fail "debootstrap failed; its messages are in $folder.log"
+  mirror=$(sed -n 's/^deb \([^ ]*\) .*/\1/p' "$folder/etc/apt/sources.list" | head -n 1)
   # LLVM 22 comes with the security suite, which debootstrap leaves out.
   cat > "$folder/etc/apt/sources.list" <<LIST
 deb $mirror $codename main

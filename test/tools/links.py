@@ -16,7 +16,7 @@ def pages():
                             capture_output=True, text=True)
     if listed.returncode == 0:
         return [source / name for name in listed.stdout.split("\0") if name and (source / name).exists()]
-    return [page for page in source.rglob("*.md") if not page.relative_to(source).parts[0].startswith(("build", "work"))]
+    return [page for page in source.rglob("*.md") if not page.relative_to(source).parts[0].startswith(("build", "out"))]
 
 
 def without_code(text):

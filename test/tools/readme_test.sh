@@ -82,8 +82,8 @@ for block in "$folder"/*.sh; do
   diff "$name.expected" "$name.end" || fail "README.md:$line prints something else"
 done
 
-[ "$(ls -A)" = "$(printf '%s\n' CMakeLists.txt CMakePresets.json build models test tools work)" ] ||
-  fail "the README's commands leave files beside build/ and work/: $(ls -A)"
+[ "$(ls -A)" = "$(printf '%s\n' CMakeLists.txt CMakePresets.json build models out test tools)" ] ||
+  fail "the README's commands leave files beside build/ and out/: $(ls -A)"
 
 # The words that a reader tries first: the digits, the teens, the tens, a hundred and a thousand, in every writing.
 build/bin/heddle-numbers {0..20} {30..100..10} 1000 > asked.tsv
