@@ -11,6 +11,8 @@ import tempfile
 import numpy as np
 import torch
 
+import calls
+
 WIDTHS = [(8, 3), (24, 1), (64, 2), (128, 1)]  # of a head, and heads
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
 RADIUS = 9
@@ -101,20 +103,15 @@ def main():
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}"],
                        check=True, stdout=subprocess.DEVNULL)
+        session = calls.Session(tools, f"{folder}/attention.heddle", folder)
         for width, heads in WIDTHS:
             for column, names in enumerate((("query", "gradient"), ("key", "value"))):
                 for name in names:
                     inputs[name] = random.standard_normal((lengths[:, column].sum(), width * heads)).astype(np.float32)
             inputs["query"] *= 2  # less even weights
-            for name, value in inputs.items():
-                np.save(f"{folder}/{name}.npy", value)
             for mask, (_, counts) in MASKS.items():
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
-                subprocess.run([f"{tools}/heddle-run", "call", f"{folder}/attention.heddle", "--entry",
-                                f"{mask}_{width}x{heads}",
-                                *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
-                                *(f"--output={name}=@{folder}/out.{name}.npy" for name in outputs)],
-                               check=True, stdout=subprocess.DEVNULL)
+                found = session.call(f"{mask}_{width}x{heads}", inputs, outputs)
                 query, key, value = (torch.tensor(inputs[name].astype(np.float64), requires_grad=True)
                                      for name in ("query", "key", "value"))
                 parts = []
@@ -124,14 +121,15 @@ def main():
                 result = torch.cat(parts)
                 result.backward(torch.tensor(inputs["gradient"].astype(np.float64)))
                 errors = []
-                for name, expected in zip(outputs, (result.detach(), query.grad, key.grad, value.grad)):
+                for actual, expected in zip(found, (result.detach(), query.grad, key.grad, value.grad)):
                     expected = expected.numpy()
-                    error = np.abs(np.load(f"{folder}/out.{name}.npy").astype(np.float64) - expected).max()
+                    error = np.abs(actual.astype(np.float64) - expected).max()
                     errors.append(error / np.abs(expected).max())
                 bad = not max(errors) <= bound  # NaN is bad too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {mask:<13} {heads} x {width:<4}",
                       "  ".join(f"{name} {error:.1e}" for name, error in zip(outputs, errors)))
+        session.close()
     sys.exit(failed != 0)
 
 

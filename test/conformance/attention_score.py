@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import attention
+import calls
 import reference
 
 WIDTHS = [(11, 3), (64, 2)]  # of a head, and heads
@@ -185,8 +186,6 @@ def main():
                        for name in ("query", "key", "value")}
             reference.save_safetensors(f"{folder}/start.safetensors",
                                        {**weights, **{f"grad.{name}": 0 * value for name, value in weights.items()}})
-            for name, value in inputs.items():
-                np.save(f"{folder}/{name}.npy", value)
             for fused in ("true", "false"):
                 subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", f"--fuse-attention={fused}",
                                 f"--target={arguments.target}", f"--precision={arguments.precision}", "-o", f"{folder}/{fused}.heddle"],
@@ -195,6 +194,7 @@ def main():
                                    check=True, capture_output=True, text=True).stdout
             if graph.count("= heddle.attention ") != len(CASES):
                 sys.exit("not all attentions were fused")
+            sessions = {fused: calls.Session(tools, f"{folder}/{fused}.heddle", folder) for fused in ("true", "false")}
             for case in CASES:
                 parameters = {name: torch.tensor(value.astype(np.float64), requires_grad=True)
                               for name, value in weights.items()}
@@ -205,19 +205,18 @@ def main():
                                     for (q, k), (nq, nk) in zip(starts, lengths)])
                 (result * exact("gradient")).sum().backward()
                 expected = {"result": result.detach(), **{f"grad.{name}": p.grad for name, p in parameters.items()}}
-                for fused in ("true", "false"):
-                    subprocess.run([f"{tools}/heddle-run", "call", f"{folder}/{fused}.heddle", "--entry", case,
-                                    *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
-                                    f"--output=result=@{folder}/result.npy", "--variables", f"{folder}/start.safetensors",
-                                    "--save-variables", f"{folder}/found.safetensors"], check=True, stdout=subprocess.DEVNULL)
-                    found = {**reference.load_safetensors(f"{folder}/found.safetensors"),
-                             "result": np.load(f"{folder}/result.npy")}
+                for fused, session in sessions.items():
+                    (found,) = session.call(case, inputs, ["result"], ["--variables", f"{folder}/start.safetensors",
+                                                                       "--save-variables", f"{folder}/found.safetensors"])
+                    found = {**reference.load_safetensors(f"{folder}/found.safetensors"), "result": found}
                     errors = {name: float(np.abs(found[name] - value.numpy()).max() / np.abs(value.numpy()).max())
                               for name, value in expected.items()}
                     bad = not max(errors.values()) <= BOUNDS[arguments.precision]  # NaN is bad too
                     failed += bad
                     print(f"{'FAIL' if bad else 'ok  '} {case:<9} {'fused' if fused == 'true' else 'unfused':<8} {heads} x {width:<3}",
                           "  ".join(f"{name} {error:.1e}" for name, error in errors.items()))
+            for session in sessions.values():
+                session.close()
     sys.exit(failed != 0)
 
 

@@ -61,8 +61,8 @@ def main():
     random = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(arguments, folder)
-        model = parity.Model(arguments, SIZES, folder, arguments.target, arguments.precision)
-        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        with parity.Model(arguments, SIZES, folder, arguments.target, arguments.precision) as model:
+            model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         batch = reference.pack(parity.draw_batch(random, SIZES["vocab_size"]))
         place = r"\(\S*numbers\.toml:\d+:1\)|\(--set \w+=\d+\)"

@@ -26,8 +26,7 @@ def main():
     arguments = parser.parse_args()
     random = np.random.default_rng(11)
     report = parity.Report()
-    with tempfile.TemporaryDirectory() as folder:
-        model = parity.Model(arguments, CASE, folder)
+    with tempfile.TemporaryDirectory() as folder, parity.Model(arguments, CASE, folder) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "3"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         inputs = reference.pack(parity.draw_batch(random, CASE["vocab_size"]))

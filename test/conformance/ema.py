@@ -46,9 +46,9 @@ def follow(arguments, report, what, overrides, steps):
     """Takes steps and averages the weights that are there after each of them. A model without the average is trained
     beside it: its weights are the same, bit for bit."""
     random = np.random.default_rng(5)
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as plain_folder:
-        model = parity.Model(arguments, {**SIZES, **overrides, "ema_decay": DECAY}, folder, arguments.target)
-        plain = parity.Model(arguments, {**SIZES, **overrides}, plain_folder, arguments.target)
+    with (tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as plain_folder,
+          parity.Model(arguments, {**SIZES, **overrides, "ema_decay": DECAY}, folder, arguments.target) as model,
+          parity.Model(arguments, {**SIZES, **overrides}, plain_folder, arguments.target) as plain):
         for each in (model, plain):
             each.call("init", save="now.safetensors", extra=["--seed", "1"])
         launches = [launches_of(arguments, each) for each in (model, plain)]
@@ -59,7 +59,7 @@ def follow(arguments, report, what, overrides, steps):
 
         def call(entry, inputs=()):
             for each in (model, plain):
-                each.call(entry, inputs, variables="now.safetensors", save="after.safetensors")
+                each.call(entry, inputs, save="after.safetensors")
                 now = reference.load_safetensors(f"{each.folder}/now.safetensors")
                 now.update(reference.load_safetensors(f"{each.folder}/after.safetensors"))
                 reference.save_safetensors(f"{each.folder}/now.safetensors", now)

@@ -21,24 +21,20 @@ OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decod
 
 def run(arguments, flags, folder, batches, start):
     """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
-    model = parity.Model(arguments, OPTIONS, folder, flags=flags)
     found = {}
-    if start is None:
-        model.call("init", save="start.safetensors", extra=["--seed", "3"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
-    reference.save_safetensors(f"{folder}/start.safetensors", start)
-    inputs = [reference.pack(batch) for batch in batches]
-    (found["token losses"],) = model.call("eval", reference.pack(batches[0], loss_scale=False), ["token_loss"],
-                                          variables="start.safetensors")
-    (found["accumulated loss"],) = model.call("accumulate_step", inputs[0], ["loss"], variables="start.safetensors",
-                                              save="summed.safetensors")
-    summed = reference.load_safetensors(f"{folder}/summed.safetensors")
-    found.update({name: value for name, value in summed.items() if name.startswith("grad.")})
-    variables = "start.safetensors"
-    for step, batch in enumerate(inputs):
-        (found[f"loss of step {step}"],) = model.call("train_step", batch, ["loss"], variables=variables,
-                                                      save="now.safetensors")
-        variables = "now.safetensors"
+    with parity.Model(arguments, OPTIONS, folder, flags=flags) as model:
+        if start is None:
+            model.call("init", save="start.safetensors", extra=["--seed", "3"])
+            start = reference.load_safetensors(f"{folder}/start.safetensors")
+        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        inputs = [reference.pack(batch) for batch in batches]
+        (found["token losses"],) = model.call("eval", reference.pack(batches[0], loss_scale=False), ["token_loss"],
+                                              variables="start.safetensors")
+        (found["accumulated loss"],) = model.call("accumulate_step", inputs[0], ["loss"], save="summed.safetensors")
+        summed = reference.load_safetensors(f"{folder}/summed.safetensors")
+        found.update({name: value for name, value in summed.items() if name.startswith("grad.")})
+        for step, batch in enumerate(inputs):
+            (found[f"loss of step {step}"],) = model.call("train_step", batch, ["loss"], save="now.safetensors")
     trained = reference.load_safetensors(f"{folder}/now.safetensors")
     found.update({f"trained {name}": value for name, value in trained.items() if reference.is_weight(name)})
     return found, start

@@ -29,8 +29,7 @@ def main():
     arguments = parser.parse_args()
     random = np.random.default_rng(5)
     report = parity.Report()
-    with tempfile.TemporaryDirectory() as folder:
-        model = parity.Model(arguments, SMALL, folder)
+    with tempfile.TemporaryDirectory() as folder, parity.Model(arguments, SMALL, folder) as model:
         described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", model.artifact, "--json"], check=True,
                                               capture_output=True, text=True).stdout)
         config = described["description"]
@@ -43,8 +42,7 @@ def main():
                  ([5], [1], [vocabulary - 2])]
         (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
                                variables="weights.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
-                               variables="weights.safetensors")
+        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"])
         expected = reference.Transformer(config, weights).batch_logits(batch).detach()
         report.check("logits", parity.relative(logits, expected), 1e-4)
         report.check("logits of the last row", parity.relative(logits[:, -1], expected[:, -1]), 1e-4)

@@ -8,6 +8,8 @@ import tempfile
 
 import numpy as np
 
+import calls
+
 LONG = 70000
 MODEL = f"""
 heddle.size @tokens max {LONG}
@@ -56,16 +58,12 @@ def main():
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/long.mlir", "-o", f"{folder}/long.heddle"], check=True,
                        stdout=subprocess.DEVNULL)
 
+        session = calls.Session(tools, f"{folder}/long.heddle", folder)
+
         def check(entry, inputs, output, expected):
             nonlocal failed
-            command = [f"{tools}/heddle-run", "call", f"{folder}/long.heddle", "--entry", entry,
-                       f"--output={output}=@{folder}/out.npy"]
-            for name, value in inputs.items():
-                np.save(f"{folder}/{name}.npy", value)
-                command.append(f"--input={name}=@{folder}/{name}.npy")
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            actual = np.load(f"{folder}/out.npy").astype(np.float64)
-            error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+            (actual,) = session.call(entry, inputs, [output])
+            error = np.linalg.norm(actual.astype(np.float64) - expected) / np.linalg.norm(expected)
             bad = not error <= 1e-4
             failed += bad
             print(f"{'FAIL' if bad else 'ok  '} {entry:<20} relative error {error:.2e}")
@@ -83,6 +81,7 @@ def main():
         lse = np.log(np.exp(double(x)).sum(1))
         loss = lse - 0.9 * double(x)[np.arange(5), targets] - 0.1 * double(x).mean(1)
         check("vocabulary", {"x": x, "t": targets}, "loss", loss)
+        session.close()
     sys.exit(failed != 0)
 
 

@@ -24,8 +24,8 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
                  "loss_scale": first_scale, "loss_scale_interval": INTERVAL, **case}
     bounds = parity.BOUNDS[arguments.precision]
     random = np.random.default_rng(11)
-    with tempfile.TemporaryDirectory() as folder:
-        model = parity.Model(arguments, overrides, folder, arguments.target, arguments.precision)
+    with (tempfile.TemporaryDirectory() as folder,
+          parity.Model(arguments, overrides, folder, arguments.target, arguments.precision) as model):
         model.call("init", save="now.safetensors", extra=["--seed", "1"])
         state = reference.load_safetensors(f"{folder}/now.safetensors")
         start = state
@@ -34,10 +34,8 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
         scale, good, skipped, errors, unchanged, wrong_counts = first_scale, 0, 0, [0.0], True, 0
 
         def call(entry, inputs=(), outputs=()):
-            results = model.call(entry, inputs, outputs, variables="now.safetensors", save="after.safetensors")
-            after = {**state, **reference.load_safetensors(f"{folder}/after.safetensors")}
-            reference.save_safetensors(f"{folder}/now.safetensors", after)
-            return results, after
+            results = model.call(entry, inputs, outputs, save="after.safetensors")
+            return results, {**state, **reference.load_safetensors(f"{folder}/after.safetensors")}
 
         for step in range(1, 60):
             batches = [parity.draw_batch(random, overrides["vocab_size"]) for _ in range(1 + overrides["accumulate"])]

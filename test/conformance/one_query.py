@@ -10,6 +10,8 @@ import tempfile
 
 import numpy as np
 
+import calls
+
 WIDTHS = [(8, 3), (6, 2), (20, 3), (64, 2), (128, 1)]  # of a head, and heads
 LENGTHS = [1, 7, 0, 64, 33, 200, 5, 131]  # of each sequence's keys
 BOUND = 1e-5
@@ -103,6 +105,7 @@ def main():
         subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/attention.mlir", "-o",
                         f"{folder}/attention.heddle", f"--target={arguments.target}"],
                        check=True, stdout=subprocess.DEVNULL)
+        session = calls.Session(arguments.bin, f"{folder}/attention.heddle", folder)
         for width, heads in WIDTHS:
             for name, count in (("query", len(lengths)), ("key", cache), ("value", cache)):
                 inputs[name] = random.standard_normal((count, width * heads)).astype(np.float32)
@@ -112,11 +115,7 @@ def main():
                 inputs.pop("key_rows", None)
                 if by_rows:
                     inputs["key_rows"] = rows
-                for name, value in inputs.items():
-                    np.save(f"{folder}/{name}.npy", value)
-                subprocess.run([f"{arguments.bin}/heddle-run", "call", f"{folder}/attention.heddle", "--entry",
-                                f"{kind}_{width}x{heads}", *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
-                                f"--output=result=@{folder}/result.npy"], check=True, stdout=subprocess.DEVNULL)
+                (result,) = session.call(f"{kind}_{width}x{heads}", inputs, ["result"])
                 wide = {name: inputs[name].astype(np.float64) for name in ("query", "key", "value")}
                 expected = np.zeros_like(wide["query"])
                 for s, length in enumerate(lengths):
@@ -125,10 +124,11 @@ def main():
                         at = slice(head * width, (head + 1) * width)
                         expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, at],
                                                  wide["value"][own, at])(head)
-                error = np.abs(np.load(f"{folder}/result.npy") - expected).max() / np.abs(expected).max()
+                error = np.abs(result - expected).max() / np.abs(expected).max()
                 bad = not error <= BOUND  # NaN is bad too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} x {width:<4} {error:.1e}")
+        session.close()
     sys.exit(failed != 0)
 
 

@@ -9,11 +9,11 @@ import json
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import torch
 
+import calls
 import reference
 
 COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 64,
@@ -43,30 +43,24 @@ BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-
 LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
 
 
-class Model:
-    """The compiled model, run through `heddle-run call`."""
+class Model(calls.Session):
+    """The compiled model in a session of `heddle-run call`."""
 
     def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
-        self.run_tool = [f"{arguments.bin}/heddle-run", "call"]
-        self.folder = folder
         self.artifact = f"{folder}/model.heddle"
         sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
              f"--precision={precision}", *sets, *flags])
+        super().__init__(arguments.bin, self.artifact, folder)
 
     def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
-        command = [*self.run_tool, self.artifact, "--entry", entry, *extra]
-        for name, value in dict(inputs).items():
-            np.save(f"{self.folder}/{name}.npy", value)
-            command += [f"--input={name}=@{self.folder}/{name}.npy"]
-        for name in outputs:
-            command += [f"--output={name}=@{self.folder}/out.{name}.npy"]
+        """Variables of a file come before the call, and are saved after it."""
+        flags = [*extra]
         if variables:
-            command += ["--variables", f"{self.folder}/{variables}"]
+            flags += ["--variables", f"{self.folder}/{variables}"]
         if save:
-            command += ["--save-variables", f"{self.folder}/{save}"]
-        run(command)
-        return [np.load(f"{self.folder}/out.{name}.npy") for name in outputs]
+            flags += ["--save-variables", f"{self.folder}/{save}"]
+        return super().call(entry, inputs, outputs, flags)
 
 
 def toml(value):
@@ -95,20 +89,12 @@ def draw_batch(random, vocabulary):
 
 
 def decode_with_cache(model, batch, steps):
-    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between."""
+    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between, by the
+    weights that the session has."""
     i32 = lambda values: np.asarray(list(values), np.int32)
     packed = reference.pack(batch, loss_scale=False)
     source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
-    state = reference.load_safetensors(f"{model.folder}/start.safetensors")
-
-    def call(entry, inputs, outputs=()):
-        """A call leaves behind the variables that its entry has; the others go on as they are."""
-        reference.save_safetensors(f"{model.folder}/state.safetensors", state)
-        results = model.call(entry, inputs, outputs, variables="state.safetensors", save="after.safetensors")
-        state.update(reference.load_safetensors(f"{model.folder}/after.safetensors"))
-        return results
-
-    call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
+    model.call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
     logits = [[] for _ in batch]
     for step in range(steps):
         going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]
@@ -118,7 +104,7 @@ def decode_with_cache(model, batch, steps):
                   "cache_rows": i32(row + step for row in first), "cache_starts": i32(first),
                   "cache_lengths": i32(step + 1 for _ in going),
                   "source_starts": source["source_starts"][going], "source_lengths": source["source_lengths"][going]}
-        (rows,) = call("decode_step", inputs, ["logits"])
+        (rows,) = model.call("decode_step", inputs, ["logits"])
         for s, row in zip(going, rows):
             logits[s].append(row)
     return np.concatenate([np.stack(rows) for rows in logits])
@@ -151,10 +137,9 @@ def main():
                  "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case]}
     random = np.random.default_rng(7)
     report = Report()
-    with tempfile.TemporaryDirectory() as folder:
-        model = Model(arguments, overrides, folder, arguments.target, arguments.precision,
-                      [f"--{flag}=false" for flag in arguments.off] +
-                      ([f"--lanes={arguments.lanes}"] if arguments.lanes else []))
+    flags = [f"--{flag}=false" for flag in arguments.off] + ([f"--lanes={arguments.lanes}"] if arguments.lanes else [])
+    with (tempfile.TemporaryDirectory() as folder,
+          Model(arguments, overrides, folder, arguments.target, arguments.precision, flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.
@@ -167,8 +152,7 @@ def main():
 
         (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
                                variables="start.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"],
-                               variables="start.safetensors")
+        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"])
         expected = torch_model.batch_logits(batch)
         labels = torch.tensor([label for _, _, labels in batch for label in labels])
         report.check("logits", relative(logits, expected.detach()), bounds["logits"])
@@ -179,8 +163,7 @@ def main():
         report.check("logits with a cache", relative(decode_with_cache(model, batch, steps), np.concatenate(
             [rows[:steps].detach() for rows in expected.split([len(target) for _, target, _ in batch])])), bounds["logits"])
 
-        (loss,) = model.call("accumulate_step", reference.pack(batch), ["loss"], variables="start.safetensors",
-                             save="gradients.safetensors")
+        (loss,) = model.call("accumulate_step", reference.pack(batch), ["loss"], save="gradients.safetensors")
         expected = torch_model.loss(batch)
         expected.backward()
         report.check("loss", relative(loss, [expected.item()]), bounds["loss"])
@@ -197,12 +180,9 @@ def main():
                 report.check(f"gradient of {name}", relative(gradients["grad." + name], weight.grad), bounds["gradient"])
 
         optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
-        variables = "start.safetensors"
         for step in range(1, arguments.steps + 1):
             batch = draw_batch(random, overrides["vocab_size"])
-            loss, rate = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"],
-                                    variables=variables, save="now.safetensors")
-            variables = "now.safetensors"
+            loss, rate = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"])
             optimizer.zero_grad()
             expected = torch_model.loss(batch)
             expected.backward()

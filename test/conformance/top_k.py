@@ -8,6 +8,8 @@ import tempfile
 
 import numpy as np
 
+import calls
+
 SHAPES = [(41, 8), (64, 1), (131, 6), (5, 5), (1000, 8), (4, 2), (37, 32)]  # columns, and how many are taken
 SEGMENTS = [(0, 1), (1, 4), (5, 0), (5, 3), (6, 1), (8, 2), (0, 4)]  # starts and lengths, of at most 4 rows
 ROWS = 10
@@ -57,6 +59,7 @@ def main():
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/top.mlir", "-o", f"{folder}/top.heddle"], check=True,
                        stdout=subprocess.DEVNULL)
         starts, lengths = (np.array(column, np.int32) for column in zip(*SEGMENTS))
+        session = calls.Session(tools, f"{folder}/top.heddle", folder)
         for columns, count in SHAPES:
             for kind in ("random", "equal", "special"):
                 x = random.standard_normal((ROWS, columns)).astype(np.float32)
@@ -68,17 +71,12 @@ def main():
                     x[6] = np.nan  # a segment without a number
                 offset = np.round(random.standard_normal(ROWS)).astype(np.float32)
                 inputs = {"x": x, "offset": offset, "starts": starts, "lengths": lengths}
-                for name, value in inputs.items():
-                    np.save(f"{folder}/{name}.npy", value)
-                subprocess.run([f"{tools}/heddle-run", "call", f"{folder}/top.heddle", "--entry", f"top_{columns}_{count}",
-                                *(f"--input={name}=@{folder}/{name}.npy" for name in inputs),
-                                *(f"--output={name}=@{folder}/out.{name}.npy" for name in ("values", "rows", "columns"))],
-                               check=True, stdout=subprocess.DEVNULL)
-                got = [np.load(f"{folder}/out.{name}.npy") for name in ("values", "rows", "columns")]
+                got = session.call(f"top_{columns}_{count}", inputs, ["values", "rows", "columns"])
                 want = expected(x + offset[:, None], count)
                 same = all(np.array_equal(a, b) for a, b in zip(got, want))
                 failed += not same
                 print(f"{'ok  ' if same else 'FAIL'} {count} of {columns} columns, {kind}")
+        session.close()
     sys.exit(failed != 0)
 
 

@@ -71,4 +71,17 @@ TEST(CommandLine, KeepsOtherMistakesAndTheRest) {
   EXPECT_TRUE(answer({"train", "--help"}).starts_with("0 ")) << answer({"train", "--help"});
 }
 
+TEST(CommandLine, ReadsFlagsOfALine) {
+  auto problem = [](const std::string &line, std::string &name) {
+    CLI::App app;
+    app.add_option("--name", name)->required();
+    return parseFlags(app, line);
+  };
+  std::string name;
+  EXPECT_EQ(problem("--name 'a b'", name), "");
+  EXPECT_EQ(name, "a b");
+  EXPECT_EQ(problem("--nam=x", name), "there is no flag '--nam'; the nearest is '--name'");
+  EXPECT_EQ(problem("", name), "--name is required");
+}
+
 } // namespace

@@ -46,6 +46,29 @@ expect 1 "variable 'total' (0.25)" "$run" call adder.heddle --entry accumulate -
 expect 0 "largest relative error 0.25" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 \
   --expect-variables four.safetensors --tolerance 0.3
 
+# A call on each line, in a single session: variables keep their values.
+cp full.npy "a full one.npy"
+lines=("$run" call adder.heddle --calls)
+expect_lines() {
+  local code=$1 text=$2 got=0
+  shift 2
+  printf '%s\n' "$@" | "${lines[@]}" > out.txt 2>&1 || got=$?
+  [ "$got" = "$code" ] || fail "exit code $got instead of $code: $* $(cat out.txt)"
+  grep -qF -- "$text" out.txt || fail "'$text' is not printed for: $* $(cat out.txt)"
+}
+accumulate="--entry accumulate '--input=a=@a full one.npy'"
+expect_lines 0 "call 3: done" "$accumulate --repeat 2" "$accumulate" "$accumulate --expect-variables four.safetensors"
+expect_lines 0 "sum f32[4] = 11 22 33 44" "--entry add --input=a=@a.npy --input=b=@b.npy --expect=sum=@expected.npy"
+expect_lines 1 "line 2 of standard input: not as expected" "$accumulate --variables four.safetensors" \
+  "$accumulate --expect-variables four.safetensors"
+grep -q "call 1: done" out.txt || fail "the first line is not answered: $(cat out.txt)"
+expect_lines 1 "line 1 of standard input: there is no flag '--imput'; the nearest is '--input'" "--entry add --imput=a=@a.npy"
+expect_lines 1 "line 2 of standard input: --entry is required" "$accumulate" "--repeat 2"
+expect_lines 1 "no entry 'mul'" "--entry mul"
+"${lines[@]}" < /dev/null > out.txt 2>&1 || fail "no lines are an error: $(cat out.txt)"
+expect 2 "--entry excludes --calls" "${lines[@]}" --entry add
+expect 2 "--entry, or --calls, is required" "$run" call adder.heddle
+
 # Weights that nobody gave are zeros, which is said; what begins as zeros is not.
 lookup=("$run" call adder.heddle --entry lookup --input=index=@index.npy --input=lengths=@lengths.npy)
 expect 0 "all weights that the entry 'lookup' uses are zero, 'weight': give --variables FILE" "${lookup[@]}"

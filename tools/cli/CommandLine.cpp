@@ -124,4 +124,14 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
   }
 }
 
+std::string parseFlags(CLI::App &app, const std::string &line) {
+  try {
+    app.parse(line);
+    return "";
+  } catch (const CLI::ParseError &error) {
+    const CLI::App *command = nullptr;
+    return describe(app, command, error);
+  }
+}
+
 } // namespace heddle::cli

@@ -275,24 +275,20 @@ private:
   void addCall() {
     CLI::App *command = add("call", "Call an entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
-    addDebugNumerics(command, call.common)->excludes(addProfile(command, call.common));
-    command->add_option("--entry", call.entry, "The entry's name")->required();
-    addRepeated(command, "--input", call.inputs, "An input");
-    addRepeated(command, "--output", call.outputs, "Where to write an output");
-    addRepeated(command, "--expect", call.expectations, "The expected values of an output");
-    command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
-        ->check(kNotNegative)
-        ->capture_default_str();
-    command->add_option("--variables", call.variables,
-                        "Variables to load first, a .safetensors file or a Hugging Face folder");
-    command->add_option(
-        "--expect-variables", call.expectedVariables,
-        "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms");
-    command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards");
-    command->add_option("--seed", call.seed, "Run `init` with this seed first");
-    command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
-        ->check(kPositive)
-        ->capture_default_str();
+    CLI::Option *profile = addProfile(command, call.common);
+    addDebugNumerics(command, call.common)->excludes(profile);
+    std::vector<CLI::Option *> single = addEntryCall(command, call.single);
+    CLI::Option *calls = command->add_flag(
+        "--calls", call.calls,
+        "Make the calls that the lines of standard input say, each by its flags as they stand here, in a single\n"
+        "session: variables keep their values from call to call. Each answer ends with a line 'call N: done'");
+    calls->excludes(profile);
+    for (CLI::Option *option : single)
+      calls->excludes(option);
+    command->parse_complete_callback([=, this] {
+      if (!*calls && call.single.entry.empty())
+        throw CLI::RequiredError("--entry, or --calls,");
+    });
   }
 
   void addBench() {

@@ -1,13 +1,17 @@
+#include "tools/heddle-run/commands/Flags.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
 #include "runtime/core/Npy.h"
+#include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
+#include "tools/heddle-run/call/RandomInputs.h"
 #include "tools/heddle-run/call/VariableFile.h"
+#include "tools/heddle-run/text/InputLines.h"
 
 #include <cstdio>
-#include <deque>
+#include <unistd.h>
 
 namespace heddle::run {
 namespace {
@@ -39,23 +43,23 @@ void show(const std::string &name, const HostTensor &tensor) {
   std::puts(line.c_str());
 }
 
-Result<const HostTensor *> findOutput(const Outputs &outputs, const CallCommand &command, const std::string &name) {
+Result<const HostTensor *> findOutput(const Outputs &outputs, const EntryCall &call, const std::string &name) {
   if (const HostTensor *tensor = outputs.find(name))
     return tensor;
   std::string names;
   for (const auto &[other, tensor] : outputs)
     names += (names.empty() ? "" : ", ") + other;
-  return makeError(ErrorKind::NotFound, "entry '", command.entry, "' has no output '", name,
+  return makeError(ErrorKind::NotFound, "entry '", call.entry, "' has no output '", name,
                    "'; its outputs: ", names.empty() ? "no outputs" : names, ".");
 }
 
-Status checkExpectations(const Outputs &outputs, const CallCommand &command,
+Status checkExpectations(const Outputs &outputs, const EntryCall &call,
                          const std::vector<NamedFile> &expectations) {
   std::string wrong;
   for (const NamedFile &file : expectations) {
-    HEDDLE_ASSIGN(const HostTensor *actual, findOutput(outputs, command, file.name));
+    HEDDLE_ASSIGN(const HostTensor *actual, findOutput(outputs, call, file.name));
     HEDDLE_ASSIGN(HostTensor expected, readNpy(file.path));
-    auto comparison = compare(*actual, expected, command.tolerance);
+    auto comparison = compare(*actual, expected, call.tolerance);
     if (!comparison.ok())
       return std::move(comparison).error().within(str("output '", file.name, "' against '", file.path, "'"));
     std::printf("%s: %s\n", file.name.c_str(), comparison->describe().c_str());
@@ -63,76 +67,137 @@ Status checkExpectations(const Outputs &outputs, const CallCommand &command,
       wrong += (wrong.empty() ? "'" : ", '") + file.name + "'";
   }
   if (!wrong.empty())
-    return makeError(ErrorKind::InvalidArgument, "not as expected within --tolerance ", command.tolerance, ": output ",
+    return makeError(ErrorKind::InvalidArgument, "not as expected within --tolerance ", call.tolerance, ": output ",
                      wrong, ".");
   return Success();
 }
 
+// The files that a call reads before it is made.
+struct CallFiles {
+  std::vector<NamedTensor> inputs;
+  std::vector<NamedFile> outputs, expectations;
+};
+
+Result<CallFiles> readFiles(const EntryCall &call) {
+  CallFiles files;
+  HEDDLE_ASSIGN(std::vector<NamedFile> inputs, parseAll("--input", call.inputs));
+  HEDDLE_ASSIGN(files.outputs, parseAll("--output", call.outputs));
+  HEDDLE_ASSIGN(files.expectations, parseAll("--expect", call.expectations));
+  for (const NamedFile &file : inputs) {
+    HEDDLE_ASSIGN(HostTensor tensor, readNpy(file.path));
+    files.inputs.push_back({file.name, std::move(tensor)});
+  }
+  return files;
+}
+
 // A new session's variables are zero.
-void warnOfZeros(const CallCommand &command, const Session &session) {
-  if (command.seed || !command.variables.empty() || command.entry == "init")
-    return;
-  std::vector<std::string> weights = usedWeights(session, command.entry);
+void warnOfZeros(const EntryCall &call, const Session &session) {
+  std::vector<std::string> weights = usedWeights(session, call.entry);
   if (weights.empty())
     return;
-  log(LogLevel::Warning, str("all weights that the entry '", command.entry, "' uses are zero, '", weights.front(), "'",
+  log(LogLevel::Warning, str("all weights that the entry '", call.entry, "' uses are zero, '", weights.front(), "'",
                              weights.size() == 1 ? "" : str(" and ", weights.size() - 1, " more"),
                              ": give --variables FILE for weights of "
                              "a file",
                              session.findEntry("init") ? ", or --seed N for weights drawn at random" : ""));
 }
 
-Status call(const CallCommand &command, Profile *profile) {
-  HEDDLE_ASSIGN(std::vector<NamedFile> inputFiles, parseAll("--input", command.inputs));
-  HEDDLE_ASSIGN(std::vector<NamedFile> outputFiles, parseAll("--output", command.outputs));
-  HEDDLE_ASSIGN(std::vector<NamedFile> expectations, parseAll("--expect", command.expectations));
-  std::deque<HostTensor> tensors;
-  std::vector<Input> inputs;
-  for (const NamedFile &file : inputFiles) {
-    HEDDLE_ASSIGN(HostTensor tensor, readNpy(file.path));
-    tensors.push_back(std::move(tensor));
-    inputs.push_back({file.name, tensors.back()});
+// Makes calls in a session.
+class Caller {
+public:
+  Caller(Session &session, Profile *profile) : session(session), profile(profile) {}
+
+  Status make(const EntryCall &call, const CallFiles &files) {
+    std::vector<std::string_view> entries = {call.entry};
+    if (call.seed)
+      entries.push_back("init");
+    HEDDLE_CHECK(session.prepare(entries));
+    if (call.seed)
+      HEDDLE_CHECK(session.init(*call.seed));
+    if (!call.variables.empty())
+      HEDDLE_CHECK(loadVariables(session, call.variables));
+    if (call.seed || !call.variables.empty() || call.entry == "init")
+      given = true;
+    if (!given)
+      warnOfZeros(call, session);
+
+    std::vector<Input> inputs;
+    for (const NamedTensor &input : files.inputs)
+      inputs.push_back({input.name, input.tensor});
+    Outputs outputs;
+    for (uint64_t i = profile ? 1 : 0; i < call.repeat; ++i) {
+      HEDDLE_ASSIGN(outputs, session.call(call.entry, inputs));
+    }
+    if (profile) {
+      HEDDLE_CHECK(profile->run(session, call.entry, inputs));
+      HEDDLE_ASSIGN(outputs, session.outputs());
+    }
+    for (const auto &[name, tensor] : outputs)
+      show(name, tensor);
+    for (const NamedFile &file : files.outputs) {
+      HEDDLE_ASSIGN(const HostTensor *tensor, findOutput(outputs, call, file.name));
+      HEDDLE_CHECK(writeNpy(file.path, *tensor));
+    }
+    if (!call.saveVariables.empty())
+      HEDDLE_CHECK(saveVariables(session, entries, call.saveVariables));
+    HEDDLE_CHECK(checkExpectations(outputs, call, files.expectations));
+    return call.expectedVariables.empty() ? Success()
+                                          : expectVariables(session, call.expectedVariables, call.tolerance);
   }
 
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
-  Session &session = engine->onDevice();
-  std::vector<std::string_view> entries = {command.entry};
-  if (command.seed)
-    entries.push_back("init");
-  HEDDLE_CHECK(session.prepare(entries));
-  if (command.seed)
-    HEDDLE_CHECK(session.init(*command.seed));
-  if (!command.variables.empty())
-    HEDDLE_CHECK(loadVariables(session, command.variables));
-  warnOfZeros(command, session);
+private:
+  Session &session;
+  Profile *profile;
+  bool given = false; // weights, by this call or a call before
+};
 
-  Outputs outputs;
-  for (uint64_t i = profile ? 1 : 0; i < command.repeat; ++i) {
-    HEDDLE_ASSIGN(outputs, session.call(command.entry, inputs));
-  }
-  if (profile) {
-    HEDDLE_CHECK(profile->run(session, command.entry, inputs));
-    HEDDLE_ASSIGN(outputs, session.outputs());
-  }
+void logMemory(const Session &session) {
   uint64_t memory = session.memory().peak;
   log(LogLevel::Info, str("device memory: ", describeBytes(memory), " (", memory, " bytes) at most"));
-  for (const auto &[name, tensor] : outputs)
-    show(name, tensor);
-  for (const NamedFile &file : outputFiles) {
-    HEDDLE_ASSIGN(const HostTensor *tensor, findOutput(outputs, command, file.name));
-    HEDDLE_CHECK(writeNpy(file.path, *tensor));
+}
+
+Status callOnce(const CallCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(CallFiles files, readFiles(command.single));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
+  Status status = Caller(engine->onDevice(), profile).make(command.single, files);
+  logMemory(engine->onDevice());
+  return status;
+}
+
+Status callLine(Caller &caller, const std::string &line) {
+  EntryCall call;
+  CLI::App flags;
+  addEntryCall(&flags, call).front()->required();
+  if (std::string problem = cli::parseFlags(flags, line); !problem.empty())
+    return makeError(ErrorKind::InvalidArgument, problem, ".");
+  HEDDLE_ASSIGN(CallFiles files, readFiles(call));
+  return caller.make(call, files);
+}
+
+// A line is answered before the next is read, so that a program can ask and wait.
+Status callLines(const CallCommand &command) {
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, nullptr));
+  Caller caller(engine->onDevice(), nullptr);
+  InputLines lines(STDIN_FILENO);
+  for (uint64_t number = 1;; ++number) {
+    HEDDLE_ASSIGN(std::vector<std::string> line, lines.next(1));
+    if (line.empty())
+      break;
+    if (Status status = callLine(caller, line.front()); !status.ok())
+      return std::move(status).error().within(str("line ", number, " of standard input"));
+    std::printf("call %llu: done\n", static_cast<unsigned long long>(number));
+    std::fflush(stdout);
   }
-  if (!command.saveVariables.empty())
-    HEDDLE_CHECK(saveVariables(session, entries, command.saveVariables));
-  HEDDLE_CHECK(checkExpectations(outputs, command, expectations));
-  return command.expectedVariables.empty() ? Success()
-                                           : expectVariables(session, command.expectedVariables, command.tolerance);
+  logMemory(engine->onDevice());
+  return Success();
 }
 
 } // namespace
 
 Status runCall(const CallCommand &command) {
-  return profiled(command.common, "call", [&](Profile *profile) { return call(command, profile); });
+  if (command.calls)
+    return callLines(command);
+  return profiled(command.common, "call", [&](Profile *profile) { return callOnce(command, profile); });
 }
 
 } // namespace heddle::run

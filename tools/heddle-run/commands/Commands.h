@@ -103,14 +103,19 @@ struct ScoreCommand {
   DecodingOptions decoding;
 };
 
-struct CallCommand {
-  ArtifactOptions common;
+struct EntryCall {
   std::string entry;
   std::vector<std::string> inputs, outputs, expectations; // NAME=@FILE.npy
   std::string variables, saveVariables, expectedVariables;
   std::optional<uint64_t> seed;
   double tolerance = 1e-4;
   uint64_t repeat = 1;
+};
+
+struct CallCommand {
+  ArtifactOptions common;
+  EntryCall single;
+  bool calls = false; // those that the lines of standard input say, in place of `single`
 };
 
 struct BenchCommand {

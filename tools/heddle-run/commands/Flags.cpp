@@ -59,8 +59,30 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
       ->capture_default_str();
 }
 
-CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values, const char *purpose) {
-  return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
+std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
+  // A value for each time the flag is given.
+  auto repeated = [&](const char *flag, std::vector<std::string> &values, const char *purpose) {
+    return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
+  };
+  return {
+      command->add_option("--entry", call.entry, "The entry's name"),
+      repeated("--input", call.inputs, "An input"),
+      repeated("--output", call.outputs, "Where to write an output"),
+      repeated("--expect", call.expectations, "The expected values of an output"),
+      command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
+          ->check(kNotNegative)
+          ->capture_default_str(),
+      command->add_option("--variables", call.variables,
+                          "Variables to load first, a .safetensors file or a Hugging Face folder"),
+      command->add_option(
+          "--expect-variables", call.expectedVariables,
+          "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms"),
+      command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards"),
+      command->add_option("--seed", call.seed, "Run `init` with this seed first"),
+      command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
+          ->check(kPositive)
+          ->capture_default_str(),
+  };
 }
 
 void addSampling(CLI::App *command, SamplingFlags &flags) {

@@ -19,7 +19,7 @@ CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
 void addDecoding(CLI::App *command, DecodingOptions &options);
 void addSampling(CLI::App *command, SamplingFlags &flags);
 
-// One value for each time the flag is given.
-CLI::Option *addRepeated(CLI::App *command, const char *flag, std::vector<std::string> &values, const char *purpose);
+// The flags of a call.
+std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call);
 
 } // namespace heddle::run
