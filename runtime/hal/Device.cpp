@@ -35,6 +35,11 @@ Result<std::unique_ptr<Buffer>> Device::allocate(std::string_view name, uint64_t
   return buffer;
 }
 
+Result<CodeReport> Device::report(const Executable &) const {
+  return makeError(ErrorKind::Unsupported, "the driver of '", info().id, "' (", info().name,
+                   ") does not tell what kernels become.");
+}
+
 Result<std::vector<DeviceInfo>> listDevices() {
   std::vector<DeviceInfo> devices;
   std::optional<Error> broken;

@@ -44,6 +44,7 @@ struct DeviceInfo {
   std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
   bool halves = false;                     // 16-bit floats in memory and registers; Vulkan only
   std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
+  bool compilesOnly = false;               // unusable, but for codeReports: it has no memory, and runs nothing
   std::string unusable;                    // the reason why Heddle cannot run on this device; empty where it can
 };
 
@@ -75,6 +76,17 @@ private:
 class Executable {
 public:
   virtual ~Executable() = default;
+};
+
+// What the driver's compiler says of a kernel that it has compiled.
+struct CodeReport {
+  struct Number {
+    std::string name; // as the driver calls it: "VGPRs", "Spilled VGPRs"
+    double value = 0;
+  };
+  uint32_t subgroup = 0; // lanes
+  std::vector<Number> numbers;
+  std::string assembly; // machine code as text; empty where the driver does not show it
 };
 
 // A recorded sequence of launches.
@@ -141,6 +153,9 @@ public:
   // Compiles kernels, in parallel where the backend can. The executables are in the sources' order.
   virtual Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) = 0;
 
+  // Of an executable of a device that was opened with codeReports. Unsupported where the driver tells nothing.
+  virtual Result<CodeReport> report(const Executable &kernel) const;
+
   // Records launches; each submission brings `counts` workgroup counts. With `timed`, the device times every launch,
   // and launchTimes() returns the times of the last submission, in the launches' order, after a wait().
   virtual Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) = 0;
@@ -163,6 +178,9 @@ struct DeviceOptions {
   // Lets the host touch device memory in place where the device has such memory. Tests turn it off, so that the copies
   // that other devices need are exercised everywhere.
   bool directAccess = true;
+  // Has the driver keep what report() tells. A device without memory will do, as drivers offer it that compile for GPUs
+  // which are not there.
+  bool codeReports = false;
 };
 
 // All devices of this machine, CUDA's before Vulkan's. A machine without devices, or without a backend's driver, is no

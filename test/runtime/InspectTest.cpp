@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace heddle {
 namespace {
@@ -43,6 +44,32 @@ TEST_F(InspectTest, printsWhatThereIs) {
   for (const char *part : {"vulkan:software", "f32[n<=1000]", "the largest of `lengths`", "values < 10",
                            "optimizer-state", "architecture", "8 lanes"})
     EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
+}
+
+TEST_F(InspectTest, compilesPipelines) {
+  constexpr const char *driver = "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json";
+  if (access(driver, R_OK))
+    GTEST_SKIP() << "Mesa's driver for AMD is not there";
+  setenv("VK_ICD_FILENAMES", driver, 1);
+  setenv("RADV_FORCE_FAMILY", "GFX1100", 1);
+  Outcome run = inspect("a.heddle --pipelines --json");
+  EXPECT_EQ(run.exitCode, 0);
+  auto json = nlohmann::json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << run.output;
+  EXPECT_GE(json["kernels"].size(), 2u);
+  for (const nlohmann::json &kernel : json["kernels"]) {
+    EXPECT_GT(kernel["driver"]["Code size"], 0) << kernel;
+    EXPECT_EQ(kernel["driver"]["Spilled VGPRs"], 0) << kernel;
+  }
+  run = inspect("a.heddle --pipelines --target vulkan:portable");
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("GFX1100"), std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find("vulkan:software"), std::string::npos) << run.output;
+  run = inspect("a.heddle --pipelines --kernel none");
+  EXPECT_EQ(run.exitCode, 1);
+  EXPECT_NE(run.output.find("has no kernel 'none'"), std::string::npos) << run.output;
+  unsetenv("RADV_FORCE_FAMILY");
+  unsetenv("VK_ICD_FILENAMES");
 }
 
 TEST_F(InspectTest, printsJson) {

@@ -3,6 +3,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "tools/cli/CommandLine.h"
+#include "tools/heddle-inspect/Pipelines.h"
 
 #include <cstdio>
 #include <iostream>
@@ -449,10 +450,22 @@ int run(int argc, char **argv) {
   CLI::Option *kernelOption =
       app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  app.add_option("--target", target, "The target whose kernel is meant (default: the first target that has the kernel)")
-      ->needs(kernelOption);
-  app.add_option("-o,--output", output, "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
-      ->needs(kernelOption);
+  app.add_option("--target", target,
+                 "The target whose kernel is meant (default: the first target that has the kernel), or whose pipelines");
+  CLI::Option *outputOption =
+      app.add_option("-o,--output", output, "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
+          ->needs(kernelOption);
+  PipelineOptions pipelines;
+  bool compile = false;
+  CLI::Option *pipelinesFlag =
+      app.add_flag("--pipelines", compile,
+                   "Compile the Vulkan kernels (or the one of --kernel) on a device, and print what its driver says of\n"
+                   "the code. Mesa's driver for AMD compiles for GPUs that are not there:\n"
+                   "RADV_FORCE_FAMILY=GFX1100 VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/radeon_icd.x86_64.json")
+          ->excludes(outputOption);
+  app.add_option("--device", pipelines.device, "Where to compile: vulkan, or vulkan:1 as `heddle-run devices` says")
+      ->needs(pipelinesFlag)
+      ->capture_default_str();
   if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
     return *code;
 
@@ -462,7 +475,12 @@ int run(int argc, char **argv) {
     return cli::kWorkFailed;
   }
   Status status = Success();
-  if (!output.empty())
+  if (compile) {
+    pipelines.kernel = kernel;
+    pipelines.target = target;
+    pipelines.json = json;
+    status = printPipelines(**artifact, pipelines);
+  } else if (!output.empty())
     status = writeKernel(**artifact, kernel, target, output);
   else if (!kernel.empty())
     status = printKernel(**artifact, kernel, target);

@@ -39,10 +39,16 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
     v13.pNext = &cooperative;
     extensions.push_back(kCooperativeMatrixExtension);
   }
+  if (hasExtension(device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
+    executables.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+    executables.pNext = v13.pNext;
+    v13.pNext = &executables;
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+  }
   vkGetPhysicalDeviceFeatures2(device, &core);
 }
 
-void DeviceFeatures::keepUseful() {
+void DeviceFeatures::keepUseful(bool codeReports) {
   // What kernels may declare. Everything else stays off: robust access alone costs a tenth of a matmul.
   VkPhysicalDeviceFeatures has = core.features;
   core.features = {};
@@ -82,6 +88,8 @@ void DeviceFeatures::keepUseful() {
   atomicFloat.shaderBufferFloat32AtomicAdd = hasAtomics.shaderBufferFloat32AtomicAdd;
 
   cooperative.robustBufferAccess = VK_FALSE;
+  if (!codeReports)
+    executables.pipelineExecutableInfo = VK_FALSE;
 }
 
 std::string DeviceFeatures::missing() const {
@@ -184,6 +192,10 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
     info.unusable = "it lacks " + missing;
   else if (!computeQueueFamily(device, timestampBits))
     info.unusable = "it has no queue that computes";
+  else if (!info.memoryBytes) {
+    info.compilesOnly = true;
+    info.unusable = "its driver compiles for hardware that is not there";
+  }
   return info;
 }
 

@@ -15,7 +15,8 @@ struct DeviceFeatures {
   DeviceFeatures(const DeviceFeatures &) = delete;
   DeviceFeatures &operator=(const DeviceFeatures &) = delete;
 
-  void keepUseful();
+  // `codeReports`: whether pipelines are asked what they became.
+  void keepUseful(bool codeReports);
   bool halves() const { return v12.shaderFloat16 && v11.storageBuffer16BitAccess; }
   std::string missing() const; // names of the required features that are not there, comma-separated
 
@@ -25,6 +26,7 @@ struct DeviceFeatures {
   VkPhysicalDeviceVulkan13Features v13{};
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat{};
   CooperativeMatrixFeatures cooperative;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{};
   std::vector<const char *> extensions; // to enable
 };
 

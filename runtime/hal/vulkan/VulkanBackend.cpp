@@ -7,6 +7,14 @@ namespace heddle::hal::vulkan {
 
 uint64_t validationMessageCount() { return validationMessages(); }
 
+namespace {
+
+bool usable(const DeviceInfo &info, const DeviceOptions &options) {
+  return info.unusable.empty() || (info.compilesOnly && options.codeReports);
+}
+
+} // namespace
+
 Result<std::vector<DeviceInfo>> listDevices() {
   HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
   HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
@@ -35,8 +43,8 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
     infos.push_back(describeDevice(instance->handle(), devices[i], i));
   if (!index) {
     // A GPU before a processor, a discrete one before others; the driver's order among equals.
-    auto rank = [](const DeviceInfo &info) {
-      if (!info.unusable.empty())
+    auto rank = [&](const DeviceInfo &info) {
+      if (!usable(info, options))
         return 0;
       return info.type == DeviceType::DiscreteGpu ? 3 : info.type == DeviceType::Cpu ? 1 : 2;
     };
@@ -46,7 +54,7 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
         index = i;
   }
   DeviceInfo &info = infos[*index];
-  if (!info.unusable.empty())
+  if (!usable(info, options))
     return makeError(ErrorKind::Unsupported, "'", info.id, "' (", info.name, ", ", info.driver,
                      ") cannot run Heddle: ", info.unusable, ".");
   return VulkanDevice::open(std::move(instance), devices[*index], std::move(info), options);

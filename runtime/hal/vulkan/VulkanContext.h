@@ -26,6 +26,7 @@ struct Context {
   uint32_t queueFamily = 0;
   double timestampPeriod = 1; // nanoseconds a tick
   uint32_t timestampBits = 0;
+  bool codeReports = false;
 
   MemoryChoice deviceMemory;  // for buffers that kernels use
   MemoryChoice stagingMemory; // host memory that the device copies from and to

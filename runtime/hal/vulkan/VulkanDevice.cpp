@@ -72,7 +72,8 @@ Result<std::unique_ptr<Device>> VulkanDevice::open(std::shared_ptr<Instance> ins
   context.stagingMemory = chooseStagingMemory(context.memory);
 
   DeviceFeatures features(physical);
-  features.keepUseful();
+  features.keepUseful(options.codeReports);
+  context.codeReports = features.executables.pipelineExecutableInfo;
   float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = *family;
@@ -93,7 +94,9 @@ Result<std::unique_ptr<Device>> VulkanDevice::open(std::shared_ptr<Instance> ins
   VkPipelineCacheCreateInfo cacheInfo{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   if (VkResult status = context.vk.vkCreatePipelineCache(context.device, &cacheInfo, nullptr, &device->cache))
     return context.error(status, "creating a pipeline cache");
-  HEDDLE_ASSIGN(device->stream, Stream::create(context));
+  if (!context.info.compilesOnly) {
+    HEDDLE_ASSIGN(device->stream, Stream::create(context));
+  }
   return std::unique_ptr<Device>(std::move(device));
 }
 
@@ -109,7 +112,15 @@ VulkanDevice::~VulkanDevice() {
   context.vk.vkDestroyDevice(context.device, nullptr);
 }
 
+Status VulkanDevice::requireMemory() const {
+  if (stream)
+    return Success();
+  return makeError(ErrorKind::Unsupported, "'", context.info.id, "' (", context.info.name,
+                   ") only compiles: ", context.info.unusable, ".");
+}
+
 Result<std::unique_ptr<Buffer>> VulkanDevice::newBuffer(std::string_view name, uint64_t bytes) {
+  HEDDLE_CHECK(requireMemory());
   // Sixteen bytes at least and at the end: kernels read vec4, and vkCmdFillBuffer wants a multiple of four.
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16);
   constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
@@ -124,6 +135,7 @@ Result<std::unique_ptr<Buffer>> VulkanDevice::newBuffer(std::string_view name, u
 }
 
 Result<std::unique_ptr<Program>> VulkanDevice::record(std::span<const Launch> launches, uint32_t counts, bool timed) {
+  HEDDLE_CHECK(requireMemory());
   auto program = std::make_unique<VulkanProgram>(context, *stream);
   HEDDLE_CHECK(program->record(launches, counts, timed));
   return std::unique_ptr<Program>(std::move(program));
@@ -138,7 +150,7 @@ Result<std::vector<LaunchTime>> VulkanDevice::launchTimes(Program &program) {
   return static_cast<VulkanProgram &>(program).times();
 }
 
-Status VulkanDevice::wait() { return stream->wait(); }
+Status VulkanDevice::wait() { return stream ? stream->wait() : Success(); }
 
 Status VulkanDevice::write(Buffer &to, uint64_t offset, std::span<const std::byte> data) {
   assert(offset <= to.bytes() && data.size() <= to.bytes() - offset);

@@ -77,6 +77,7 @@ public:
 
   const DeviceInfo &info() const override { return context.info; }
   Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
+  Result<CodeReport> report(const Executable &kernel) const override;
   Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
   Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
   Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
@@ -87,13 +88,14 @@ public:
 private:
   Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;
   VulkanDevice() = default;
+  Status requireMemory() const;
   Result<KernelLayout> layoutFor(std::span<const uint32_t> texels);
   Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel, KernelLayout layout) const;
 
   Context context;
   std::map<std::vector<uint32_t>, KernelLayout> layouts; // by the arguments that come as texel buffers
   VkPipelineCache cache = VK_NULL_HANDLE;
-  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Stream> stream; // null on a device that only compiles
 };
 
 } // namespace heddle::hal::vulkan

@@ -47,6 +47,9 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module;
     info.stage.pName = "main";
+    if (context.codeReports)
+      info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
+                   VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
     info.layout = layout.pipeline;
     // Wider than it needs is fine (its lanes then fill a part); narrower would split lanes that talk to each other.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
@@ -72,6 +75,73 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanDevice::load(std::span<co
     HEDDLE_ASSIGN(kernelLayouts.emplace_back(), layoutFor(kernel.texels));
   }
   return loadInParallel(kernels, [&](size_t i) { return loadOne(kernels[i], kernelLayouts[i]); });
+}
+
+namespace {
+
+double numberOf(const VkPipelineExecutableStatisticKHR &statistic) {
+  switch (statistic.format) {
+  case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+    return statistic.value.b32 ? 1 : 0;
+  case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+    return double(statistic.value.i64);
+  case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+    return double(statistic.value.u64);
+  default:
+    return statistic.value.f64;
+  }
+}
+
+} // namespace
+
+Result<CodeReport> VulkanDevice::report(const Executable &kernel) const {
+  const VolkDeviceTable &vk = context.vk;
+  auto failed = [&](VkResult status) { return context.error(status, "asking what a kernel became"); };
+  if (!context.codeReports)
+    return Device::report(kernel);
+  VkPipelineInfoKHR pipeline{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
+  pipeline.pipeline = static_cast<const VulkanKernel &>(kernel).pipeline;
+  // A compute pipeline is one executable.
+  uint32_t count = 1;
+  VkPipelineExecutablePropertiesKHR properties{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR};
+  if (VkResult status = vk.vkGetPipelineExecutablePropertiesKHR(context.device, &pipeline, &count, &properties);
+      status < 0 || !count)
+    return failed(status);
+  CodeReport report;
+  report.subgroup = properties.subgroupSize;
+
+  VkPipelineExecutableInfoKHR executable{VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
+  executable.pipeline = pipeline.pipeline;
+  if (VkResult status = vk.vkGetPipelineExecutableStatisticsKHR(context.device, &executable, &count, nullptr))
+    return failed(status);
+  std::vector<VkPipelineExecutableStatisticKHR> statistics(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
+  if (VkResult status = vk.vkGetPipelineExecutableStatisticsKHR(context.device, &executable, &count, statistics.data()))
+    return failed(status);
+  for (const VkPipelineExecutableStatisticKHR &statistic : statistics)
+    report.numbers.push_back({statistic.name, numberOf(statistic)});
+
+  // Asked for sizes first, then for the texts.
+  auto representations = [&](std::vector<VkPipelineExecutableInternalRepresentationKHR> &texts) {
+    return vk.vkGetPipelineExecutableInternalRepresentationsKHR(context.device, &executable, &count,
+                                                                texts.empty() ? nullptr : texts.data());
+  };
+  std::vector<VkPipelineExecutableInternalRepresentationKHR> texts;
+  if (VkResult status = representations(texts))
+    return failed(status);
+  texts.resize(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});
+  if (VkResult status = texts.empty() ? VK_SUCCESS : representations(texts))
+    return failed(status);
+  std::vector<std::string> data(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    data[i].resize(texts[i].dataSize);
+    texts[i].pData = data[i].data();
+  }
+  if (VkResult status = texts.empty() ? VK_SUCCESS : representations(texts))
+    return failed(status);
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (texts[i].isText && std::string_view(texts[i].name) == "Assembly")
+      report.assembly = std::string(data[i].c_str());
+  return report;
 }
 
 } // namespace heddle::hal::vulkan
