@@ -26,10 +26,12 @@ static LogicalResult serializeSpirv(spirv::ModuleOp module, int64_t subgroup, Ke
     }
   if (code.lanes == 0)
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
-  code.subgroup = subgroup ? std::min<uint32_t>(code.lanes, static_cast<uint32_t>(subgroup)) : code.lanes;
+  if (auto exchange = module->getAttrOfType<IntegerAttr>(kExchangeName))
+    code.subgroup = static_cast<uint32_t>(exchange.getInt());
   code.halves = llvm::is_contained(module.getVceTripleAttr().getCapabilities(), spirv::Capability::Float16);
   module.walk([&](spirv::KHRCooperativeMatrixMulAddOp op) {
     code.cooperativeSide = cast<spirv::CooperativeMatrixType>(op.getResult().getType()).getRows();
+    code.subgroup = static_cast<uint32_t>(subgroup);
   });
   code.texels = getTexelArguments(module);
   return serializeKernel(module, code.words);

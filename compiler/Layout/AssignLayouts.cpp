@@ -4,10 +4,13 @@
 // tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
+#include "compiler/Tiling/MatrixTile.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+
+#include <array>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -40,10 +43,13 @@ public:
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
-    bool rows = func.getSpread() == "rows", fragments = func.getSpread() == "fragments",
+    bool rows = func.getSpread() == "rows", blocks = func.getSpread() == "blocks", fragments = func.getSpread() == "fragments",
          cooperative = func.getSpread() == "cooperative";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
-    int64_t alongRow = rows ? 1 : func.getSpread() == "quads" ? 4 : lanes;
+    int64_t alongRow = rows                           ? 1
+                       : func.getSpread() == "quads" ? 4
+                       : blocks                      ? heddle::kBlockLanes
+                                                     : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
                            : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
                                            1, vector);
@@ -58,7 +64,7 @@ public:
         dot.emitError("on tensor cores the right side is transposed, and the left side is not");
         return WalkResult::interrupt();
       }
-      if (!onTensorCores && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
+      if (!onTensorCores && !blocks && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
         dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
                         << func.getSpread() << " the lanes share out the " << (rows ? "left" : "right") << " side";
         return WalkResult::interrupt();
@@ -72,6 +78,9 @@ public:
       if (cooperative)
         for (auto [place, use] : llvm::zip(needed, kUses))
           place.second = pieces(use);
+      if (blocks)
+        for (auto [place, layout] : llvm::zip(needed, blocksOf(dot, lanes, vector)))
+          place.second = layout;
       for (auto [value, layout] : needed) {
         Attribute &known = layouts[classOf(value)];
         if (known && known != layout) {
@@ -93,7 +102,7 @@ public:
         columns = std::max(columns, type.getDimSize(1));
       }
     };
-    if (cooperative)
+    if (cooperative || blocks)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
     auto assign = [&](Value value) -> LogicalResult {
@@ -102,7 +111,7 @@ public:
         return success();
       Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = cooperative ? dealRows(lanes, vector, widest.lookup(classOf(value))) : dealt;
+        layout = cooperative || blocks ? dealRows(lanes, vector, widest.lookup(classOf(value))) : dealt;
       if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
@@ -129,6 +138,19 @@ public:
   }
 
 private:
+  /// Of a product in blocks: the layouts of its result, left and right side. A lane has of the result's rows those of
+  /// the left side, and of its columns those of the right side, whose rows are dealt one by one where it is transposed.
+  std::array<SimtAttr, 3> blocksOf(DotOp dot, int64_t lanes, int64_t vector) {
+    constexpr int64_t along = heddle::kBlockLanes;
+    int64_t down = lanes / along;
+    auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
+      return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
+    };
+    return {layout(down, along, along, 1, dot.getTransposeRhs() ? 1 : vector),
+            dot.getTransposeLhs() ? layout(1, down, 1, along, 1) : layout(down, 1, along, 1, vector),
+            dot.getTransposeRhs() ? layout(along, 1, 1, 1, vector) : layout(1, along, 1, 1, vector)};
+  }
+
   /// The lanes along rows of `columns` elements, a register of neighbours each; those that are left take further rows.
   SimtAttr dealRows(int64_t lanes, int64_t vector, int64_t columns) {
     int64_t alongRow = std::clamp<int64_t>(columns / vector, 1, lanes);

@@ -137,7 +137,7 @@ LogicalResult checkCooperative(Operation *op) {
 } // namespace
 
 LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
-  int64_t subgroup = std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
+  int64_t subgroup = exchangingLanes(kernel);
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && !tile::getLayout(type) && !tile::getCooperativeLayout(type))

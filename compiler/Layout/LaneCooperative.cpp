@@ -127,7 +127,7 @@ struct LowerPieceDot : CooperativePattern<tile::DotOp> {
 struct LowerBarrier : CooperativePattern<tile::WaitOp> {
   using CooperativePattern::CooperativePattern;
   LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (op->getParentOfType<tile::FuncOp>().getSpread() != "cooperative")
+    if (op->getParentOfType<tile::FuncOp>().getSpread() == "fragments")
       return failure();
     rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
     return success();

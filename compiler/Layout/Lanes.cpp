@@ -1,5 +1,6 @@
 #include "compiler/Layout/Lanes.h"
 
+#include "compiler/Tiling/MatrixTile.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -21,7 +22,13 @@ int64_t heddle::columnsOfRun(RankedTensorType tile) {
   return dealing.lanes * dealing.unit;
 }
 
-Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()) {
+int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
+  // Kernels on fragments have several subgroups, all others but blocks one.
+  return std::min<int64_t>(kernel.getWorkgroup(),
+                           kernel.getSpread() == "blocks" ? kBlockLanes : tile::SimtAttr::kFragmentLanes);
+}
+
+Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   auto addCoordinates = [&](Type type) {

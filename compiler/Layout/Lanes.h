@@ -27,21 +27,24 @@ int64_t columnsOfRun(RankedTensorType tile);
 /// below rely on it.
 LogicalResult checkLayouts(tile::FuncOp kernel);
 
+/// Neighbouring lanes that can exchange registers: those along a row of blocks, else of a subgroup.
+int64_t exchangingLanes(tile::FuncOp kernel);
+
 /// The executing lane. Its coordinates are computed once, at the kernel's entry.
 class Lanes {
 public:
   explicit Lanes(tile::FuncOp kernel);
 
   int64_t count() const { return workgroup; }
-  /// Lanes that can exchange registers. Kernels on fragments have several subgroups, all others one.
-  int64_t subgroup() const { return std::min<int64_t>(workgroup, tile::SimtAttr::kFragmentLanes); }
+  /// Lanes that can exchange registers.
+  int64_t subgroup() const { return exchanging; }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
   /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
   Value coordinate(const Dealing &dealing) const;
 
 private:
-  int64_t workgroup;
+  int64_t workgroup, exchanging;
   Value lane;
   DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
 };

@@ -20,16 +20,97 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPadding = 8; // elements of 16 bits between rows, so that neighbours begin in different banks
-constexpr int64_t kTiles = 2;   // of a ring
+constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbours begin in different banks
+constexpr int64_t kTiles = 2;         // of a ring
+
+/// Whether nothing but products needs what is loaded, and what is added up of the factors beside them.
+bool isFactor(Operation *load) {
+  return !load->use_empty() && llvm::all_of(load->getUsers(), [](Operation *user) {
+    return isa<DotOp, arith::AddFOp>(user) || (isa<arith::ExtFOp>(user) && isFactor(user));
+  });
+}
 
 /// A load of factors, and the ring that it is to come from.
 struct Stage {
   LoadOp load;
-  RankedTensorType tile; // as it lies in memory
+  RankedTensorType tile; // as it lies in the ring: as in memory, or, in blocks, as it is loaded
+  bool turned;           // the load turns what lies in the ring
   Value ring;
   Value next;    // the tile of the next iteration, in registers
   bool isSource; // false where another load's tiles fill the ring
+};
+
+Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+
+/// Reads tiles from their rings, whole or, of the factors of a product in blocks, a part of the contracted dimension at
+/// a time: a lane then never holds more of the factors than a part.
+class SliceReader {
+public:
+  /// `current`: the number of the tile in the ring.
+  SliceReader(ImplicitLocOpBuilder &b, ArrayRef<Stage> staged, Value current)
+      : b(b), staged(staged), current(current) {}
+
+  const Stage *find(Value value) const {
+    auto found = llvm::find_if(staged, [&](const Stage &stage) { return value && value == LoadOp(stage.load).getResult(); });
+    return found == staged.end() ? nullptr : &*found;
+  }
+
+  Value read(const Stage &stage) { return read(stage, 0, LoadOp(stage.load).getType(), /*offset=*/0); }
+
+  /// Whether both factors come from rings, and lie there as they are multiplied.
+  bool hasSlices(DotOp dot) const {
+    auto isStaged = [&](Value factor) {
+      const Stage *stage = find(source(factor));
+      return stage && !stage->turned;
+    };
+    return dot->getParentOfType<tile::FuncOp>().getSpread() == "blocks" && isStaged(dot.getLhs()) &&
+           isStaged(dot.getRhs());
+  }
+
+  /// The product part by part.
+  void multiply(DotOp dot, IRMapping &mapping) {
+    int lhsDim = dot.getTransposeLhs() ? 0 : 1, rhsDim = dot.getTransposeRhs() ? 1 : 0;
+    int64_t depth = cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(lhsDim);
+    Value product = mapping.lookupOrDefault(dot.getAccumulator());
+    for (int64_t k = 0; k < depth; k += kPart) {
+      int64_t count = std::min(kPart, depth - k);
+      Value left = slice(dot.getLhs(), lhsDim, k, count), right = slice(dot.getRhs(), rhsDim, k, count);
+      product = DotOp::create(b, product.getType(), left, right, product, dot.getTransposeLhs(), dot.getTransposeRhs());
+    }
+    mapping.map(dot.getResult(), product);
+  }
+
+private:
+  static constexpr int64_t kPart = 4;
+
+  /// What a factor was loaded as, before it was widened.
+  static Value source(Value factor) {
+    auto widened = factor.getDefiningOp<arith::ExtFOp>();
+    return widened ? widened.getIn() : factor;
+  }
+
+  Value slice(Value factor, int dim, int64_t from, int64_t count) {
+    const Stage &stage = *find(source(factor));
+    SmallVector<int64_t> shape(stage.tile.getShape());
+    shape[dim] = count;
+    Value part = read(stage, dim, stage.tile.clone(shape), from);
+    auto type = cast<RankedTensorType>(factor.getType());
+    return type.getElementType() == stage.tile.getElementType()
+               ? part
+               : arith::ExtFOp::create(b, type.clone(shape), part).getResult();
+  }
+
+  Value read(const Stage &stage, int dim, RankedTensorType type, int64_t offset) {
+    Value row = arith::MulIOp::create(b, current, constant(b, stage.tile.getDimSize(0)));
+    if (dim == 0 && offset)
+      row = arith::AddIOp::create(b, row, constant(b, offset));
+    return LoadOp::create(b, type, stage.ring, row, constant(b, dim == 1 ? offset : 0), Value(), Value(),
+                          /*any_padding=*/true, stage.turned);
+  }
+
+  ImplicitLocOpBuilder &b;
+  ArrayRef<Stage> staged;
+  Value current;
 };
 
 struct StageThroughRegistersPass : PassWrapper<StageThroughRegistersPass, OperationPass<tile::FuncOp>> {
@@ -40,10 +121,17 @@ struct StageThroughRegistersPass : PassWrapper<StageThroughRegistersPass, Operat
   }
 
   void runOnOperation() override {
-    if (getOperation().getSpread() != "cooperative")
+    StringRef spread = getOperation().getSpread();
+    if (spread != "cooperative" && spread != "blocks")
       return;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    rings.clear();
+    getOperation().walk([&](SharedOp shared) {
+      if (spread == "blocks") // whoever uses it after a loop waits for all lanes
+        rings.push_back(shared);
+    });
+    loopsBefore = 0;
     for (scf::ForOp loop : loops)
       stage(loop);
   }
@@ -53,9 +141,10 @@ private:
     SmallVector<Stage> staged = findStages(loop);
     if (staged.empty())
       return;
+    bool follows = loopsBefore++ > 0;
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
-    if (loop->getParentOfType<scf::ForOp>())
-      WaitOp::create(b, 0); // the last tiles of the loop's last run may still be read
+    if (loop->getParentOfType<scf::ForOp>() || follows)
+      WaitOp::create(b, 0); // the last tiles of the loop's last run, or of a loop before, may still be read
     Value zero = constant(b, 0), one = constant(b, 1);
     loadAt(b, loop, staged, loop.getLowerBound());
     store(b, staged, zero);
@@ -80,16 +169,14 @@ private:
     mapping.map(loop.getInductionVar(), k);
     for (auto [from, to] : llvm::zip(loop.getRegionIterArgs(), next.getRegionIterArgs()))
       mapping.map(from, to);
+    SliceReader reader(b, staged, current);
     for (Operation &op : loop.getBody()->without_terminator()) {
-      auto found = llvm::find_if(staged, [&](const Stage &stage) { return stage.load == &op; });
-      if (found == staged.end()) {
+      if (auto dot = dyn_cast<DotOp>(op); dot && reader.hasSlices(dot))
+        reader.multiply(dot, mapping);
+      else if (const Stage *stage = reader.find(op.getNumResults() ? op.getResult(0) : Value()))
+        mapping.map(op.getResult(0), reader.read(*stage));
+      else
         b.clone(op, mapping);
-        continue;
-      }
-      Value row = arith::MulIOp::create(b, current, constant(b, found->tile.getDimSize(0)));
-      Value tile = LoadOp::create(b, found->load.getType(), found->ring, row, constant(b, 0), Value(), Value(),
-                                  /*any_padding=*/true, found->load.getTransposed());
-      mapping.map(found->load.getResult(), tile);
     }
     Value other = arith::SubIOp::create(b, one, current);
     store(b, staged, other);
@@ -106,21 +193,32 @@ private:
     ImplicitLocOpBuilder b(loop.getLoc(), OpBuilder::atBlockBegin(&getOperation().getBody().front()));
     SmallVector<Stage> staged;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
-      if (load->use_empty() || !llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>))
+      if (!isFactor(load))
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());
-      if (load.getTransposed())
+      bool turned = load.getTransposed() && getOperation().getSpread() == "cooperative";
+      if (turned)
         std::swap(shape[0], shape[1]);
-      Stage stage{load, type.clone(shape), {}, {}, /*isSource=*/true};
+      Stage stage{load, type.clone(shape), turned, {}, {}, /*isSource=*/true};
       for (const Stage &other : staged)
-        if (readSame(other.load, load) && other.tile == stage.tile)
+        if (readSame(other.load, load) && other.tile == stage.tile && other.turned == stage.turned)
           stage.ring = other.ring, stage.isSource = false;
+      int64_t padding = kPaddingBytes * 8 / stage.tile.getElementTypeBitWidth();
       if (stage.isSource)
-        stage.ring = SharedOp::create(b, getSharedType(stage.tile, kPadding, kTiles));
+        stage.ring = ringFor(b, getSharedType(stage.tile, padding, kTiles), staged);
       staged.push_back(stage);
     }
     return staged;
+  }
+
+  /// Loops that follow each other share their rings. (Of loops inside of each other only the innermost has products.)
+  Value ringFor(ImplicitLocOpBuilder &b, MemRefType type, ArrayRef<Stage> taken) {
+    for (Value ring : rings)
+      if (ring.getType() == type && llvm::none_of(taken, [&](const Stage &stage) { return stage.ring == ring; }))
+        return ring;
+    rings.push_back(SharedOp::create(b, type));
+    return rings.back();
   }
 
   /// Reads the tiles that the loop loads at `at` to registers.
@@ -135,7 +233,7 @@ private:
       Value row = place(load.getRow()), column = place(load.getColumn());
       Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
       stage.next = LoadOp::create(b, stage.tile, load.getMemory(), row, column, rowLimit, columnLimit,
-                                  load.getAnyPadding(), /*transposed=*/false);
+                                  load.getAnyPadding(), load.getTransposed() && !stage.turned);
     }
   }
 
@@ -148,7 +246,8 @@ private:
                         Value(), Value());
   }
 
-  static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+  SmallVector<Value> rings;
+  int64_t loopsBefore = 0;
 };
 
 } // namespace

@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-through-registers`, on tile.func before its layouts: tiles that a loop of a kernel on cooperative
-/// matrices loads for a tile.dot are read one iteration ahead, and written to shared memory when that is over.
+/// `heddle-stage-through-registers`, on tile.func before its layouts: tiles that a loop of a kernel in blocks or
+/// on cooperative matrices loads for a tile.dot are read one iteration ahead, and written to shared memory when that is over.
 std::unique_ptr<Pass> createStageThroughRegistersPass();
 void registerStageThroughRegistersPass();
 

@@ -63,9 +63,9 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
-  if (options.profile->tensorStages > 1) {
+  if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
-    if (options.profile->cooperativeSide)
+    if (options.profile->chip.empty())
       passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
     else
       passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));

@@ -36,6 +36,14 @@ struct TargetProfile {
   /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
   int64_t transposedVectors = 1;
 
+  /// Products of blocks, whose factors come through shared memory (0: there are none, and each lane loads its own): the
+  /// lanes of a workgroup, the rows and columns of a lane's part of the tile at most, and how much of the contracted
+  /// dimension a step takes.
+  int64_t blockLanes = 0;
+  int64_t blockRows = 0;
+  int64_t blockColumns = 0;
+  int64_t blockDepth = 0;
+
   /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): the device's processors (0: there are no tensor
   /// cores); the subgroups of a workgroup, the rows of each subgroup's part of the tile and its columns, at most; how
   /// much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where they

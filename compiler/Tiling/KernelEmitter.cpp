@@ -59,7 +59,8 @@ FailureOr<Matrix> Matrix::of(RankedTensorType type) {
 
 KernelEmitter::KernelEmitter(KernelOp kernel, const TargetProfile &profile, const llvm::StringMap<int64_t> &maxima,
                              TileChoices *choices)
-    : kernel(kernel), profile(profile), maxima(maxima), choices(choices), b(kernel.getLoc(), kernel.getContext()) {
+    : kernel(kernel), profile(profile), maxima(maxima), choices(choices), b(kernel.getLoc(), kernel.getContext()),
+      workgroup(profile.lanes) {
   for (int axis = 0; axis < 3; ++axis)
     grid.push_back(tile::GridAttr::get(kernel.getContext(), "", 1, 1));
 }
@@ -111,9 +112,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "fragments", "cooperative"};
+  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "blocks", "fragments", "cooperative"};
   func.setSpread(spreads[static_cast<size_t>(spread)]);
-  func.setWorkgroup(profile.lanes * subgroups);
+  func.setWorkgroup(workgroup);
   func.setVector(vector);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
     int64_t count = func.getNumArguments();
@@ -147,7 +148,7 @@ InFlightDiagnostic KernelEmitter::fail() {
 //===-- Decisions -----------------------------------------------------------------------------------------------===//
 
 void KernelEmitter::setTensorTiles(int64_t count) {
-  subgroups = count;
+  workgroup = profile.lanes * count;
   if (profile.cooperativeSide) {
     spread = Spread::Cooperative;
     return;
@@ -156,14 +157,28 @@ void KernelEmitter::setTensorTiles(int64_t count) {
   vector = 2;
 }
 
+void KernelEmitter::setBlocks() {
+  workgroup = profile.blockLanes;
+  spread = Spread::Blocks;
+}
+
 bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {
   return profile.tensorSubgroups > 0 && hasTensorFactors(product, factor);
+}
+
+bool KernelEmitter::readsHalves() {
+  return llvm::any_of(kernel.getBody().front().getArgumentTypes(), [](Type type) { return isTensorFactor(type); });
 }
 
 void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
   vector = profile.vector;
   for (int64_t width : widths)
     vector = std::gcd(vector, width);
+}
+
+void KernelEmitter::narrowVector(int64_t width) {
+  while (vector > 1 && width <= getLanes() * vector / 2)
+    vector /= 2;
 }
 
 Value KernelEmitter::setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat) {
@@ -302,6 +317,13 @@ Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, boo
                               transposed);
 }
 
+Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
+  constexpr int64_t paddingOfRows = 4; // elements
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&func.getBody().front());
+  return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));
+}
+
 Value KernelEmitter::loadIndex(Value value, Value position) {
   Value scalar = memref::LoadOp::create(b, memoryOf(value), ValueRange{position, index(0)});
   return arith::IndexCastUIOp::create(b, b.getIndexType(), scalar);
@@ -361,10 +383,10 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
-  constexpr int64_t mostElements = 32;
+  int64_t mostElements = spread == Spread::Blocks ? 16 : 32;
   bool cooperative = spread == Spread::Cooperative;
-  int64_t parts = cooperative || spread == Spread::Fragments
-                      ? place.rows * place.columns / (getLanes() * subgroups * mostElements)
+  int64_t parts = cooperative || spread == Spread::Fragments || spread == Spread::Blocks
+                      ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   for (int64_t from = 0; from < place.columns; from += columns) {
@@ -392,13 +414,9 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
 }
 
 Value KernelEmitter::dealSums(Value tile) {
-  constexpr int64_t paddingOfRows = 4; // elements, so that neighbouring rows begin in different banks
   auto type = cast<RankedTensorType>(tile.getType());
-  if (!sharedSums) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&func.getBody().front());
-    sharedSums = tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows));
-  }
+  if (!sharedSums)
+    sharedSums = sharedTile(type);
   Value zero = index(0);
   tile::WaitOp::create(b, 0); // for those who still read what was there
   tile::StoreOp::create(b, tile, sharedSums, zero, zero, Value(), Value());

@@ -54,19 +54,27 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Quads, Fragments, Cooperative };
+  enum class Spread { Rows, Columns, Quads, Blocks, Fragments, Cooperative };
   /// Along which dimension of its tiles the lanes stand.
   void setSpread(Spread spread) { this->spread = spread; }
   /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
   /// cooperative matrices where that is how the target reaches its tensor cores.
   void setTensorTiles(int64_t subgroups);
+  /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
+  /// come through shared memory.
+  void setBlocks();
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
+  /// Fewer, where rows of `width` would else leave lanes that share them without elements.
+  void narrowVector(int64_t width);
   int64_t getVector() const { return vector; }
   int64_t getLanes() const { return profile.lanes; }
   const TargetProfile &getProfile() const { return profile; }
   /// Whether the target's tensor cores compute a product, given one of its factors. Otherwise lanes do, in f32.
   bool usesTensorCores(Operation *product, Value factor) const;
+
+  /// Whether there are factors of 16 bits.
+  bool readsHalves();
 
   MatrixTile chooseTile(const Product &product) const { return heddle::chooseTile(profile, product, choices); }
 
@@ -111,6 +119,8 @@ public:
   Value memoryOf(Value value);
   Value memoryOfResult(Value value);
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
+  /// Shared memory for tiles of a type, rows apart so that neighbours begin in different banks.
+  Value sharedTile(RankedTensorType type, int64_t tiles = 1);
   /// One i32 of a vector in memory, as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
   Value loadScalar(Value value, int64_t position);
@@ -154,7 +164,7 @@ private:
   tile::FuncOp func;
   Spread spread = Spread::Columns;
   int64_t vector = 1;
-  int64_t subgroups = 1;
+  int64_t workgroup; // lanes
   Value sharedSums;    // see dealSums
   int64_t trips = 0;   // that one invocation's loops make at most, all together
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it

@@ -68,6 +68,37 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
   return best;
 }
 
+double heddle::costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile) {
+  int64_t rows = profile.blockLanes / kBlockLanes * tile.rows, columns = kBlockLanes * tile.columns;
+  auto vectors = [&](int64_t elements) {
+    return static_cast<double>(elements) / static_cast<double>(product.vector);
+  };
+  double time = static_cast<double>(tile.rows * tile.columns) + vectors(tile.rows + tile.columns) * profile.shareCost +
+                vectors(rows + columns) / static_cast<double>(profile.blockLanes) * profile.loadCost;
+  auto groups = static_cast<double>(llvm::divideCeil(product.m, rows) * llvm::divideCeil(product.n, columns));
+  auto atOnce = static_cast<double>(profile.parallelGroups * profile.lanes) / static_cast<double>(profile.blockLanes);
+  return time * static_cast<double>(product.k) * std::max(1.0, groups / atOnce);
+}
+
+std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const Product &product) {
+  constexpr int64_t fewest = 32; // rows and columns
+  if (!profile.blockLanes || product.m < fewest || product.n < fewest)
+    return std::nullopt;
+  BlockTile best{};
+  double least = 0;
+  // Each lane brings a register of each factor to shared memory, at least. With fewer than four rows of the result it
+  // would do little else.
+  constexpr int64_t fewestRows = 4;
+  int64_t fewestColumns =
+      std::max(product.vector, profile.blockLanes * product.vector / (kBlockLanes * profile.blockDepth));
+  int64_t mostColumns = std::max(fewestColumns, product.widens ? profile.blockColumns / 2 : profile.blockColumns);
+  for (int64_t rows = fewestRows; rows <= profile.blockRows; rows *= 2)
+    for (int64_t columns = fewestColumns; columns <= mostColumns; columns *= 2)
+      if (double cost = costOfBlock(profile, product, {rows, columns}); !best.rows || cost < least)
+        best = {rows, columns}, least = cost;
+  return best;
+}
+
 double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile) {
   int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns);
   auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.tensorProcessors));

@@ -5,6 +5,7 @@
 #include "compiler/Target/TargetProfile.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Product {
   int64_t m, n, k;
   int64_t vector;
   bool transposeLhs, transposeRhs;
+  bool widens = false; // factors of 16 bits, for which lanes need registers too
 
   /// "nt 2048x512x512 by 4": what a measured tile is filed under, after the target's name.
   std::string describe() const;
@@ -39,6 +41,23 @@ double costOfTile(const TargetProfile &profile, const Product &product, MatrixTi
 
 /// The tiles that the model likes best, at most `count` of them, the best first.
 std::vector<MatrixTile> candidateTiles(const TargetProfile &profile, const Product &product, size_t count);
+
+/// A lane's part of a block, whose rows and columns lanes share out.
+struct BlockTile {
+  int64_t rows, columns;
+};
+
+/// Lanes along a row of a block; the others of a workgroup stand along its columns.
+inline constexpr int64_t kBlockLanes = 8;
+
+/// The model's time for a product in blocks, in multiply-adds of one f32 in each lane. Per step of one along the
+/// contracted dimension a lane multiplies and adds its part of the tile, reads its rows and columns of the factors from
+/// shared memory, and brings its share of the tile's factors there; there are as many waves as with other tiles.
+double costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile);
+
+/// The part that the model likes best; nothing where the result is too small to share out in blocks, or the target has
+/// none.
+std::optional<BlockTile> chooseBlock(const TargetProfile &profile, const Product &product);
 
 /// A workgroup's tile on tensor cores: `rows` of each of `subgroups`, one below the other, by `columns`.
 struct TensorTile {

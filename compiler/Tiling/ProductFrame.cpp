@@ -15,9 +15,15 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                            const Matrix &result, int64_t loops, int64_t tensorBits)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
-  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits) : chooseRegisters(contracted, result, loops);
+  std::optional<std::pair<int64_t, int64_t>> block;
+  if (!fragments)
+    block = chooseBlocks(result, loops);
+  blocks = block.has_value();
+  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits)
+                         : blocks  ? *block
+                                   : chooseRegisters(contracted, result, loops);
 
-  auto [row, column] = fragments ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
+  auto [row, column] = fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
     tile.rowLimit = emitter.rowsOf(result);
@@ -85,6 +91,19 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   return {rows, columns};
 }
 
+std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops) {
+  const TargetProfile &profile = emitter.getProfile();
+  int64_t vector = emitter.getVector();
+  std::optional<BlockTile> block = chooseBlock(
+      profile, {emitter.maximumRows(result), result.columns, depth, vector, transposeLhs, transposeRhs,
+                emitter.readsHalves()});
+  if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
+    return std::nullopt;
+  emitter.setBlocks();
+  step = profile.blockDepth;
+  return std::pair(profile.blockLanes / kBlockLanes * block->rows, kBlockLanes * block->columns);
+}
+
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
   const TargetProfile &profile = emitter.getProfile();
   TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits);
@@ -96,8 +115,9 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, 
 
 SmallVector<Value> ProductFrame::zeros(bool withSums) const {
   SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
+  // In blocks all lanes share the rows of the right side out, and what they make of them is summed up at the end.
   if (withSums)
-    state.push_back(emitter.constant(1, tile.columns, 0));
+    state.push_back(emitter.constant(blocks ? step : 1, tile.columns, 0));
   return state;
 }
 
@@ -115,12 +135,18 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
     if (fragments)
       return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
-    Value left = emitter.widen(emitter.evaluate(lhs, lhsPlace, padding));
+    // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
+    bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
+    Value left = emitter.widen(turns ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                                     : emitter.evaluate(lhs, lhsPlace, padding));
     Value right = emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
-    SmallVector<Value> next{
-        tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs, transposeRhs)};
-    if (state.size() > 1)
-      next.push_back(arith::AddFOp::create(b, state[1], emitter.reduce(tile::Combine::Sum, right, 0)));
+    SmallVector<Value> next{tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns,
+                                                transposeRhs)};
+    if (state.size() > 1) {
+      Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
+                          : emitter.reduce(tile::Combine::Sum, right, 0);
+      next.push_back(arith::AddFOp::create(b, state[1], part));
+    }
     return next;
   });
 }
@@ -135,12 +161,27 @@ Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rh
                              /*transposeLhs=*/false, /*transposeRhs=*/true);
 }
 
+/// Lanes that hold rows of the same column may be in different subgroups: they meet in shared memory, where the right
+/// sides were. The product with ones leaves a column to each lane.
+Value ProductFrame::sumOfRows(Value rows) const {
+  auto &b = emitter.builder();
+  Value shared = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2), zero = emitter.index(0);
+  tile::WaitOp::create(b, 0);
+  tile::StoreOp::create(b, rows, shared, zero, zero, Value(), Value());
+  tile::WaitOp::create(b, 0);
+  Value all = emitter.load(shared, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
+  Value none = emitter.constant(1, tile.columns, 0);
+  return tile::DotOp::create(b, none.getType(), emitter.constant(1, step, 1), all, none, false, false);
+}
+
 void ProductFrame::storeSums(Value result, Value sums, Value shift) const {
   auto &b = emitter.builder();
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tile.row, emitter.index(0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
+  if (blocks)
+    sums = sumOfRows(sums);
   auto shifted = [&](Value column) { return column && shift ? emitter.add(column, shift) : column; };
   emitter.store(result, sums, {emitter.index(0), shifted(tile.column), 1, tile.columns, {}, shifted(tile.columnLimit)});
 }

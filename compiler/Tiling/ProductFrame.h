@@ -27,16 +27,19 @@ public:
   void storeSums(Value result, Value sums, Value shift = {}) const;
 
 private:
-  /// These set `step` and return the rows and columns of the workgroup's tile.
+  /// These set the spread and `step`, and return the rows and columns of the workgroup's tile; of blocks, nothing where
+  /// the product is not computed in blocks.
+  std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops);
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops);
   /// These set the grid, and return the first row and column of a workgroup's tile.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits);
+  Value sumOfRows(Value rows) const;
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
 
   KernelEmitter &emitter;
-  bool transposeLhs, transposeRhs, fragments;
+  bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step;
   Value end, depthLimit;
   Place tile;

@@ -40,9 +40,13 @@ struct RowFrame {
   /// `loops` loops over the row share the target's limit on iterations.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
+    bool shares = emitter.getProfile().sharesRows;
+    if (shares)
+      emitter.narrowVector(width);
     int64_t together = emitter.getLanes() * emitter.getVector();
-    bool divides = width % together == 0;
-    bool shared = emitter.getProfile().sharesRows && (divides || (width > together && matrix.parts == 1));
+    bool divides = width % together == 0, isNarrow = width < together;
+    // Most lanes have a part of the row, or else rows of their own.
+    bool shared = shares && (divides || (isNarrow ? 2 * width > together : matrix.parts == 1));
     emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
     // One row a workgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
     int64_t workgroups = emitter.getProfile().maxWorkgroups;
@@ -55,7 +59,7 @@ struct RowFrame {
       chunk = chunkOf(width, together, kSharedRuns * together);
     } else {
       chunk = std::min(kSharedRuns * together, width / together * together);
-      tail = llvm::alignTo(width % chunk, together);
+      tail = isNarrow ? together : llvm::alignTo(width % chunk, together);
     }
     row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);
     if (matrix.isDynamic() || matrix.rows % rows != 0)
@@ -85,6 +89,8 @@ struct RowFrame {
   }
 
   SmallVector<Value> walk(ValueRange state, function_ref<SmallVector<Value>(const Place &, ValueRange)> body) const {
+    if (chunk == 0)
+      return body({row, part, rows, tail, rowLimit, emitter.add(part, emitter.index(width))}, state);
     int64_t whole = width / chunk * chunk;
     auto at = [&](Value column) { return Place{row, column, rows, chunk, rowLimit, {}}; };
     if (whole == chunk && !tail)
@@ -102,6 +108,8 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
   auto &b = emitter.builder();
   SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
   emitter.setSpread(KernelEmitter::Spread::Columns);
+  if (emitter.getProfile().sharesRows)
+    emitter.narrowVector(input.columns);
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
   int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
   if (groups == 1)

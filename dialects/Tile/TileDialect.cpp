@@ -117,9 +117,9 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
-  if (!llvm::is_contained({"rows", "columns", "quads", "fragments", "cooperative"}, getSpread()))
-    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\", \"quads\", \"fragments\" or \"cooperative\", got \""
-                         << getSpread() << "\"";
+  if (!llvm::is_contained({"rows", "columns", "quads", "blocks", "fragments", "cooperative"}, getSpread()))
+    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\", \"quads\", \"blocks\", \"fragments\" or "
+                         << "\"cooperative\", got \"" << getSpread() << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (getFunctionType().getNumResults() != 0)

@@ -37,7 +37,8 @@ struct DeviceInfo {
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
   uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
-  uint32_t maxSubgroupSize = 0;            // lanes of a subgroup at most, where a kernel asks for a size
+  uint32_t minSubgroupSize = 0;            // lanes of a subgroup at least, where a kernel asks for a size
+  uint32_t maxSubgroupSize = 0;            // and at most
   uint32_t maxLanes = 0;                   // of a workgroup
   uint32_t maxSharedBytes = 0;             // of a workgroup that asks for shared memory at run time; CUDA only
   uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
@@ -102,6 +103,7 @@ struct KernelSource {
   std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
+  bool exactSubgroup = false;      // a subgroup must not have more of them
   uint32_t sharedBytes = 0;        // of a workgroup, beside the code's own; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;

@@ -73,6 +73,7 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
     source.binary = code.binary;
     source.lanes = kernel.lanes();
     source.subgroup = kernel.subgroup();
+    source.exactSubgroup = kernel.cooperative_side() != 0;
     source.sharedBytes = kernel.shared_bytes();
     if (const auto *texels = kernel.texels())
       source.texels = {texels->data(), texels->size()};

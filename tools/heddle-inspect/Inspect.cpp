@@ -466,6 +466,9 @@ int run(int argc, char **argv) {
   app.add_option("--device", pipelines.device, "Where to compile: vulkan, or vulkan:1 as `heddle-run devices` says")
       ->needs(pipelinesFlag)
       ->capture_default_str();
+  app.add_option("--without", pipelines.without, "Leave out kernels with this in their name; may be repeated")
+      ->allow_extra_args(false)
+      ->needs(pipelinesFlag);
   if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
     return *code;
 

@@ -20,6 +20,7 @@ hal::KernelSource sourceOf(const Artifact &artifact, const schema::Target &targe
   source.code = artifact.code(target, index).words;
   source.lanes = kernel.lanes();
   source.subgroup = kernel.subgroup();
+  source.exactSubgroup = kernel.cooperative_side() != 0;
   if (const auto *texels = kernel.texels())
     source.texels = {texels->data(), texels->size()};
   return source;
@@ -90,6 +91,7 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
   HEDDLE_ASSIGN(std::unique_ptr<hal::Device> device, hal::openDevice(options.device, deviceOptions));
   Json all = {{"device", device->info().name}, {"driver", device->info().driver}, {"kernels", Json::array()}};
   bool found = false;
+  size_t leftOut = 0;
   for (const schema::Target *target : *artifact.module().targets()) {
     std::string_view targetName = view(target->name());
     if (!targetName.starts_with("vulkan:") || (!options.target.empty() && targetName != options.target))
@@ -101,6 +103,12 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
       if (!options.kernel.empty() && source.name != options.kernel)
         continue;
       found = true;
+      if (std::ranges::any_of(options.without, [&](const std::string &part) {
+            return source.name.find(part) != std::string_view::npos;
+          })) {
+        ++leftOut;
+        continue;
+      }
       auto begin = std::chrono::steady_clock::now();
       HEDDLE_ASSIGN(auto executables, device->load({&source, 1}));
       std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
@@ -121,6 +129,7 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
                      options.kernel.empty() ? "kernel" : "kernel '" + options.kernel + "'", " for ",
                      options.target.empty() ? "a Vulkan target" : "the target '" + options.target + "'",
                      ". Without --pipelines all kernels are listed.");
+  all["left_out"] = leftOut;
   if (options.json)
     std::puts(all.dump(1).c_str());
   return Success();

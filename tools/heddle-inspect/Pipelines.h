@@ -4,6 +4,7 @@
 #include "runtime/artifact/Artifact.h"
 
 #include <string>
+#include <vector>
 
 namespace heddle {
 
@@ -11,6 +12,7 @@ struct PipelineOptions {
   std::string device = "vulkan"; // as hal::openDevice() takes it; it may be one without memory, on which nothing runs
   std::string target;            // whose kernels; empty: all of the artifact's Vulkan targets
   std::string kernel;            // empty: all
+  std::vector<std::string> without; // parts of the names of kernels to leave out
   bool json = false;
 };
 

@@ -1,6 +1,7 @@
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 
 #include "compiler/Target/KernelAction.h"
+#include "compiler/Tiling/MatrixTile.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "compiler/Target/Vulkan/SharedMemory.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
@@ -79,6 +80,9 @@ public:
     main.getBody().takeBody(kernel.getBody());
     uses.texels = texelLoads && bindTexels(main);
     module.setVceTripleAttr(getTriple(context, uses));
+    bool blocks = kernel.getSpread() == "blocks";
+    if (uses.exchange)
+      module->setAttr(kExchangeName, builder.getI64IntegerAttr(blocks ? kBlockLanes : kernel.getWorkgroup()));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -182,7 +186,10 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    populateKernelPatterns(converter, uses.exchange, patterns);
+    LaneNumber number = !uses.exchange                     ? LaneNumber::OfWorkgroup
+                        : kernel.getSpread() == "blocks" ? LaneNumber::OfAllSubgroups
+                                                         : LaneNumber::OfSubgroup;
+    populateKernelPatterns(converter, number, patterns);
     populateSharedPatterns(converter, patterns);
     return applyFullConversion(main, *target, std::move(patterns));
   }

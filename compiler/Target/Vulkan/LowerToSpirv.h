@@ -4,6 +4,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,10 @@ namespace heddle {
 /// with the entry point `main`. Launches find it by that name. README.md has the calling convention. With
 /// `texelLoads`, matrices of f32 that a kernel only reads are also bound as texel buffers, and vectors read from there.
 std::unique_ptr<Pass> createLowerToSpirvPass(bool texelLoads = false);
+
+/// On the spirv.module of a kernel whose lanes exchange values: how many neighbouring lanes do, which must share a
+/// subgroup.
+inline constexpr llvm::StringLiteral kExchangeName = "heddle.exchange";
 void registerLowerToSpirvPass();
 
 /// The arguments that a kernel takes as texel buffers beside their addresses, in ascending order.

@@ -23,20 +23,25 @@ struct Place {
   Place(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices)
       : rewriter(rewriter), loc(loc), base(base) {
     SplitIndex split = linearize(rewriter, loc, matrix, indices);
-    element = split.value ? add(split.value, split.offset) : number(split.offset);
+    element = split.value ? split.value : number(0);
+    constant = split.offset;
   }
 
   /// To the vector that begins with the element.
-  Value vectorPointer() { return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(element)}); }
+  Value vectorPointer() { return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(0)}); }
   /// To the `offset`-th element from it on.
   Value pointer(int64_t offset) {
-    Value at = add(element, offset);
-    Value inVector = spirv::BitwiseAndOp::create(rewriter, loc, at, number(kVector - 1));
-    return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(at), inVector});
+    Value inVector =
+        spirv::BitwiseAndOp::create(rewriter, loc, add(element, constant + offset), number(kVector - 1));
+    return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(offset), inVector});
   }
-  Value vectorOf(Value at) {
-    Value shift = number(llvm::Log2_64(kVector));
-    return spirv::ShiftRightLogicalOp::create(rewriter, loc, at.getType(), at, shift);
+  /// Whole vectors of the constant part are added last, so that neighbouring accesses share all else, and a driver finds
+  /// the constant that its instructions take.
+  Value vectorOf(int64_t offset) {
+    int64_t all = constant + offset, inVector = ((all % kVector) + kVector) % kVector;
+    Value at = add(element, inVector), shift = number(llvm::Log2_64(kVector));
+    Value vector = spirv::ShiftRightArithmeticOp::create(rewriter, loc, at.getType(), at, shift);
+    return add(vector, (all - inVector) / kVector);
   }
   Value add(Value value, int64_t offset) {
     return offset ? spirv::IAddOp::create(rewriter, loc, value, number(offset)).getResult() : value;
@@ -45,7 +50,8 @@ struct Place {
 
   ConversionPatternRewriter &rewriter;
   Location loc;
-  Value base, element;
+  Value base, element; // without the constant
+  int64_t constant;
 };
 
 bool isWhole(Type type) {

@@ -118,6 +118,20 @@ template <typename Op> struct LowerId : OpConversionPattern<Op> {
   spirv::BuiltIn builtin;
 };
 
+/// Subgroups may be wider than the lanes that talk to each other; all of them are full.
+struct NumberAcrossSubgroups : OpConversionPattern<gpu::ThreadIdOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::ThreadIdOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    auto builtin = [&](spirv::BuiltIn which) {
+      return spirv::getBuiltinVariableValue(op, which, rewriter.getI32Type(), rewriter);
+    };
+    Value subgroup = builtin(spirv::BuiltIn::SubgroupId), width = builtin(spirv::BuiltIn::SubgroupSize);
+    Value before = spirv::IMulOp::create(rewriter, op.getLoc(), subgroup, width);
+    rewriter.replaceOpWithNewOp<spirv::IAddOp>(op, before, builtin(spirv::BuiltIn::SubgroupLocalInvocationId));
+    return success();
+  }
+};
+
 struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::ShuffleOp op, OpAdaptor adaptor,
@@ -249,7 +263,7 @@ void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
   });
 }
 
-void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, bool exchangesLanes,
+void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number,
                                     RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   // MLIR's own patterns for these loads and stores take memory for a descriptor's buffer.
@@ -259,7 +273,10 @@ void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, bool ex
   patterns.add<LowerFor, LowerYield>(converter, context, /*benefit=*/2);
   patterns.add<LowerShuffle, LowerExp2, LowerCast, LowerReturn>(converter, context);
   patterns.add<LowerId<gpu::BlockIdOp>>(converter, context, spirv::BuiltIn::WorkgroupId);
-  patterns.add<LowerId<gpu::ThreadIdOp>>(converter, context,
-                                         exchangesLanes ? spirv::BuiltIn::SubgroupLocalInvocationId
-                                                        : spirv::BuiltIn::LocalInvocationId);
+  if (number == LaneNumber::OfAllSubgroups)
+    patterns.add<NumberAcrossSubgroups>(converter, context);
+  else
+    patterns.add<LowerId<gpu::ThreadIdOp>>(converter, context,
+                                           number == LaneNumber::OfSubgroup ? spirv::BuiltIn::SubgroupLocalInvocationId
+                                                                            : spirv::BuiltIn::LocalInvocationId);
 }

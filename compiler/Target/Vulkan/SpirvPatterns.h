@@ -20,8 +20,11 @@ SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefTy
 /// Matrices are converted to the addresses of their first elements, those in shared memory to pointers.
 void addMatrixConversion(SPIRVTypeConverter &converter);
 
-/// `exchangesLanes`: lanes talk to each other, so a lane's number is the one that it has in its subgroup.
-void populateKernelPatterns(const SPIRVTypeConverter &converter, bool exchangesLanes, RewritePatternSet &patterns);
+/// What a lane's number is. Lanes that talk to each other are numbered by their subgroups: Vulkan does not promise that
+/// neighbours in the workgroup are neighbours there.
+enum class LaneNumber { OfWorkgroup, OfSubgroup, OfAllSubgroups };
+
+void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
 

@@ -180,10 +180,11 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   info.maxAllocationBytes = properties.v11.maxMemoryAllocationSize;
   info.subgroupSize = properties.v11.subgroupSize;
   bool sizedStages = properties.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  info.minSubgroupSize = sizedStages ? properties.v13.minSubgroupSize : info.subgroupSize;
   info.maxSubgroupSize = sizedStages ? properties.v13.maxSubgroupSize : info.subgroupSize;
   DeviceFeatures features(device);
   if (!features.v13.subgroupSizeControl)
-    info.maxSubgroupSize = info.subgroupSize;
+    info.minSubgroupSize = info.maxSubgroupSize = info.subgroupSize;
   info.halves = features.halves();
   if (features.cooperative.cooperativeMatrix)
     info.cooperativeSides = cooperativeSides(instance, device);

@@ -33,6 +33,19 @@ Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
   return layout;
 }
 
+// Wider than a kernel needs is fine, narrower would split lanes that talk to each other. Of what the device offers, 32
+// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane, and none is idle in a
+// workgroup of 32.
+static uint32_t subgroupWidth(const KernelSource &kernel, const DeviceInfo &device) {
+  constexpr uint32_t usual = 32;
+  if (kernel.exactSubgroup)
+    return kernel.subgroup;
+  uint32_t width = device.subgroupSize;
+  if (device.minSubgroupSize <= usual && usual <= device.maxSubgroupSize)
+    width = usual;
+  return std::max(width, std::bit_ceil(kernel.subgroup));
+}
+
 Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &kernel, KernelLayout layout) const {
   const VolkDeviceTable &vk = context.vk;
   VkShaderModuleCreateInfo moduleInfo{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
@@ -51,15 +64,14 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
       info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
                    VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
     info.layout = layout.pipeline;
-    // Wider than it needs is fine (its lanes then fill a part); narrower would split lanes that talk to each other.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
-    width.requiredSubgroupSize = std::bit_ceil(kernel.subgroup);
-    // Several subgroups must be of just that width, and none of them partly filled.
-    bool several = kernel.subgroup && kernel.lanes > kernel.subgroup;
-    if (kernel.subgroup > context.info.subgroupSize || (several && kernel.subgroup != context.info.subgroupSize))
+    width.requiredSubgroupSize = subgroupWidth(kernel, context.info);
+    // None of several subgroups whose lanes talk to each other may be filled in part.
+    bool full = kernel.subgroup && kernel.lanes > width.requiredSubgroupSize;
+    if (full || width.requiredSubgroupSize != context.info.subgroupSize)
       info.stage.pNext = &width;
-    if (several)
+    if (full)
       info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     status = vk.vkCreateComputePipelines(context.device, cache, 1, &info, nullptr, &pipeline);
   }

@@ -14,8 +14,8 @@ heddle.size @many max 600000
 
 // CHECK-LABEL: func.func @matmul(
 // SOFTWARE: #tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>
-// PORTABLE: #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>
-// NVIDIA: #tile.grid<"tokens", 1, 1>, #tile.grid<"", 1, 1>
+// PORTABLE: #tile.grid<"tokens", 64, 2>, #tile.grid<"", 1, 1>
+// NVIDIA: #tile.grid<"tokens", 64, 2>, #tile.grid<"", 1, 1>
 func.func @matmul(%x: !x, %w: tensor<64x64xf32>) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<64x64xf32> -> !x
   return %p : !x
@@ -31,8 +31,8 @@ func.func @gradient(%x: !rows) -> tensor<64x64xf32> {
 
 // CHECK-LABEL: tile.func @matmul_Tx64(
 // SOFTWARE-SAME: workgroup = 8
-// PORTABLE-SAME: workgroup = 32
-// NVIDIA-SAME: workgroup = 32
+// PORTABLE-SAME: spread = "blocks", vector = 4 : i64, workgroup = 128
+// NVIDIA-SAME: spread = "blocks", vector = 4 : i64, workgroup = 128
 
 // 600000 rows in steps of 8 are 75000 iterations. A device that ends loops silently after 65535 gets steps of 16; one that
 // any Vulkan program may run on could be such a device.
@@ -44,5 +44,6 @@ func.func @gradient(%x: !rows) -> tensor<64x64xf32> {
 // 150000 iterations in steps of 4: 12 is the least multiple that is enough.
 // CHECK-LABEL: tile.func @matmul_64x64(
 // SOFTWARE: scf.for {{.*}} step %c12
-// PORTABLE: scf.for {{.*}} step %c12
-// NVIDIA: scf.for {{.*}} step %c4
+// GPUs bring sixteen rows at a time to shared memory.
+// PORTABLE: scf.for {{.*}} step %c16
+// NVIDIA: scf.for {{.*}} step %c16

@@ -50,7 +50,7 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+1 {{expects 'spread' to be "rows", "columns", "quads", "fragments" or "cooperative", got "diagonals"}}
+// expected-error @+1 {{expects 'spread' to be "rows", "columns", "quads", "blocks", "fragments" or "cooperative", got "diagonals"}}
 tile.func @spread() attributes {workgroup = 8 : i64, spread = "diagonals", vector = 4 : i64} {
   tile.return
 }

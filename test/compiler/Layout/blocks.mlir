@@ -1,0 +1,89 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(cse,heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:portable},cse))' | FileCheck %s -DSUMS='#tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>' -DLEFT='#tile.simt<lanes = [16, 1], strides = [8, 1], vector = 4>' -DRIGHT='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DTURNED='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>'
+
+// Sixteen lanes down and eight along a block: a lane reads its rows of the left side and its columns of the right side,
+// four places of the contracted dimension at a time. The next tiles are read by neighbouring lanes side by side, and are in
+// shared memory by the next iteration. What is added up of a factor comes from its ring too, each element to one lane.
+// CHECK-LABEL: tile.func @product
+// CHECK: %[[A:.*]] = tile.shared : memref<128x16xf32, strided<[20, 1]>
+// CHECK: %[[B:.*]] = tile.shared : memref<32x64xf32, strided<[68, 1]>
+// CHECK-NOT: tile.wait
+// CHECK: tile.store %{{.*}}, %[[A]]
+// CHECK: tile.store %{{.*}}, %[[B]]
+// CHECK: scf.for
+// CHECK: tile.wait 0
+// CHECK: %[[NEXT_A:.*]] = tile.load %arg0{{.*}} -> tensor<64x16xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 4>>
+// CHECK: %[[NEXT_B:.*]] = tile.load %arg1{{.*}} -> tensor<16x64xf32, #tile.simt<lanes = [8, 16], strides = [16, 1], vector = 4>>
+// CHECK: %[[ALL:.*]] = tile.load %[[B]]{{.*}} -> tensor<16x64xf32, #tile.simt<lanes = [8, 16], strides = [16, 1], vector = 4>>
+// CHECK: %[[L0:.*]] = tile.load %[[A]][{{.*}}] {any_padding} : {{.*}} -> tensor<64x4xf32, [[LEFT]]>
+// CHECK: %[[R0:.*]] = tile.load %[[B]][{{.*}}] {any_padding} : {{.*}} -> tensor<4x64xf32, [[RIGHT]]>
+// CHECK: %[[D0:.*]] = tile.dot %[[L0]], %[[R0]], %{{.*}} -> tensor<64x64xf32, [[SUMS]]>
+// CHECK: tile.load %[[A]][%{{.*}}, %c4]
+// CHECK: %[[R1:.*]] = tile.load %[[B]]
+// CHECK: %[[D1:.*]] = tile.dot %{{.*}}, %[[R1]], %[[D0]]
+// CHECK-COUNT-2: tile.dot
+// CHECK-NOT: tile.dot
+// CHECK: arith.addf %{{.*}}, %[[ALL]]
+// CHECK: tile.store %[[NEXT_A]], %[[A]]
+// CHECK: tile.store %[[NEXT_B]], %[[B]]
+tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64x64xf32>, %s: memref<16x64xf32>)
+    attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %none = arith.constant dense<0.0> : tensor<16x64xf32>
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c256 = arith.constant 256 : index
+  %sum, %column = scf.for %k = %c0 to %c256 step %c16 iter_args(%state = %zero, %total = %none) -> (tensor<64x64xf32>, tensor<16x64xf32>) {
+    %x = tile.load %a[%c0, %k] : memref<64x256xf32> -> tensor<64x16xf32>
+    %y = tile.load %b[%k, %c0] : memref<256x64xf32> -> tensor<16x64xf32>
+    %next = tile.dot %x, %y, %state : tensor<64x16xf32>, tensor<16x64xf32> -> tensor<64x64xf32>
+    %again = tile.load %b[%k, %c0] : memref<256x64xf32> -> tensor<16x64xf32>
+    %more = arith.addf %total, %again : tensor<16x64xf32>
+    scf.yield %next, %more : tensor<64x64xf32>, tensor<16x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.store %column, %s[%c0, %c0] : tensor<16x64xf32>, memref<16x64xf32>
+  tile.return
+}
+
+// A left side that lies the other way round is turned on its way to shared memory; the rows of a transposed right side are
+// dealt one by one, and so are the columns of the result. Factors of 16 bits are widened in registers. The second loop
+// takes the ring of the first, when all lanes have done with it.
+// CHECK-LABEL: tile.func @turned
+// CHECK: %[[A:.*]] = tile.shared : memref<128x16xf16, strided<[24, 1]>
+// CHECK: %[[B:.*]] = tile.shared
+// CHECK-NOT: tile.shared
+// CHECK: tile.load %arg0{{.*}} {transposed} : {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [32, 4]
+// CHECK: scf.for
+// CHECK: %[[L:.*]] = tile.load %[[A]]{{.*}} -> tensor<64x4xf16, [[LEFT]]>
+// CHECK: %[[WL:.*]] = arith.extf %[[L]]
+// CHECK: %[[R:.*]] = tile.load %[[B]]{{.*}} -> tensor<64x4xf16, [[TURNED]]>
+// CHECK: %[[WR:.*]] = arith.extf %[[R]]
+// CHECK: tile.dot %[[WL]], %[[WR]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<64x64xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 1>>
+// CHECK: scf.yield
+// CHECK: tile.wait 0
+// CHECK: tile.load %arg1
+// CHECK: tile.store %{{.*}}, %[[A]]
+// CHECK: scf.for
+tile.func @turned(%a: memref<256x64xf16>, %b: memref<64x256xf16>, %c: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c256 = arith.constant 256 : index
+  %first = scf.for %k = %c0 to %c256 step %c16 iter_args(%state = %zero) -> (tensor<64x64xf32>) {
+    %x = tile.load %a[%k, %c0] {transposed} : memref<256x64xf16> -> tensor<64x16xf16>
+    %y = tile.load %b[%c0, %k] : memref<64x256xf16> -> tensor<64x16xf16>
+    %wx = arith.extf %x : tensor<64x16xf16> to tensor<64x16xf32>
+    %wy = arith.extf %y : tensor<64x16xf16> to tensor<64x16xf32>
+    %next = tile.dot %wx, %wy, %state {transpose_rhs} : tensor<64x16xf32>, tensor<64x16xf32> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  %second = scf.for %k = %c0 to %c256 step %c16 iter_args(%state = %first) -> (tensor<64x64xf32>) {
+    %y = tile.load %b[%c0, %k] : memref<64x256xf16> -> tensor<64x16xf16>
+    %wy = arith.extf %y : tensor<64x16xf16> to tensor<64x16xf32>
+    %next = tile.dot %wy, %wy, %state {transpose_rhs} : tensor<64x16xf32>, tensor<64x16xf32> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %second, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}

@@ -1,0 +1,89 @@
+"""What AMD's compiler, Mesa's ACO, makes of each kernel of a model for GPUs that need not be there: nothing that takes long,
+spills or wants scratch memory, and loops of products that are mostly multiply-adds.
+
+    pipelines.py --bin build/bin --model FILE --target vulkan:NAME [--precision NAME] [--set key=value] [--without PART]"""
+
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+# Subgroups that a SIMD unit has at once, at least: those of 64 lanes have half of the registers.
+FAMILIES = {"VEGA10": 2, "NAVI10": 4, "NAVI21": 4, "GFX1100": 4}
+MILLISECONDS = 2000  # of a kernel
+SECONDS = 120  # of all kernels of a family
+# Of the vector instructions in the loop that has most of them, in f32: others widen their factors there. Products in
+# blocks are meant, which are those with shared memory; a kernel's name begins with what it computes.
+MULTIPLY_ADDS = {"matmul": 0.6, "project": 0.6}
+
+
+def problems(kernel, residents, precision):
+    driver = kernel["driver"]
+    for name in ("Spilled VGPRs", "Scratch size"):
+        if driver[name]:
+            yield f"{name} {driver[name]:.0f}"
+    if driver["Subgroups per SIMD"] < residents:
+        yield f"{driver['Subgroups per SIMD']:.0f} subgroups on a SIMD unit, {residents} wanted"
+    if kernel["milliseconds"] > MILLISECONDS:
+        yield f"compiled in {kernel['milliseconds']:.0f} ms"
+    loop = max(kernel["loops"], key=lambda loop: loop["multiply_adds"], default=None)
+    least = next((share for part, share in MULTIPLY_ADDS.items() if kernel["name"].startswith(part)), 0)
+    if loop and least and driver["LDS size"] and precision == "f32":
+        share = loop["multiply_adds"] / (loop["arithmetic"] + loop["memory"])
+        if share < least:
+            yield f"{share:.0%} of the main loop's vector instructions are multiply-adds, {least:.0%} wanted"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--precision", default="f32")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--without", action="append", default=[], metavar="PART",
+                        help="do not compile kernels with this in their name, which are known to be bad")
+    arguments = parser.parse_args()
+    drivers = glob.glob("/usr/share/vulkan/icd.d/radeon_icd*.json")
+    if not drivers:
+        print("Mesa's driver for AMD is not there")
+        sys.exit(SKIPPED)
+    failed = compiled = left_out = 0
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = f"{folder}/model.heddle"
+        sets = [word for value in arguments.set for word in ("--set", value)]
+        subprocess.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact, f"--target={arguments.target}",
+                        f"--precision={arguments.precision}", *sets], check=True, stdout=subprocess.DEVNULL)
+        for family, residents in FAMILIES.items():
+            # Validation layers add nothing here: lavapipe's tests have them.
+            environment = {**os.environ, "VK_ICD_FILENAMES": drivers[0], "RADV_FORCE_FAMILY": family, "HEDDLE_VALIDATION": "0"}
+            environment.pop("VK_DRIVER_FILES", None)
+            words = [f"{arguments.bin}/heddle-inspect", artifact, "--pipelines", "--json"]
+            words += [word for part in arguments.without for word in ("--without", part)]
+            try:
+                done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                failed += 1
+                print(f"FAIL {family}: not all kernels are compiled after {SECONDS} s")
+                continue
+            if done.returncode != 0:
+                sys.exit(f"{family}: {done.stderr}")
+            told = json.loads(done.stdout)
+            milliseconds = sum(kernel["milliseconds"] for kernel in told["kernels"])
+            compiled += len(told["kernels"])
+            left_out = told["left_out"]
+            print(f"{family}: {len(told['kernels'])} kernels in {milliseconds:.0f} ms")
+            for kernel in told["kernels"]:
+                for problem in problems(kernel, residents, arguments.precision):
+                    failed += 1
+                    print(f"FAIL {family} {kernel['name']}: {problem}")
+    print(f"{compiled} kernels, {failed} problems" + (f"; {left_out} a family left out" if left_out else ""))
+    sys.exit(failed != 0 or not compiled)
+
+
+if __name__ == "__main__":
+    main()
