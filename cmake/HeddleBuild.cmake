@@ -23,7 +23,8 @@ foreach(config RELEASE RELWITHDEBINFO)
   endforeach()
 endforeach()
 
-# With these settings the cache serves precompiled headers, and a second clone at another place.
+# With these settings the cache serves precompiled headers, and a second clone at another place; the preprocessor does not run
+# a second time for it, which would add a third to the time of compiling a pass.
 find_program(HEDDLE_CCACHE ccache)
 mark_as_advanced(HEDDLE_CCACHE)
 if(HEDDLE_CCACHE)
@@ -31,7 +32,7 @@ if(HEDDLE_CCACHE)
     if(NOT CMAKE_${language}_COMPILER_LAUNCHER OR CMAKE_${language}_COMPILER_LAUNCHER MATCHES "^[^;]*ccache$")
       set(CMAKE_${language}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
           CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-          "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${HEDDLE_CCACHE}")
+          "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 "${HEDDLE_CCACHE}")
     endif()
   endforeach()
 endif()

@@ -11,6 +11,7 @@
 #include "llvm/ADT/EquivalenceClasses.h"
 
 #include <array>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -41,6 +42,7 @@ public:
     }
     separateSources(func);
     classes = {};
+    isBlocks = func.getSpread() == "blocks";
     func.walk([&](Operation *op) { connect(op); });
 
     bool rows = func.getSpread() == "rows", blocks = func.getSpread() == "blocks", fragments = func.getSpread() == "fragments",
@@ -94,13 +96,12 @@ public:
     if (walked.wasInterrupted())
       return signalPassFailure();
 
-    // Between cooperative matrices, tiles come from memory and go there: neighbouring lanes have neighbouring columns.
-    DenseMap<const void *, int64_t> widest;
+    // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
+    // neighbouring columns.
+    DenseMap<const void *, Shape> shapes;
     auto note = [&](Value value) {
-      if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-        int64_t &columns = widest[classOf(value)];
-        columns = std::max(columns, type.getDimSize(1));
-      }
+      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+        shapes[classOf(value)].add(type);
     };
     if (cooperative || blocks)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
@@ -111,7 +112,7 @@ public:
         return success();
       Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = cooperative || blocks ? dealRows(lanes, vector, widest.lookup(classOf(value))) : dealt;
+        layout = cooperative || blocks ? dealRows(lanes, vector, shapes.lookup(classOf(value)), dealt) : dealt;
       if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
@@ -146,16 +147,38 @@ private:
     auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
       return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
     };
+    // Along the contracted dimension registers are as wide as can be, whatever they are in the result.
+    auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+    int64_t run = std::gcd(profile->vector, lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1));
     return {layout(down, along, along, 1, dot.getTransposeRhs() ? 1 : vector),
-            dot.getTransposeLhs() ? layout(1, down, 1, along, 1) : layout(down, 1, along, 1, vector),
-            dot.getTransposeRhs() ? layout(along, 1, 1, 1, vector) : layout(1, along, 1, 1, vector)};
+            dot.getTransposeLhs() ? layout(1, down, 1, along, 1) : layout(down, 1, along, 1, run),
+            dot.getTransposeRhs() ? layout(along, 1, 1, 1, run) : layout(1, along, 1, 1, vector)};
   }
 
-  /// The lanes along rows of `columns` elements, a register of neighbours each; those that are left take further rows.
-  SimtAttr dealRows(int64_t lanes, int64_t vector, int64_t columns) {
-    int64_t alongRow = std::clamp<int64_t>(columns / vector, 1, lanes);
-    return SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow, 1, vector);
+  /// What divides the rows and the columns of the tiles of a class, but for those that are one.
+  struct Shape {
+    int64_t rows = 0, columns = 0;
+    void add(RankedTensorType type) {
+      if (type.getDimSize(0) != 1)
+        rows = std::gcd(rows, type.getDimSize(0));
+      if (type.getDimSize(1) != 1)
+        columns = std::gcd(columns, type.getDimSize(1));
+    }
+  };
+
+  /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one number a
+  /// row, as `dealt` has them.
+  SimtAttr dealRows(int64_t lanes, int64_t vector, Shape shape, SimtAttr dealt) {
+    if (shape.columns == 0)
+      return dealt;
+    for (int64_t run = vector; run >= 1; run /= 2)
+      for (int64_t along = lanes; along >= 1; along /= 2)
+        if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
+          return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
+    return dealt; // which does not fit either, as is told
   }
+
+  static bool isColumn(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1) == 1; }
 
   const void *classOf(Value value) {
     classes.insert(value.getAsOpaquePointer());
@@ -203,6 +226,11 @@ private:
     }
     if (isa<scf::YieldOp>(op))
       return;
+    // Lanes along a row of a block have its one number alike, however they have the rest of the row.
+    if (isBlocks)
+      if (isa<ReduceOp, BroadcastOp>(op) &&
+          llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
+        return;
     Value first;
     auto connectToFirst = [&](Value value) {
       if (!isTile(value))
@@ -219,6 +247,7 @@ private:
                              llvm::cl::desc("The target whose lanes hold the tiles")};
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
+  bool isBlocks = false;
 };
 
 } // namespace

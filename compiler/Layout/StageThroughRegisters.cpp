@@ -193,7 +193,7 @@ private:
     ImplicitLocOpBuilder b(loop.getLoc(), OpBuilder::atBlockBegin(&getOperation().getBody().front()));
     SmallVector<Stage> staged;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
-      if (!isFactor(load))
+      if (!isFactor(load) || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(load.getMemory().getType()))
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());

@@ -15,10 +15,18 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 //===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
 
+/// Whether the lanes along a row have a part of each of its columns, and shared memory has room.
+static bool canHaveBlocks(const TargetProfile &profile, int64_t width) {
+  constexpr int64_t widest = 128;
+  return profile.blockLanes > 0 && width % kBlockLanes == 0 && width <= widest;
+}
+
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
       isOneQuery(owns == Owns::OneQuery),
       fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
+      blocks(!isOneQuery && !fragments && attention.pairKeys == 0 &&
+             canHaveBlocks(emitter.getProfile(), typeOf(attention.query).getDimSize(1) / attention.heads)),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
   if (attention.mask)
     for (const MaskBound &bound : getMaskBounds(*attention.mask, &boundsAreExact)) {
@@ -40,8 +48,29 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
     chooseQuads();
   else if (fragments)
     chooseFragments(products);
+  else if (blocks)
+    chooseBlocks(products);
   else
     chooseRegisters(products);
+}
+
+void AttentionFrame::chooseBlocks(int64_t products) {
+  // Bytes of shared memory that most devices have.
+  constexpr int64_t longestStep = 16, room = 32768;
+  emitter.setBlocks();
+  emitter.setVector({width / kBlockLanes});
+  int64_t down = emitter.getProfile().blockLanes / kBlockLanes;
+  bool isGradient = products > 2;
+  rows = isGradient || maximumOwned() <= down ? down : 2 * down;
+  step = longestStep;
+  // Owned and visited factors, and tiles of scores that go into products.
+  auto bytes = [&] {
+    int64_t owned = isGradient ? 2 : 1, scores = products > 3 ? 2 : 1;
+    return 4 * ((owned * rows + 2 * step) * (width + 4) + scores * rows * (step + 4));
+  };
+  while (step > kBlockLanes && (step / 2 >= maximumVisited() || bytes() > room))
+    step /= 2;
+  step = emitter.stepFor(maximumVisited(), step);
 }
 
 void AttentionFrame::chooseRegisters(int64_t products) {
@@ -210,6 +239,8 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value ownedIndex = broadcast(indices(first, isOneQuery ? 1 : 0));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   return emitter.loop(begin, end, visitedAtOnce(), maximumVisited(), state, [&](Value at, ValueRange state) {
+    visitedShared.clear();
+    isFirstOfStep = true;
     Value index = indices(at, isOneQuery ? 0 : 1), visitedIndex = broadcast(index);
     Step now{at, Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce(), width, pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
@@ -273,6 +304,15 @@ Value AttentionFrame::load(Value value, const Place &place) {
 }
 
 Value AttentionFrame::loadVisited(Value value, const Step &at) {
+  if (!blocks)
+    return loadVisitedTile(value, at);
+  Value &shared = visitedShared[value];
+  if (!shared)
+    shared = share(loadVisitedTile(value, at));
+  return shared;
+}
+
+Value AttentionFrame::loadVisitedTile(Value value, const Step &at) {
   if (!at.rows)
     return load(value, at.visited);
   RankedTensorType type = emitter.tileType(visitedAtOnce(), width, typeOf(value).getElementType());
@@ -280,7 +320,40 @@ Value AttentionFrame::loadVisited(Value value, const Step &at) {
   return fragments ? tile : emitter.widen(tile);
 }
 
+Value AttentionFrame::share(Value tile) {
+  Value shared = emitter.sharedTile(typeOf(tile)), zero = emitter.index(0);
+  if (isFirstOfStep)
+    tile::WaitOp::create(b, 0);
+  isFirstOfStep = false;
+  isPending = true;
+  tile::StoreOp::create(b, tile, shared, zero, zero, Value(), Value());
+  return shared;
+}
+
+void AttentionFrame::meet() {
+  if (isPending)
+    tile::WaitOp::create(b, 0);
+  isPending = false;
+}
+
+Value AttentionFrame::multiplyShared(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
+  // Of so many places a lane has the factors' registers at once.
+  constexpr int64_t part = 8;
+  meet();
+  ArrayRef<int64_t> shape = typeOf(accumulator).getShape();
+  Value zero = emitter.index(0);
+  return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
+    Value left = emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any);
+    Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
+    Value right = emitter.load(rhs, place, Padding::Any);
+    return SmallVector<Value>{
+        tile::DotOp::create(b, accumulator.getType(), left, right, state[0], /*transposeLhs=*/false, transposeRhs)};
+  })[0];
+}
+
 AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
+  if (blocks)
+    return [shared = share(load(value, ownedPlace))] { return shared; };
   // Two of 16 bits share a register; others stay in any case.
   int64_t registers = fragments ? rows * width / (2 * emitter.getLanes() * subgroups) : 0;
   if (registers <= registersLeft) {
@@ -293,6 +366,8 @@ AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
 AttentionFrame::OwnedFactor AttentionFrame::ownedOfScores(Value value) {
   if (ownedScale == 1)
     return ownedFactor(value);
+  if (blocks)
+    return [shared = share(mul(load(value, ownedPlace), ownedScale))] { return shared; };
   return [tile = mul(load(value, ownedPlace), ownedScale)] { return tile; };
 }
 
@@ -367,6 +442,8 @@ Value AttentionFrame::products(Value ownedRows, Value visitedRows, Value sums) {
     return emitter.reduce(tile::Combine::Sum, mul(emitter.broadcast(ownedRows, rows, width), visitedRows), 1);
   if (!sums)
     sums = emitter.constant(rows, step, 0);
+  if (blocks)
+    return multiplyShared(ownedRows, visitedRows, width, /*transposeRhs=*/true, sums);
   return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
 }
 
@@ -380,6 +457,10 @@ Value AttentionFrame::asFactor(Value tile) {
 Value AttentionFrame::accumulate(Value weights, Value value, const Step &at, Value accumulator) {
   if (isOneQuery)
     return math::FmaOp::create(b, emitter.broadcast(weights, rows, width), loadVisited(value, at), accumulator);
+  if (blocks) {
+    Value right = loadVisited(value, at);
+    return multiplyShared(share(weights), right, step, /*transposeRhs=*/false, accumulator);
+  }
   // Tensor cores take the right side transposed.
   Value right = fragments ? emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true)
                           : loadVisited(value, at);

@@ -81,6 +81,10 @@ struct Attention {
 /// lanes together on tensor cores), and visits the sequence's keys (or queries) in steps. So the tiles of scores have
 /// the owned side's rows and the visited side's columns, and all sums stay within those lanes.
 ///
+/// GPUs without tensor cores have blocks instead: the lanes of several subgroups share the rows and the columns of a
+/// tile of scores out, and its factors come through shared memory. Values of factors are then shared memory, and not
+/// tiles.
+///
 /// Where a sequence has one query that would leave all lanes but one idle. Its keys are dealt to the lanes instead: the
 /// tile of scores is a column, a row of it a key of the step, and what is summed up are as many softmaxes, each of the
 /// keys that came to its row. Four lanes share a row, as they then read neighbours of each other.
@@ -182,10 +186,18 @@ private:
   /// These set the spread, `rows` and `step`.
   void chooseRegisters(int64_t products);
   void chooseQuads();
+  void chooseBlocks(int64_t products);
   void chooseFragments(int64_t products);
   int64_t maximumOwned();
   int64_t maximumVisited();
   std::pair<Value, Value> visitedRange();
+  Value loadVisitedTile(Value value, const Step &at);
+  /// A tile in shared memory of its own. Lanes see it after `meet`; the first of a step waits for those who still read
+  /// what the last step left there.
+  Value share(Value tile);
+  void meet();
+  /// accumulator + lhs * rhs, both in shared memory, `depth` places of the contracted dimension.
+  Value multiplyShared(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator);
   /// Whether each pair of the step counts, as one i1; null if nothing but a look at each pair tells.
   Value allCount(Value at);
   /// Whether each pair counts, as a tile.
@@ -196,7 +208,7 @@ private:
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;
   const Attention attention;
-  const bool ownsQueries, isOneQuery, fragments;
+  const bool ownsQueries, isOneQuery, fragments, blocks;
   int64_t width, rows, step, subgroups = 1;                    // of tiles of scores: rows x step
   int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned factors
   double ownedScale = 1, productScale = 1, unit = 1;           // of the owned rows, of their products, of the scores
@@ -204,6 +216,8 @@ private:
   bool boundsAreExact = true;
   Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
+  DenseMap<Value, Value> visitedShared; // of this step
+  bool isFirstOfStep = false, isPending = false;
 };
 
 } // namespace mlir::heddle

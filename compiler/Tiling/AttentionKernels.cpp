@@ -1,5 +1,5 @@
 // Attention with an online softmax over tiles of keys (FlashAttention's recurrence), forward and backward. A lane owns
-// rows of the scores whole, or four lanes share them on tensor cores: queries in the forward pass and in the query's
+// rows of the scores whole, or lanes of a subgroup share them (four on tensor cores, eight in blocks): queries in the forward pass and in the query's
 // gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T scores are never in memory.
 // Scores are kept in units of log(2), so that the exponential is a power of two.
 #include "compiler/Tiling/AttentionFrame.h"
@@ -111,8 +111,8 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
       Value delta = frame.loadPerQuery(grad.getDelta(), frame.owned());
       Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
                                 [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-                                  Value keys = frame.load(grad.getKey(), at.visited),
-                                        values = frame.load(grad.getValue(), at.visited);
+                                  Value keys = frame.loadVisited(grad.getKey(), at),
+                                        values = frame.loadVisited(grad.getValue(), at);
                                   StepGradient step(frame, at, {query(), gradient()}, {keys, values}, logSumExp, delta);
                                   return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
                                 })[0];
@@ -136,8 +136,8 @@ struct AttentionGradKeyValueKernel
       Value zeros = emitter.constant(frame.getRows(), frame.getWidth(), 0);
       SmallVector<Value> totals =
           frame.visit({zeros, zeros}, [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value queries = frame.load(grad.getQuery(), at.visited),
-                  gradient = frame.load(grad.getGradient(), at.visited);
+            Value queries = frame.loadVisited(grad.getQuery(), at),
+                  gradient = frame.loadVisited(grad.getGradient(), at);
             Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
             Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
             StepGradient step(frame, at, {keys(), values()}, {queries, gradient}, logSumExp, delta);

@@ -86,6 +86,7 @@ def main():
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--longest", type=int, help="compile for sequences of up to so many rows; tiles depend on it")
+    parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     random = np.random.default_rng(5)
@@ -101,7 +102,8 @@ def main():
             file.writelines(write_entry(f"{name}_{width}x{heads}", mask, width, heads, *limits)
                             for width, heads in WIDTHS for name, (mask, _) in MASKS.items())
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
-                        f"--target={arguments.target}", f"--precision={arguments.precision}"],
+                        f"--target={arguments.target}", f"--precision={arguments.precision}",
+                        *([f"--lanes={arguments.lanes}"] if arguments.lanes else [])],
                        check=True, stdout=subprocess.DEVNULL)
         session = calls.Session(tools, f"{folder}/attention.heddle", folder)
         for width, heads in WIDTHS:

@@ -23,10 +23,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     random = np.random.default_rng(11)
     report = parity.Report()
-    with tempfile.TemporaryDirectory() as folder, parity.Model(arguments, CASE, folder) as model:
+    with tempfile.TemporaryDirectory() as folder, parity.Model(
+            arguments, CASE, folder, arguments.target,
+            flags=[f"--lanes={arguments.lanes}"] if arguments.lanes else []) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "3"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         inputs = reference.pack(parity.draw_batch(random, CASE["vocab_size"]))

@@ -32,17 +32,18 @@ struct Place {
   /// To the `offset`-th element from it on.
   Value pointer(int64_t offset) {
     Value inVector =
-        spirv::BitwiseAndOp::create(rewriter, loc, add(element, constant + offset), number(kVector - 1));
+        spirv::BitwiseAndOp::create(rewriter, loc, add(element, inVectorOf(offset)), number(kVector - 1));
     return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(offset), inVector});
   }
   /// Whole vectors of the constant part are added last, so that neighbouring accesses share all else, and a driver finds
   /// the constant that its instructions take.
   Value vectorOf(int64_t offset) {
-    int64_t all = constant + offset, inVector = ((all % kVector) + kVector) % kVector;
+    int64_t all = constant + offset, inVector = inVectorOf(offset);
     Value at = add(element, inVector), shift = number(llvm::Log2_64(kVector));
     Value vector = spirv::ShiftRightArithmeticOp::create(rewriter, loc, at.getType(), at, shift);
     return add(vector, (all - inVector) / kVector);
   }
+  int64_t inVectorOf(int64_t offset) const { return ((constant + offset) % kVector + kVector) % kVector; }
   Value add(Value value, int64_t offset) {
     return offset ? spirv::IAddOp::create(rewriter, loc, value, number(offset)).getResult() : value;
   }

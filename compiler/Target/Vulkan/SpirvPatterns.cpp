@@ -202,7 +202,15 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
     auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
     if (!loop)
       return failure();
-    rewriter.replaceOpWithNewOp<spirv::BranchOp>(op, loop.getHeaderBlock(), adaptor.getOperands());
+    // MLIR's serializer does not find what an inner loop results in when it completes the header's phis; what is selected
+    // of it twice it does.
+    SmallVector<Value> next(adaptor.getOperands());
+    for (auto [value, original] : llvm::zip(next, op.getOperands()))
+      if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
+        Value always = spirv::ConstantOp::getOne(rewriter.getI1Type(), op.getLoc(), rewriter);
+        value = spirv::SelectOp::create(rewriter, op.getLoc(), always, value, value);
+      }
+    rewriter.replaceOpWithNewOp<spirv::BranchOp>(op, loop.getHeaderBlock(), next);
     return success();
   }
 };

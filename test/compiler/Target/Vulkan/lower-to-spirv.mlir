@@ -87,3 +87,44 @@ tile.func @powers(%a: memref<1x8xf32>, %b: memref<?x4xf32>, %n: index)
   vector.store %w, %b[%lane, %c0] : memref<?x4xf32>, vector<4xf32>
   tile.return
 }
+
+// What an inner loop results in is selected before an outer one goes on with it: MLIR's serializer would lose it.
+// CHECK-LABEL: spirv.module @nested
+// CHECK: spirv.mlir.loop
+// CHECK: %[[INNER:.*]] = spirv.mlir.loop -> f32
+// CHECK: %[[NEXT:.*]] = spirv.Select %{{.*}}, %[[INNER]], %[[INNER]] : i1, f32
+// CHECK: spirv.Branch ^{{.*}}(%{{.*}}, %[[NEXT]] : i32, f32)
+tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%outer = %zero) -> f32 {
+    %inner = scf.for %j = %c0 to %c8 step %c1 iter_args(%state = %outer) -> f32 {
+      %x = memref.load %a[%j, %c0] : memref<8x1xf32>
+      %next = arith.addf %state, %x : f32
+      scf.yield %next : f32
+    }
+    scf.yield %inner : f32
+  }
+  memref.store %sum, %a[%c0, %c0] : memref<8x1xf32>
+  tile.return
+}
+
+// Lanes of blocks are numbered across subgroups of whatever width, of which eight neighbours share one.
+// CHECK-LABEL: spirv.module @blocks
+// CHECK-SAME: heddle.exchange = 8
+// CHECK: %[[ID:.*]] = spirv.Load "Input" %{{.*}}
+// CHECK: %[[WIDTH:.*]] = spirv.Load "Input" %{{.*}}
+// CHECK: %[[BEFORE:.*]] = spirv.IMul %[[ID]], %[[WIDTH]] : i32
+// CHECK: spirv.IAdd %[[BEFORE]], %{{.*}} : i32
+tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %four = arith.constant 4 : i32
+  %width = arith.constant 8 : i32
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%lane, %c0] : memref<128x1xf32>
+  %other, %valid = gpu.shuffle xor %x, %four, %width : f32
+  memref.store %other, %a[%lane, %c0] : memref<128x1xf32>
+  tile.return
+}

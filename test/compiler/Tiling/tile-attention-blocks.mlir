@@ -1,0 +1,45 @@
+// Attention in blocks, for GPUs without tensor cores: keys and values of a step come to shared memory, and so do the
+// probabilities, between barriers. Products are loops over parts of the head's width, or of the step.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable},tile.func(heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:portable},heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
+
+!x = tensor<?x128xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x2xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 2048
+heddle.size @sequences max 64
+heddle.size @length max 256 longest "lengths"
+
+// CHECK-LABEL: tile.func @attention_Tx128(
+// CHECK-SAME: spread = "blocks", vector = 4 : i64, workgroup = 128
+// CHECK: tile.shared : memref<32x16xf32, strided<[20, 1]>
+// CHECK-COUNT-2: tile.shared : memref<16x64xf32, strided<[68, 1]>
+// CHECK: %[[QUERY:.*]] = tile.shared : memref<32x64xf32, strided<[68, 1]>
+// CHECK: tile.store %{{[0-9]+}}, %[[QUERY]]
+// CHECK: scf.for
+// CHECK: tile.wait 0
+// CHECK: tile.store %{{[0-9]+}}, %[[KEY:[0-9]+]][
+// CHECK: tile.wait 0
+// CHECK: scf.for {{.*}} = %{{.*}} to %c64{{.*}} step %c8
+// CHECK: %[[Q:.*]] = tile.load %[[QUERY]]{{.*}} -> tensor<32x8xf32>
+// CHECK: %[[K:.*]] = tile.load %[[KEY]]{{.*}} -> tensor<16x8xf32>
+// CHECK: tile.dot %[[Q]], %[[K]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<32x16xf32>
+// CHECK: tile.reduce max
+// CHECK: tile.store %{{[0-9]+}}, %[[VALUE:[0-9]+]][
+// CHECK: tile.store %{{[0-9]+}}, %[[P:[0-9]+]][
+// CHECK: tile.wait 0
+// CHECK: scf.for {{.*}} = %{{.*}} to %c16{{.*}} step %c8
+// CHECK: %[[W:.*]] = tile.load %[[P]]{{.*}} -> tensor<32x8xf32>
+// CHECK: %[[V:.*]] = tile.load %[[VALUE]]{{.*}} -> tensor<8x64xf32>
+// CHECK: tile.dot %[[W]], %[[V]], %{{.*}} : {{.*}} -> tensor<32x64xf32>
+
+// A row's maximum is that of the eight lanes that have a part of it.
+// LANES-LABEL: tile.func @attention_Tx128(
+// LANES: gpu.shuffle xor %{{.*}}, %c1_i32, %c8_i32
+// LANES: gpu.shuffle xor %{{.*}}, %c2_i32, %c8_i32
+// LANES: gpu.shuffle xor %{{.*}}, %c4_i32, %c8_i32
+// LANES-NOT: %c16_i32
+func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segments) -> (!x, !heads) {
+  %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !heads)
+  return %y, %lse : !x, !heads
+}
