@@ -51,7 +51,7 @@ TEST_F(InspectTest, compilesPipelines) {
   if (access(driver, R_OK))
     GTEST_SKIP() << "Mesa's driver for AMD is not there";
   setenv("VK_ICD_FILENAMES", driver, 1);
-  setenv("RADV_FORCE_FAMILY", "GFX1100", 1);
+  setenv("RADV_FORCE_FAMILY", "NAVI21", 1);
   Outcome run = inspect("a.heddle --pipelines --json");
   EXPECT_EQ(run.exitCode, 0);
   auto json = nlohmann::json::parse(run.output, nullptr, false);
@@ -63,7 +63,7 @@ TEST_F(InspectTest, compilesPipelines) {
   }
   run = inspect("a.heddle --pipelines --target vulkan:portable");
   EXPECT_EQ(run.exitCode, 0);
-  EXPECT_NE(run.output.find("GFX1100"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("NAVI21"), std::string::npos) << run.output;
   EXPECT_EQ(run.output.find("vulkan:software"), std::string::npos) << run.output;
   run = inspect("a.heddle --pipelines --kernel none");
   EXPECT_EQ(run.exitCode, 1);
