@@ -165,11 +165,13 @@ Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rh
 /// sides were. The product with ones leaves a column to each lane.
 Value ProductFrame::sumOfRows(Value rows) const {
   auto &b = emitter.builder();
-  Value shared = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2), zero = emitter.index(0);
+  if (!sharedRows)
+    sharedRows = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2);
+  Value zero = emitter.index(0);
   tile::WaitOp::create(b, 0);
-  tile::StoreOp::create(b, rows, shared, zero, zero, Value(), Value());
+  tile::StoreOp::create(b, rows, sharedRows, zero, zero, Value(), Value());
   tile::WaitOp::create(b, 0);
-  Value all = emitter.load(shared, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
+  Value all = emitter.load(sharedRows, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
   Value none = emitter.constant(1, tile.columns, 0);
   return tile::DotOp::create(b, none.getType(), emitter.constant(1, step, 1), all, none, false, false);
 }

@@ -42,6 +42,7 @@ private:
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step;
   Value end, depthLimit;
+  mutable Value sharedRows; // of all parts of a kernel: see sumOfRows
   Place tile;
 };
 
