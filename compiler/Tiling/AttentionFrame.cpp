@@ -61,7 +61,10 @@ void AttentionFrame::chooseBlocks(int64_t products) {
   emitter.setVector({width / kBlockLanes});
   int64_t down = emitter.getProfile().blockLanes / kBlockLanes;
   bool isGradient = products > 2;
-  rows = isGradient || maximumOwned() <= down ? down : 2 * down;
+  // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
+  rows = (isGradient ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
+  while (rows > down && rows / 2 >= maximumOwned())
+    rows /= 2;
   step = longestStep;
   // Owned and visited factors, and tiles of scores that go into products.
   auto bytes = [&] {
@@ -485,9 +488,9 @@ Value AttentionFrame::dropoutFactor(const Step &at) {
 
 Value AttentionFrame::powers(const Step &at, Value scores, Value reference) {
   Value result = power(sub(inLogs(scores), broadcast(reference)));
-  return fragments ? result : where(at, result, 0);
+  return fragments || blocks ? result : where(at, result, 0);
 }
 
 Value AttentionFrame::probabilities(const Step &at, Value scores, Value logSumExp) {
-  return powers(at, fragments ? where(at, scores, kNever) : scores, logSumExp);
+  return powers(at, fragments || blocks ? where(at, scores, kNever) : scores, logSumExp);
 }

@@ -163,7 +163,7 @@ public:
   /// 2 to the power of a number in units of log(2): the smallest powers may be zero.
   Value power(Value exponent) { return math::Exp2Op::create(b, exponent, arith::FastMathFlags::afn); }
   /// The powers of scores minus each query's reference, which is in units of log(2), 0 where a pair does not count: on
-  /// tensor cores because its score is `kNever`, elsewhere by selection.
+  /// tensor cores and in blocks because its score is `kNever`, elsewhere by selection.
   Value powers(const Step &step, Value scores, Value reference);
   /// The probabilities again, from scores and each query's log-sum-exp in units of log(2).
   Value probabilities(const Step &step, Value scores, Value logSumExp);

@@ -19,7 +19,7 @@ MILLISECONDS = 2000  # of a kernel
 SECONDS = 120  # of all kernels of a family
 # Of the vector instructions in the loop that has most of them, in f32: others widen their factors there. Products in
 # blocks are meant, which are those with shared memory; a kernel's name begins with what it computes.
-MULTIPLY_ADDS = {"matmul": 0.6, "project": 0.6, "attention_T": 0.4, "attention_grad": 0.4}
+MULTIPLY_ADDS = {"matmul": 0.6, "project": 0.6, "attention_T": 0.4, "attention_truncf_T": 0.4}
 
 
 def problems(kernel, residents, precision):
