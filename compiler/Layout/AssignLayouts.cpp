@@ -4,7 +4,6 @@
 // tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
-#include "compiler/Tiling/MatrixTile.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -50,7 +49,7 @@ public:
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
     int64_t alongRow = rows                           ? 1
                        : func.getSpread() == "quads" ? 4
-                       : blocks                      ? heddle::kBlockLanes
+                       : blocks                      ? static_cast<int64_t>(*func.getRowLanes())
                                                      : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
                            : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
@@ -142,8 +141,7 @@ private:
   /// Of a product in blocks: the layouts of its result, left and right side. A lane has of the result's rows those of
   /// the left side, and of its columns those of the right side, whose rows are dealt one by one where it is transposed.
   std::array<SimtAttr, 3> blocksOf(DotOp dot, int64_t lanes, int64_t vector) {
-    constexpr int64_t along = heddle::kBlockLanes;
-    int64_t down = lanes / along;
+    int64_t along = *getOperation().getRowLanes(), down = lanes / along;
     auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
       return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
     };

@@ -1,6 +1,5 @@
 #include "compiler/Layout/Lanes.h"
 
-#include "compiler/Tiling/MatrixTile.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,7 +24,7 @@ int64_t heddle::columnsOfRun(RankedTensorType tile) {
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   // Kernels on fragments have several subgroups, all others but blocks one.
   return std::min<int64_t>(kernel.getWorkgroup(),
-                           kernel.getSpread() == "blocks" ? kBlockLanes : tile::SimtAttr::kFragmentLanes);
+                           kernel.getRowLanes().value_or(tile::SimtAttr::kFragmentLanes));
 }
 
 Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {

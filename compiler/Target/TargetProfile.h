@@ -37,9 +37,10 @@ struct TargetProfile {
   int64_t transposedVectors = 1;
 
   /// Products of blocks, whose factors come through shared memory (0: there are none, and each lane loads its own): the
-  /// lanes of a workgroup, the rows and columns of a lane's part of the tile at most, and how much of the contracted
-  /// dimension a step takes.
+  /// lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and columns
+  /// of a lane's part of the tile at most, and how much of the contracted dimension a step takes.
   int64_t blockLanes = 0;
+  int64_t blockRowLanes = 8;
   int64_t blockRows = 0;
   int64_t blockColumns = 0;
   int64_t blockDepth = 0;

@@ -18,7 +18,7 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 /// Whether the lanes along a row have a part of each of its columns, and shared memory has room.
 static bool canHaveBlocks(const TargetProfile &profile, int64_t width) {
   constexpr int64_t widest = 128;
-  return profile.blockLanes > 0 && width % kBlockLanes == 0 && width <= widest;
+  return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
 }
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
@@ -58,8 +58,9 @@ void AttentionFrame::chooseBlocks(int64_t products) {
   // Bytes of shared memory that most devices have.
   constexpr int64_t longestStep = 16, room = 32768;
   emitter.setBlocks();
-  emitter.setVector({width / kBlockLanes});
-  int64_t down = emitter.getProfile().blockLanes / kBlockLanes;
+  const TargetProfile &profile = emitter.getProfile();
+  emitter.setVector({width / profile.blockRowLanes});
+  int64_t down = profile.blockLanes / profile.blockRowLanes;
   bool isGradient = products > 2;
   // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
   rows = (isGradient ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
@@ -71,7 +72,7 @@ void AttentionFrame::chooseBlocks(int64_t products) {
     int64_t owned = isGradient ? 2 : 1, scores = products > 3 ? 2 : 1;
     return 4 * ((owned * rows + 2 * step) * (width + 4) + scores * rows * (step + 4));
   };
-  while (step > kBlockLanes && (step / 2 >= maximumVisited() || bytes() > room))
+  while (step > profile.blockRowLanes && (step / 2 >= maximumVisited() || bytes() > room))
     step /= 2;
   step = emitter.stepFor(maximumVisited(), step);
 }

@@ -91,7 +91,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return failure();
 
   func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, "columns", 1,
-                              /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
+                              /*row_lanes=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
   Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
     memory[value] = argument;
@@ -116,6 +116,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   func.setSpread(spreads[static_cast<size_t>(spread)]);
   func.setWorkgroup(workgroup);
   func.setVector(vector);
+  if (spread == Spread::Blocks)
+    func.setRowLanes(profile.blockRowLanes);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
     int64_t count = func.getNumArguments();
     func.erase();

@@ -69,7 +69,7 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
 }
 
 double heddle::costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile) {
-  int64_t rows = profile.blockLanes / kBlockLanes * tile.rows, columns = kBlockLanes * tile.columns;
+  int64_t rows = profile.blockLanes / profile.blockRowLanes * tile.rows, columns = profile.blockRowLanes * tile.columns;
   auto vectors = [&](int64_t elements) {
     return static_cast<double>(elements) / static_cast<double>(product.vector);
   };
@@ -90,7 +90,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
   // would do little else.
   constexpr int64_t fewestRows = 4;
   int64_t fewestColumns =
-      std::max(product.vector, profile.blockLanes * product.vector / (kBlockLanes * profile.blockDepth));
+      std::max(product.vector, profile.blockLanes * product.vector / (profile.blockRowLanes * profile.blockDepth));
   int64_t mostColumns = std::max(fewestColumns, product.widens ? profile.blockColumns / 2 : profile.blockColumns);
   for (int64_t rows = fewestRows; rows <= profile.blockRows; rows *= 2)
     for (int64_t columns = fewestColumns; columns <= mostColumns; columns *= 2)

@@ -47,9 +47,6 @@ struct BlockTile {
   int64_t rows, columns;
 };
 
-/// Lanes along a row of a block; the others of a workgroup stand along its columns.
-inline constexpr int64_t kBlockLanes = 8;
-
 /// The model's time for a product in blocks, in multiply-adds of one f32 in each lane. Per step of one along the
 /// contracted dimension a lane multiplies and adds its part of the tile, reads its rows and columns of the factors from
 /// shared memory, and brings its share of the tile's factors there; there are as many waves as with other tiles.

@@ -101,7 +101,7 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
     return std::nullopt;
   emitter.setBlocks();
   step = profile.blockDepth;
-  return std::pair(profile.blockLanes / kBlockLanes * block->rows, kBlockLanes * block->columns);
+  return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
 
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {

@@ -22,14 +22,14 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its "rows" or "columns", four along each row ("quads"), eight along each
-    row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in subgroups that hold
+    `spread` how they stand over a tile: along its "rows" or "columns", four along each row ("quads"), `row_lanes` along
+    each row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in subgroups that hold
     "cooperative" matrices.
     `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
-                       StrAttr:$spread, I64Attr:$vector, OptionalAttr<DictArrayAttr>:$arg_attrs,
-                       OptionalAttr<DictArrayAttr>:$res_attrs);
+                       StrAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

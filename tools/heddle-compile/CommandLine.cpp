@@ -166,6 +166,7 @@ std::optional<CommandLine> check(Flags &flags) {
       static std::list<TargetProfile> narrow; // passes keep their addresses
       narrow.push_back(*profile);
       narrow.back().lanes = flags.lanes;
+      narrow.back().blockRowLanes = std::min<int64_t>(flags.lanes, profile->blockRowLanes);
       profile = &narrow.back();
     }
     if (!llvm::is_contained(line.targets, profile))

@@ -1,7 +1,6 @@
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 
 #include "compiler/Target/KernelAction.h"
-#include "compiler/Tiling/MatrixTile.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "compiler/Target/Vulkan/SharedMemory.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
@@ -25,7 +24,7 @@ using namespace mlir::heddle;
 namespace {
 
 /// What a kernel may use. A device that Heddle runs on has all of it; see runtime/hal/vulkan/Features.cpp.
-constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader, spirv::Capability::Int64,
+constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader,
                                                    spirv::Capability::PhysicalStorageBufferAddresses,
                                                    spirv::Capability::VulkanMemoryModel};
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
@@ -80,9 +79,8 @@ public:
     main.getBody().takeBody(kernel.getBody());
     uses.texels = texelLoads && bindTexels(main);
     module.setVceTripleAttr(getTriple(context, uses));
-    bool blocks = kernel.getSpread() == "blocks";
     if (uses.exchange)
-      module->setAttr(kExchangeName, builder.getI64IntegerAttr(blocks ? kBlockLanes : kernel.getWorkgroup()));
+      module->setAttr(kExchangeName, builder.getI64IntegerAttr(kernel.getRowLanes().value_or(kernel.getWorkgroup())));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -139,15 +137,21 @@ private:
     return loads;
   }
 
-  /// Arguments are 64-bit addresses in the push constants: a matrix's first element, or the i32 that holds a size.
+  /// Arguments are pointers in the push constants: to a matrix's first element, or to the i32 that holds a size.
   void bindArguments(spirv::FuncOp main) {
     Block &entry = main.getBody().front();
-    unsigned count = entry.getNumArguments();
-    if (count == 0)
+    if (entry.getNumArguments() == 0)
       return;
     OpBuilder builder(main);
-    Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
-    auto block = spirv::StructType::get({spirv::ArrayType::get(i64, count, /*stride=*/8)}, /*offsetInfo=*/{0});
+    Type i32 = builder.getI32Type();
+    SmallVector<Type> pointers;
+    SmallVector<uint32_t> offsets;
+    for (BlockArgument argument : entry.getArguments()) {
+      auto matrix = dyn_cast<MemRefType>(argument.getType());
+      pointers.push_back(getArrayPointer(matrix ? matrix.getElementType() : i32));
+      offsets.push_back(argument.getArgNumber() * sizeof(uint64_t));
+    }
+    auto block = spirv::StructType::get(pointers, offsets);
     auto variable = spirv::GlobalVariableOp::create(
         builder, main.getLoc(), spirv::PointerType::get(block, spirv::StorageClass::PushConstant), "arguments");
     builder.setInsertionPointToStart(&entry);
@@ -159,15 +163,14 @@ private:
       if (argument.use_empty())
         continue;
       Location loc = argument.getLoc();
-      Value place =
-          spirv::AccessChainOp::create(builder, loc, base, ValueRange{number(0), number(argument.getArgNumber())});
+      Value place = spirv::AccessChainOp::create(builder, loc, base, ValueRange{number(argument.getArgNumber())});
       Value bound = spirv::LoadOp::create(builder, loc, place);
       if (isa<IndexType>(argument.getType()))
-        bound = loadAt(builder, loc, i32, bound);
+        bound = loadSize(builder, loc, bound);
       argument.replaceAllUsesWith(
           UnrealizedConversionCastOp::create(builder, loc, argument.getType(), bound).getResult(0));
     }
-    entry.eraseArguments(0, count);
+    entry.eraseArguments(0, entry.getNumArguments());
   }
 
   LogicalResult convert(spirv::FuncOp main, const Uses &uses) {

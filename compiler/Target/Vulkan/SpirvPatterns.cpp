@@ -12,14 +12,15 @@ using namespace mlir::heddle;
 
 namespace {
 
-int64_t bytesOf(Type type) {
+int64_t elementsOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
-  return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (vector ? vector.getNumElements() : 1);
+  return vector ? vector.getNumElements() : 1;
 }
 
-Value pointerTo(OpBuilder &builder, Location loc, Type type, Value address) {
-  auto pointer = spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer);
-  return spirv::ConvertUToPtrOp::create(builder, loc, pointer, address);
+int64_t bytesOf(Type type) { return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * elementsOf(type); }
+
+spirv::PointerType pointerTo(Type type) {
+  return spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer);
 }
 
 spirv::MemoryAccessAttr aligned(OpBuilder &builder) {
@@ -30,19 +31,31 @@ IntegerAttr alignmentOf(OpBuilder &builder, Type type) {
   return builder.getI32IntegerAttr(static_cast<int32_t>(bytesOf(type)));
 }
 
-Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
-  Type i64 = rewriter.getI64Type();
-  int64_t elementBytes = bytesOf(matrix.getElementType());
+/// A pointer to what lies `index` elements of the array behind `base`.
+Value elementAt(OpBuilder &builder, Location loc, Value base, Value index) {
+  Value first = integer(builder, loc, builder.getI32Type(), 0);
+  return spirv::AccessChainOp::create(builder, loc, base, ValueRange{first, index});
+}
+
+Value castTo(OpBuilder &builder, Location loc, Type pointer, Value value) {
+  return value.getType() == pointer ? value : spirv::BitcastOp::create(builder, loc, pointer, value).getResult();
+}
+
+/// A pointer to a `type` of a matrix. The constant part of the index is a step of its own behind the rest, so that
+/// neighbouring accesses share the rest.
+Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Type type, Value base,
+              ValueRange indices) {
   SplitIndex element = linearize(rewriter, loc, matrix, indices);
-  Value address = base;
-  if (element.value) {
-    Value wide = spirv::SConvertOp::create(rewriter, loc, i64, element.value);
-    Value bytes = spirv::IMulOp::create(rewriter, loc, wide, integer(rewriter, loc, i64, elementBytes));
-    address = spirv::IAddOp::create(rewriter, loc, address, bytes);
+  auto constant = [&](int64_t value) { return integer(rewriter, loc, rewriter.getI32Type(), value); };
+  Value place = element.value ? elementAt(rewriter, loc, base, element.value) : base;
+  if (element.offset || !element.value) {
+    // In steps of the accessed type, where it is a multiple of them.
+    bool whole = element.offset % elementsOf(type) == 0;
+    Type unit = whole ? type : matrix.getElementType();
+    place = elementAt(rewriter, loc, castTo(rewriter, loc, getArrayPointer(unit), place),
+                      constant(element.offset / elementsOf(unit)));
   }
-  if (int64_t offset = element.offset * elementBytes)
-    address = spirv::IAddOp::create(rewriter, loc, address, integer(rewriter, loc, i64, offset));
-  return address;
+  return castTo(rewriter, loc, pointerTo(type), place);
 }
 
 /// The texel that holds an element and the three after it. Vectors start at multiples of four, and so does what is left
@@ -80,9 +93,10 @@ template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Value address =
-        addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
-    rewriter.replaceOp(op, loadAt(rewriter, op.getLoc(), op.getResult().getType(), address));
+    Type type = op.getResult().getType();
+    Value place =
+        placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
+    rewriter.replaceOpWithNewOp<spirv::LoadOp>(op, place, aligned(rewriter), alignmentOf(rewriter, type));
     return success();
   }
 };
@@ -93,9 +107,9 @@ template <typename Op> struct LowerStore : OpConversionPattern<Op> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value value = adaptor.getOperands()[0];
     Location loc = op.getLoc();
-    Value address = addressOf(rewriter, loc, op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
-    spirv::StoreOp::create(rewriter, loc, pointerTo(rewriter, loc, value.getType(), address), value, aligned(rewriter),
-                           alignmentOf(rewriter, value.getType()));
+    Type type = value.getType();
+    Value place = placeOf(rewriter, loc, op.getMemRefType(), type, adaptor.getOperands()[1], op.getIndices());
+    spirv::StoreOp::create(rewriter, loc, place, value, aligned(rewriter), alignmentOf(rewriter, type));
     rewriter.eraseOp(op);
     return success();
   }
@@ -225,7 +239,7 @@ struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
   }
 };
 
-/// The prologue's casts from addresses to matrices and from loaded sizes to indices.
+/// The prologue's casts from pointers to matrices and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
@@ -260,14 +274,19 @@ SplitIndex heddle::linearize(ConversionPatternRewriter &rewriter, Location loc, 
   return {linear, row.offset * width + column.offset};
 }
 
-Value heddle::loadAt(OpBuilder &builder, Location loc, Type type, Value address) {
-  return spirv::LoadOp::create(builder, loc, pointerTo(builder, loc, type, address), aligned(builder),
-                               alignmentOf(builder, type));
+spirv::PointerType heddle::getArrayPointer(Type element) {
+  auto stride = static_cast<unsigned>(bytesOf(element));
+  return pointerTo(spirv::StructType::get({spirv::RuntimeArrayType::get(element, stride)}, /*offsetInfo=*/{0}));
+}
+
+Value heddle::loadSize(OpBuilder &builder, Location loc, Value array) {
+  Value place = elementAt(builder, loc, array, integer(builder, loc, builder.getI32Type(), 0));
+  return spirv::LoadOp::create(builder, loc, place, aligned(builder), alignmentOf(builder, builder.getI32Type()));
 }
 
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
   converter.addConversion([](MemRefType type) -> Type {
-    return isShared(type) ? Type(getSharedPointer(type)) : IntegerType::get(type.getContext(), 64);
+    return isShared(type) ? getSharedPointer(type) : getArrayPointer(type.getElementType());
   });
 }
 

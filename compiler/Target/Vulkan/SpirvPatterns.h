@@ -1,4 +1,4 @@
-// The patterns that MLIR does not have: memory behind 64-bit addresses, and a kernel's place in the launch.
+// The patterns that MLIR does not have: memory behind pointers, and a kernel's place in the launch.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 
@@ -8,8 +8,12 @@
 
 namespace mlir::heddle {
 
-/// Reads `type` from an address.
-Value loadAt(OpBuilder &builder, Location loc, Type type, Value address);
+/// What an argument is: a pointer to an array in the device's memory. Pointers have 64 bits, but no kernel calculates
+/// with them as integers, which some devices do not have.
+spirv::PointerType getArrayPointer(Type element);
+
+/// Reads the i32 that an argument points to.
+Value loadSize(OpBuilder &builder, Location loc, Value array);
 
 Value integer(OpBuilder &builder, Location loc, Type type, int64_t value);
 
@@ -17,7 +21,7 @@ Value integer(OpBuilder &builder, Location loc, Type type, int64_t value);
 /// before the matrix.
 SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices);
 
-/// Matrices are converted to the addresses of their first elements, those in shared memory to pointers.
+/// Matrices are converted to pointers to their first elements.
 void addMatrixConversion(SPIRVTypeConverter &converter);
 
 /// What a lane's number is. Lanes that talk to each other are numbered by their subgroups: Vulkan does not promise that

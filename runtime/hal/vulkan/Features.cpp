@@ -50,10 +50,7 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
 
 void DeviceFeatures::keepUseful(bool codeReports) {
   // What kernels may declare. Everything else stays off: robust access alone costs a tenth of a matmul.
-  VkPhysicalDeviceFeatures has = core.features;
   core.features = {};
-  core.features.shaderInt64 = has.shaderInt64;
-  core.features.shaderInt16 = has.shaderInt16;
 
   VkPhysicalDeviceVulkan11Features has11 = v11;
   v11 = {has11.sType, has11.pNext};
@@ -94,8 +91,9 @@ void DeviceFeatures::keepUseful(bool codeReports) {
 
 std::string DeviceFeatures::missing() const {
   const std::pair<VkBool32, const char *> required[] = {
-      {core.features.shaderInt64, "shaderInt64"},   {v12.bufferDeviceAddress, "bufferDeviceAddress"},
-      {v12.timelineSemaphore, "timelineSemaphore"}, {v13.synchronization2, "synchronization2"},
+      {v12.bufferDeviceAddress, "bufferDeviceAddress"},
+      {v12.timelineSemaphore, "timelineSemaphore"},
+      {v13.synchronization2, "synchronization2"},
       {v12.vulkanMemoryModel, "vulkanMemoryModel"},
   };
   std::string names;

@@ -64,6 +64,13 @@ tile.func @workgroup() attributes {workgroup = 0 : i64, spread = "rows", vector 
 
 // -----
 
+// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 0}}
+tile.func @kernel() attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
 // expected-error @+1 {{returns nothing: a kernel writes its results to memory}}
 tile.func @returns() -> index attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
   tile.return

@@ -1,14 +1,15 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv,spirv.module(cse))' | FileCheck %s
 
-// Arguments are addresses in the push constants; a size is read from its address once.
+// Arguments are pointers in the push constants; a size is read from there once. Nothing needs integers of 64 bits.
 // CHECK-LABEL: spirv.module @scale PhysicalStorageBuffer64 Vulkan
-// CHECK-SAME: #spirv.vce<v1.5, [Shader, Int64, PhysicalStorageBufferAddresses, VulkanMemoryModel], []>
-// CHECK: spirv.GlobalVariable @arguments : !spirv.ptr<!spirv.struct<(!spirv.array<3 x i64, stride=8> [0])>, PushConstant>
+// CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel], []>
+// CHECK: spirv.GlobalVariable @arguments : !spirv.ptr<!spirv.struct<(!spirv.ptr<!spirv.struct<(!spirv.rtarray<f32, stride=4> [0])>, PhysicalStorageBuffer> [0],
+// CHECK-SAME: !spirv.ptr<!spirv.struct<(!spirv.rtarray<i32, stride=4> [0])>, PhysicalStorageBuffer> [16])>, PushConstant>
 // CHECK: spirv.func @main() "None"
-// CHECK: %[[SOURCE:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
-// CHECK: %[[TARGET:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
-// CHECK: %[[SIZES:.*]] = spirv.Load "PushConstant" %{{.*}} : i64
-// CHECK: %[[SIZE:.*]] = spirv.ConvertUToPtr %[[SIZES]]
+// CHECK: %[[SOURCE:.*]] = spirv.Load "PushConstant" %{{.*}} : !spirv.ptr<!spirv.struct<(!spirv.rtarray<f32, stride=4> [0])>
+// CHECK: %[[TARGET:.*]] = spirv.Load "PushConstant" %{{.*}} : !spirv.ptr<!spirv.struct<(!spirv.rtarray<f32, stride=4> [0])>
+// CHECK: %[[SIZES:.*]] = spirv.Load "PushConstant" %{{.*}} : !spirv.ptr<!spirv.struct<(!spirv.rtarray<i32, stride=4> [0])>
+// CHECK: %[[SIZE:.*]] = spirv.AccessChain %[[SIZES]][%{{.*}}, %{{.*}}]
 // CHECK: spirv.Load "PhysicalStorageBuffer" %[[SIZE]] ["Aligned", 4] : i32
 tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
     attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
@@ -18,11 +19,9 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   %column = arith.muli %lane, %c4 : index
   // The constant part of an index stays apart, so that rows share the rest.
   // CHECK: %[[LINEAR:.*]] = spirv.IAdd
-  // CHECK: %[[WIDE:.*]] = spirv.SConvert %[[LINEAR]] : i32 to i64
-  // CHECK: %[[BYTES:.*]] = spirv.IMul %[[WIDE]], %cst4_i64
-  // CHECK: %[[FIRST:.*]] = spirv.IAdd %[[SOURCE]], %[[BYTES]]
-  // CHECK: %[[NEXT:.*]] = spirv.IAdd %[[FIRST]], %cst256_i64
-  // CHECK: %[[PLACE:.*]] = spirv.ConvertUToPtr %[[NEXT]] : i64 to !spirv.ptr<vector<4xf32>, PhysicalStorageBuffer>
+  // CHECK: %[[FIRST:.*]] = spirv.AccessChain %[[SOURCE]][%{{.*}}, %[[LINEAR]]] : {{.*}} -> !spirv.ptr<f32, PhysicalStorageBuffer>
+  // CHECK: %[[VECTORS:.*]] = spirv.Bitcast %[[FIRST]] : {{.*}} to !spirv.ptr<!spirv.struct<(!spirv.rtarray<vector<4xf32>, stride=16> [0])>, PhysicalStorageBuffer>
+  // CHECK: %[[PLACE:.*]] = spirv.AccessChain %[[VECTORS]][%{{.*}}, %cst16_i32] : {{.*}} -> !spirv.ptr<vector<4xf32>, PhysicalStorageBuffer>
   // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %[[PLACE]] ["Aligned", 16] : vector<4xf32>
   %c1 = arith.constant 1 : index
   %next = arith.addi %row, %c1 : index
@@ -118,7 +117,7 @@ tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, spread =
 // CHECK: %[[WIDTH:.*]] = spirv.Load "Input" %{{.*}}
 // CHECK: %[[BEFORE:.*]] = spirv.IMul %[[ID]], %[[WIDTH]] : i32
 // CHECK: spirv.IAdd %[[BEFORE]], %{{.*}} : i32
-tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spread = "blocks", row_lanes = 8 : i64, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %four = arith.constant 4 : i32
   %width = arith.constant 8 : i32
