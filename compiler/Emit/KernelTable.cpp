@@ -33,6 +33,7 @@ static LogicalResult serializeSpirv(spirv::ModuleOp module, int64_t subgroup, Ke
     code.cooperativeSide = cast<spirv::CooperativeMatrixType>(op.getResult().getType()).getRows();
     code.subgroup = static_cast<uint32_t>(subgroup);
   });
+  code.sharedBytes = static_cast<uint32_t>(getSharedBytes(module));
   code.texels = getTexelArguments(module);
   return serializeKernel(module, code.words);
 }

@@ -40,7 +40,7 @@ struct DeviceInfo {
   uint32_t minSubgroupSize = 0;            // lanes of a subgroup at least, where a kernel asks for a size
   uint32_t maxSubgroupSize = 0;            // and at most
   uint32_t maxLanes = 0;                   // of a workgroup
-  uint32_t maxSharedBytes = 0;             // of a workgroup that asks for shared memory at run time; CUDA only
+  uint32_t maxSharedBytes = 0;             // shared memory of a workgroup, on CUDA where a launch asks for it
   uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
   std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
   bool halves = false;                     // 16-bit floats in memory and registers; Vulkan only
@@ -104,7 +104,7 @@ struct KernelSource {
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
   bool exactSubgroup = false;      // a subgroup must not have more of them
-  uint32_t sharedBytes = 0;        // of a workgroup, beside the code's own; at most the device's maxSharedBytes
+  uint32_t sharedBytes = 0;        // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };

@@ -36,7 +36,8 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
                "' runs ", device.maxLanes, " at most");
   if (kernel.subgroup() > device.maxSubgroupSize)
     return str("kernel '", view(kernel.name()), "' is written for subgroups of ", kernel.subgroup(), " lanes, and '",
-               device.name, "' has ", device.maxSubgroupSize, " at most");
+               device.name, "' has ", device.maxSubgroupSize, " at most; --lanes=", device.maxSubgroupSize,
+               " of heddle-compile makes kernels for these");
   if (kernel.halves() && !device.halves)
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, which '", device.name,
                "' lacks; compile with --precision=f32");

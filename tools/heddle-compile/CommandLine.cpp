@@ -166,7 +166,9 @@ std::optional<CommandLine> check(Flags &flags) {
       static std::list<TargetProfile> narrow; // passes keep their addresses
       narrow.push_back(*profile);
       narrow.back().lanes = flags.lanes;
-      narrow.back().blockRowLanes = std::min<int64_t>(flags.lanes, profile->blockRowLanes);
+      int64_t fewer = std::max<int64_t>(1, profile->blockRowLanes / flags.lanes);
+      narrow.back().blockRowLanes /= fewer;
+      narrow.back().blockLanes /= fewer; // the rows of a block stay
       profile = &narrow.back();
     }
     if (!llvm::is_contained(line.targets, profile))

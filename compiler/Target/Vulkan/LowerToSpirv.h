@@ -31,6 +31,9 @@ void registerLowerToSpirvPass();
 /// The arguments that a kernel takes as texel buffers beside their addresses, in ascending order.
 SmallVector<uint32_t> getTexelArguments(spirv::ModuleOp kernel);
 
+/// Shared memory that a kernel declares.
+int64_t getSharedBytes(spirv::ModuleOp kernel);
+
 /// The SPIR-V binary of one kernel. Failure comes after an emitted error.
 LogicalResult serializeKernel(spirv::ModuleOp kernel, SmallVectorImpl<uint32_t> &words);
 

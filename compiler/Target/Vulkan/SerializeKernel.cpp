@@ -73,6 +73,15 @@ SmallVector<uint32_t> heddle::getTexelArguments(spirv::ModuleOp kernel) {
   return arguments;
 }
 
+int64_t heddle::getSharedBytes(spirv::ModuleOp kernel) {
+  int64_t bytes = 0;
+  for (auto variable : kernel.getOps<spirv::GlobalVariableOp>())
+    if (auto pointer = cast<spirv::PointerType>(variable.getType());
+        pointer.getStorageClass() == spirv::StorageClass::Workgroup)
+      bytes += *cast<spirv::SPIRVType>(pointer.getPointeeType()).getSizeInBytes();
+  return bytes;
+}
+
 LogicalResult heddle::serializeKernel(spirv::ModuleOp kernel, SmallVectorImpl<uint32_t> &words) {
   spirv::SerializationOptions options;
   options.emitSymbolName = false;

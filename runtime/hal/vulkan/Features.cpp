@@ -159,6 +159,7 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
     info.type = DeviceType::Other;
   }
   info.maxLanes = basic.limits.maxComputeWorkGroupInvocations;
+  info.maxSharedBytes = basic.limits.maxComputeSharedMemorySize;
   std::copy_n(basic.limits.maxComputeWorkGroupCount, 3, info.maxWorkgroups.begin());
   info.driver = str("Vulkan ", versionString(basic.apiVersion));
 
