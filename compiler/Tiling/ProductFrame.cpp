@@ -93,13 +93,13 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
 
 std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops) {
   const TargetProfile &profile = emitter.getProfile();
-  int64_t vector = emitter.getVector();
   std::optional<BlockTile> block = chooseBlock(
-      profile, {emitter.maximumRows(result), result.columns, depth, vector, transposeLhs, transposeRhs,
+      profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs, transposeRhs,
                 emitter.readsHalves()});
   if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
     return std::nullopt;
   emitter.setBlocks();
+  emitter.setVector({}); // factors come from shared memory, whose rows are aligned whatever the matrices' are
   step = profile.blockDepth;
   return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
