@@ -178,7 +178,7 @@ LogicalResult Writer::writeSizes() {
         all.push_back(size);
       else if (!isSame(all[known->second], size))
         return size.emitError()
-               << "targets " << targets.front().name << " and " << target.name << " make the size '"
+               << "targets " << targets.front().profile->name << " and " << target.profile->name << " make the size '"
                << size.getSymName()
                << "' differently, and an artifact has a single table of sizes; compile an artifact for "
                   "each of them";
@@ -203,7 +203,7 @@ LogicalResult Writer::verifySameVariables() {
     if (SmallVector<VariableOp> own = variablesOf(target.module);
         own.size() != first.size() || !llvm::all_of_zip(first, own, isSame))
       return emitError(UnknownLoc::get(module.getContext()))
-             << "targets " << targets.front().name << " and " << target.name
+             << "targets " << targets.front().profile->name << " and " << target.profile->name
              << " keep different variables, and an artifact has a single table of variables; compile an artifact for "
                 "each of "
                 "them";
@@ -475,8 +475,9 @@ LogicalResult Writer::write(Artifact &artifact) {
       FailureOr<PackedCode> packed = packCode(codes, module.getLoc());
       if (failed(packed))
         return failure();
-      targetOffsets[place] = schema::CreateTargetDirect(builder, targets[place].name.c_str(), &kernels, arenaBytes,
-                                                        isFirst ? nullptr : &entries, &packed->frame, packed->bytes);
+      targetOffsets[place] =
+          schema::CreateTargetDirect(builder, targets[place].profile->name.data(), &kernels, arenaBytes,
+                                     isFirst ? nullptr : &entries, &packed->frame, packed->bytes);
     }
     artifact.kernels += plan.kernels.targets.front().size();
     if (isFirst)
@@ -519,7 +520,7 @@ static bool planAlike(PlannedTarget &a, PlannedTarget &b) {
   return as.size() == bs.size() && llvm::all_of_zip(as, bs, isSame);
 }
 
-FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas,
+FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef assembler,
                                                ArrayRef<VocabularyFile> vocabulary) {
   std::vector<SharedPlan> plans(1);
   plans.front().targets = {0};
@@ -531,7 +532,7 @@ FailureOr<Artifact> mlir::heddle::emitArtifact(MutableArrayRef<PlannedTarget> ta
     SmallVector<PlannedTarget> planned;
     for (size_t place : plan.targets)
       planned.push_back(targets[place]);
-    if (failed(plan.kernels.build(planned, ptxas)))
+    if (failed(plan.kernels.build(planned, assembler)))
       return failure();
   }
   Artifact artifact;

@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_EMIT_EMIT_H
 #define HEDDLE_COMPILER_EMIT_EMIT_H
 
+#include "compiler/Target/TargetProfile.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>
@@ -16,9 +17,8 @@ struct VocabularyFile {
 
 /// One model as planned for one target.
 struct PlannedTarget {
-  std::string name;
+  const TargetProfile *profile;
   ModuleOp module;
-  int64_t subgroup = 0; // lanes of one, for Vulkan; 0: workgroups are no more than one
 };
 
 struct Artifact {
@@ -31,9 +31,9 @@ struct Artifact {
 
 /// Serialises the kernels and writes the artifact. The same modules give the same bytes. Targets that plan their
 /// launches as the first does share its entries and kernels, others have their own; sizes of one name and variables
-/// must be the same in all. With `ptxas`, a program's path, CUDA kernels are
-/// assembled too. Fails after an error.
-FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef ptxas = {},
+/// must be the same in all. With an assembler, a program's path, kernels of backends that have one are assembled too.
+/// Fails after an error.
+FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef assembler = {},
                                  ArrayRef<VocabularyFile> vocabulary = {});
 
 } // namespace mlir::heddle

@@ -7,25 +7,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr std::pair<StringLiteral, Precision> kNames[] = {
-    {"f32", Precision::F32}, {"bf16", Precision::BF16}, {"f16", Precision::F16}, {"tf32", Precision::TF32}};
-
-StringRef heddle::toString(Precision precision) { return kNames[static_cast<size_t>(precision)].first; }
-
-std::optional<Precision> heddle::parsePrecision(StringRef name) {
-  for (auto [known, precision] : kNames)
-    if (known == name)
-      return precision;
-  return std::nullopt;
-}
-
 namespace {
 
 struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecisionPass)
 
   SetPrecisionPass() = default;
-  SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other) {}
+  SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other), heads(other.heads) {}
 
   StringRef getArgument() const override { return "heddle-set-precision"; }
   StringRef getDescription() const override { return "Round the factors of matrix products to fewer bits"; }
@@ -42,7 +30,7 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
     OpBuilder builder(&getContext());
     if (*precision == Precision::TF32) {
       getOperation().walk([&](ProductOpInterface product) {
-        SmallVector<OpOperand *> factors = product.getFactors();
+        SmallVector<OpOperand *> factors = getFactors(product);
         if (!factors.empty() && getElementTypeOrSelf(factors.front()->get()).isF32())
           product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
       });
@@ -51,7 +39,7 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
     Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
     DenseMap<Value, Value> rounded;
     getOperation().walk([&](ProductOpInterface product) {
-      for (OpOperand *factor : product.getFactors()) {
+      for (OpOperand *factor : getFactors(product)) {
         Value value = factor->get();
         auto type = cast<RankedTensorType>(value.getType());
         if (!type.getElementType().isF32())
@@ -66,14 +54,23 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
     });
   }
 
+private:
+  /// Those that may be rounded.
+  SmallVector<OpOperand *> getFactors(ProductOpInterface product) {
+    std::optional<int64_t> width = product.getHeadWidth();
+    return width && !heads.has(*width) ? SmallVector<OpOperand *>() : product.getFactors();
+  }
+
+  HeadWidths heads;
   Option<std::string> name{*this, "precision", llvm::cl::init("bf16"), llvm::cl::desc("f32, bf16, f16 or tf32")};
-  friend std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision);
+  friend std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision, HeadWidths);
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision precision) {
+std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision precision, HeadWidths heads) {
   auto pass = std::make_unique<SetPrecisionPass>();
+  pass->heads = heads;
   pass->name = toString(precision).str();
   return pass;
 }

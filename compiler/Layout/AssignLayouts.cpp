@@ -35,7 +35,7 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
-    if (func.getSpread() == "cooperative" && profile->cooperativeSide == 0) {
+    if (func.getSpread() == "cooperative" && !profile->cooperative) {
       func.emitError() << "target " << profile->name << " has no cooperative matrices";
       return signalPassFailure();
     }
@@ -71,7 +71,7 @@ public:
         return WalkResult::interrupt();
       }
       auto pieces = [&](StringRef use) -> Attribute {
-        return CooperativeAttr::get(&getContext(), use, profile->cooperativeSide, lanes / profile->lanes);
+        return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
       };
       std::pair<Value, Attribute> needed[] = {{dot.getResult(), dealt},
                                               {dot.getLhs(), rows || fragments ? dealt : whole},

@@ -21,13 +21,15 @@ bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
 
 bool isFragment(RankedTensorType tile) { return tile::getLayout(tile).isFragment(); }
 
+constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
+
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
-      tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kFragmentColumns)
+      tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kPiece)
     return op.emitOpError() << "multiplies factors that are dealt as fragments, the right factor transposed and whole "
                             << "in each subgroup, got " << lhs << " and " << rhs;
-  if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % kFragmentDepth != 0)
-    return op.emitOpError() << "takes " << kFragmentRows << " rows a subgroup and a depth of " << kFragmentDepth
+  if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % (2 * kPiece) != 0)
+    return op.emitOpError() << "takes " << 2 * kPiece << " rows a subgroup and a depth of " << 2 * kPiece
                             << " at a time, which do not divide " << lhs;
   return success();
 }

@@ -18,7 +18,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPiece = 8;         // rows and columns of a piece
+constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
 constexpr int64_t kBankElements = 64; // 16-bit elements of all banks of shared memory, which one access may take
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -50,7 +50,7 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
     tile::LaneShape shape = tile::getLaneShape(op.getType());
     SmallVector<Value> sums(adaptor.getAccumulator());
     bool halves = isTensorFactor(op.getLhs().getType()); // of 32 bits
-    const int64_t extents[] = {kFragmentRows, kFragmentColumns, halves ? kFragmentDepth : kTensorFloatDepth};
+    const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
     auto factor = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
       SmallVector<Value> parts;
       for (int64_t part : {0, 1})

@@ -14,8 +14,7 @@
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
-#include "compiler/Target/CUDA/CudaLowering.h"
-#include "compiler/Target/Vulkan/VulkanLowering.h"
+#include "compiler/Target/Backend.h"
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
@@ -47,7 +46,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
   if (options.precision != Precision::F32) {
-    passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision));
+    passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
     passes.addPass(createKeepRoundedPass());
   }
@@ -65,20 +64,16 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
-    if (options.profile->chip.empty())
-      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
-    else
+    if (options.profile->copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
+    else
+      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }
 
 static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
-  const TargetProfile &profile = *options.profile;
-  if (profile.chip.empty())
-    buildVulkanLowering(passes, profile.texelLoads);
-  else
-    buildCudaLowering(passes, profile.chip);
+  getBackend(*options.profile).buildLowering(passes, *options.profile);
 }
 
 static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }

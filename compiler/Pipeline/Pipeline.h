@@ -40,6 +40,8 @@ ArrayRef<FusionFlag> getFusionFlags();
 struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
+  /// The heads that every target compiled for has rounded factors of, for phase `fuse`, which all targets share.
+  HeadWidths heads;
   FusionOptions fusion;
   /// Of the factors of products, from phase `fuse` on.
   Precision precision = Precision::F32;
@@ -76,6 +78,10 @@ void registerVerifyPhasePass();
 /// `heddle-verify-entries`: fails with errors at tensors, ports, sizes and seeds that kernels or the runtime refuse.
 std::unique_ptr<Pass> createVerifyEntriesPass();
 void registerVerifyEntriesPass();
+
+/// Heddle's own backends and their targets. A program that adds backends or targets of its own does so after this, and
+/// before it calls anything else. It may be called again.
+void registerAllTargets();
 
 /// Every dialect that a module may hold between import and emit.
 void registerAllDialects(DialectRegistry &registry);

@@ -18,10 +18,7 @@
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
-#include "compiler/Target/CUDA/CudaLowering.h"
-#include "compiler/Target/CUDA/LowerToNvvm.h"
-#include "compiler/Target/Vulkan/LowerToSpirv.h"
-#include "compiler/Target/Vulkan/VulkanLowering.h"
+#include "compiler/Target/Backend.h"
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
@@ -30,19 +27,37 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <mutex>
+
+// compiler/CMakeLists.txt lists them.
+namespace mlir::heddle {
+#define HEDDLE_BACKEND(name) const Backend &get##name##Backend();
+#include "compiler/Pipeline/Backends.inc"
+#undef HEDDLE_BACKEND
+} // namespace mlir::heddle
+
+void mlir::heddle::registerAllTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+#define HEDDLE_BACKEND(name) registerBackend(get##name##Backend());
+#include "compiler/Pipeline/Backends.inc"
+#undef HEDDLE_BACKEND
+  });
+}
+
 void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect,
-                  vector::VectorDialect, HeddleDialect, tile::TileDialect, plan::PlanDialect>();
-  registerPtxTranslations(registry);
+  registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
+                  nvgpu::NVGPUDialect, scf::SCFDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
+                  plan::PlanDialect>();
+  registerAllTargets();
+  for (const Backend *backend : getBackends())
+    backend->registerDialects(registry);
   registerTilingInterfaces(registry);
   registerOpCosts(registry);
 }
@@ -67,11 +82,9 @@ void mlir::heddle::registerAllPasses() {
   registerAssignLayoutsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();
-  registerLowerToSpirvPass();
-  registerVulkanLowering();
-  registerExpandMathPass();
-  registerLowerToNvvmPass();
-  registerCudaLowering();
+  registerAllTargets();
+  for (const Backend *backend : getBackends())
+    backend->registerPasses();
   registerPlanPass();
   registerVerifyEntriesPass();
   registerVerifyPhasePass();

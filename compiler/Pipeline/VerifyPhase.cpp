@@ -1,9 +1,9 @@
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Target/Backend.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -53,7 +53,11 @@ bool isLaidOut(Operation *op) {
   return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || llvm::all_of(op->getResultTypes(), hasLayout));
 }
 
-bool isKernelCode(Operation *op) { return isInDialect(op, {"spirv", "gpu", "llvm", "nvvm"}); }
+bool isKernelCode(Operation *op) {
+  StringRef dialect = op->getName().getDialectNamespace();
+  return llvm::any_of(
+      getBackends(), [&](const Backend *backend) { return llvm::is_contained(backend->getKernelDialects(), dialect); });
+}
 bool isLowered(Operation *op) { return isLaunching(op) || isKernelCode(op); }
 bool isPlanned(Operation *op) { return isSymbol(op) || isKernelCode(op) || isInDialect(op, {"plan"}); }
 

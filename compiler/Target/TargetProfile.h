@@ -2,23 +2,40 @@
 #ifndef HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
 #define HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
 
-#include "mlir/Support/LLVM.h"
-#include "llvm/ADT/StringRef.h"
+#include "compiler/Target/Precision.h"
+#include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
 #include <string>
 
 namespace mlir::heddle {
 
+/// What one instruction of a tensor core multiplies: `rows` x `depth` elements by `depth` x `columns`.
+struct MatrixShape {
+  int64_t rows = 0, columns = 0, depth = 0;
+};
+
+/// The widths of heads whose attention has rounded factors: multiples of `step`, at most `widest`.
+struct HeadWidths {
+  int64_t step = 16, widest = 128;
+
+  bool has(int64_t width) const { return width % step == 0 && width <= widest; }
+};
+
 struct TargetProfile {
+  /// "vulkan:software": the name of the backend (Backend.h) that makes its code, a colon, and a name within that.
   StringLiteral name;
   StringLiteral summary;
-  /// The NVIDIA architecture that kernels become PTX for; empty: they become SPIR-V.
+  /// The architecture that the backend makes code for, as the backend calls it; empty where its code runs on any.
   StringLiteral chip = "";
+  /// What the factors of products can be rounded to.
+  ArrayRef<Precision> precisions;
 
   /// Lanes of a subgroup: they exchange values without shared memory or a barrier. Workgroups are one subgroup, but for
   /// products on tensor cores.
   int64_t lanes;
+  /// Whether devices have subgroups of so many lanes and no others.
+  bool fixedLanes = false;
   /// Elements of the widest load, store and register.
   int64_t vector;
 
@@ -45,10 +62,12 @@ struct TargetProfile {
   int64_t blockColumns = 0;
   int64_t blockDepth = 0;
 
-  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): the device's processors (0: there are no tensor
-  /// cores); the subgroups of a workgroup, the rows of each subgroup's part of the tile and its columns, at most; how
-  /// much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where they
-  /// are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
+  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the device's
+  /// processors (0: there are no tensor cores); the subgroups of a workgroup, the rows of each subgroup's part of the
+  /// tile and its columns, at most; how much of the contracted dimension a step takes; how many steps' factors are at
+  /// most in shared memory, where they are copied ahead of their use: fewer if they take more than its bytes for each
+  /// lane of a workgroup.
+  MatrixShape matrix;
   int64_t tensorProcessors = 0;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;
@@ -56,9 +75,11 @@ struct TargetProfile {
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
   int64_t sharedBytesOfLane = 0;
-  /// Rows, columns and depth of a cooperative matrix (VK_KHR_cooperative_matrix), of f16 with sums of f32, by which
-  /// tensor cores are reached through Vulkan; 0: by the instructions of a CUDA architecture.
-  int64_t cooperativeSide = 0;
+  /// Whether tensor cores take cooperative matrices (VK_KHR_cooperative_matrix; `matrix` is then a cube), of f16 with
+  /// sums of f32; otherwise they take fragments, which lanes hold as #tile.simt says.
+  bool cooperative = false;
+  /// Whether copies to shared memory run beside the arithmetic, without registers (tile.copy).
+  bool copiesAhead = false;
   /// What a tile is chosen by: multiply-adds that a processor's tensor cores do in a clock, bytes that it reads from
   /// its shared memory, and bytes that it, and all processors together, get from the cache that they share.
   double tensorRate = 0;
@@ -71,6 +92,7 @@ struct TargetProfile {
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;
+  HeadWidths heads;
   /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores and its columns, at most,
   /// and how many registers a lane has for scores, for results and for factors that it keeps.
   int64_t tensorAttentionSubgroups = 0;
@@ -92,7 +114,12 @@ struct TargetProfile {
   int64_t maxLoopTrips;
 };
 
-ArrayRef<TargetProfile> getTargetProfiles();
+/// Adds a target to those that can be compiled for. The profile lives as long as the program; its backend is there
+/// before it. A program does this before it compiles. Shipped targets come by their backends.
+void registerTarget(const TargetProfile &profile);
+
+/// All targets, in the order in which they came.
+ArrayRef<const TargetProfile *> getTargetProfiles();
 
 /// The target that is compiled for when none is named.
 inline constexpr StringLiteral kDefaultTarget = "vulkan:software";

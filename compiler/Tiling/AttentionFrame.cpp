@@ -133,12 +133,15 @@ void AttentionFrame::chooseFragments(int64_t products) {
   int64_t kept = staysInRegisters ? tiles * width * bits / 32 : 0;
   auto registers = [&] { return rowsOfSubgroup * (results * width + tiles * step + kept) / emitter.getLanes(); };
   // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
-  constexpr int64_t shortestStep = 2 * kFragmentDepth;
-  while (rowsOfSubgroup > kFragmentRows && maximumOwned() < 4 * subgroups * rowsOfSubgroup)
+  int64_t shortestStep = 2 * profile.matrix.depth;
+  while (rowsOfSubgroup > profile.matrix.rows && maximumOwned() < 4 * subgroups * rowsOfSubgroup)
     rowsOfSubgroup /= 2;
-  auto longestStep = [&] { return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / kFragmentRows : 1); };
+  auto longestStep = [&] {
+    return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
+  };
   step = longestStep();
-  while (registers() > profile.tensorAttentionRegisters && (step > shortestStep || rowsOfSubgroup > kFragmentRows)) {
+  while (registers() > profile.tensorAttentionRegisters &&
+         (step > shortestStep || rowsOfSubgroup > profile.matrix.rows)) {
     if (step > shortestStep) {
       step /= 2;
     } else {
@@ -149,7 +152,7 @@ void AttentionFrame::chooseFragments(int64_t products) {
   if (!staysInRegisters)
     registersLeft = profile.tensorAttentionRegisters - registers();
   rows = subgroups * rowsOfSubgroup;
-  while (step / 2 >= maximumVisited() && step > kFragmentDepth)
+  while (step / 2 >= maximumVisited() && step > profile.matrix.depth)
     step /= 2;
 }
 

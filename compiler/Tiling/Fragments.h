@@ -7,9 +7,6 @@
 
 namespace mlir::heddle {
 
-/// What one instruction multiplies: 16 rows by `kFragmentDepth` times that by 8 columns.
-inline constexpr int64_t kFragmentRows = 16, kFragmentColumns = 8, kFragmentDepth = 16;
-
 /// 16-bit elements that one lane copies to shared memory at once, and that stay neighbours there: 16 bytes.
 inline constexpr int64_t kCopyElements = 8;
 
@@ -21,9 +18,6 @@ inline bool canCopyFactors(int64_t matrixColumns, int64_t columns) {
   return matrixColumns % kCopyElements == 0 && columns % kCopyElements == 0 && llvm::isPowerOf2_64(columns) &&
          columns <= kWidestCopy;
 }
-
-/// Of f32, the depth that one instruction takes: one piece where that of 16 bits takes two.
-inline constexpr int64_t kTensorFloatDepth = 8;
 
 /// On a product whose factors of f32 tensor cores may round to tf32.
 inline constexpr llvm::StringLiteral kTensorFloatAttrName = "heddle.tf32";

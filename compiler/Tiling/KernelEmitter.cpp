@@ -151,7 +151,7 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 void KernelEmitter::setTensorTiles(int64_t count) {
   workgroup = profile.lanes * count;
-  if (profile.cooperativeSide) {
+  if (profile.cooperative) {
     spread = Spread::Cooperative;
     return;
   }

@@ -111,11 +111,11 @@ double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t
 }
 
 TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits) {
-  constexpr int64_t fewestSubgroups = 4, fewestColumns = 32;
+  constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
   std::optional<TensorTile> best;
   double least = 0;
   for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
-    for (int64_t rows = kFragmentRows; rows <= profile.tensorRows; rows *= 2)
+    for (int64_t rows = std::max(fewestRows, profile.matrix.rows); rows <= profile.tensorRows; rows *= 2)
       // Wider factors leave room for fewer sums in a lane.
       for (int64_t columns = fewestColumns; columns <= profile.tensorColumns * 16 / bits; columns *= 2) {
         TensorTile tile{subgroups, rows, columns};

@@ -108,8 +108,10 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, 
   const TargetProfile &profile = emitter.getProfile();
   TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits);
   emitter.setTensorTiles(best.subgroups);
-  int64_t deepest = std::max(kFragmentDepth, profile.tensorDepth * 16 / factorBits);
-  step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, kFragmentDepth)));
+  constexpr int64_t shortest = 16; // less is not worth a barrier
+  int64_t shallowest = std::max(shortest, profile.matrix.depth);
+  int64_t deepest = std::max(shallowest, profile.tensorDepth * 16 / factorBits);
+  step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, shallowest)));
   return {best.allRows(), best.columns};
 }
 

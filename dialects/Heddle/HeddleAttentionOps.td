@@ -101,7 +101,7 @@ def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]>
 // is elementwise arithmetic of `arith` and `math` on scalars.
 class Heddle_AttentionBase<string mnemonic, dag tensors, dag scoreRegions, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock,
-                            DeclareOpInterfaceMethods<ProductOpInterface>] # traits> {
+                            DeclareOpInterfaceMethods<ProductOpInterface, ["getHeadWidth"]>] # traits> {
   let arguments = !con(tensors,
       (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths, Heddle_I32Vector:$key_starts,
            Heddle_I32Vector:$key_lengths, Optional<Heddle_Seed>:$seed, Optional<Heddle_Step>:$step),

@@ -94,15 +94,16 @@ void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
 
 SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }
 
-/// Attention has none where sequences have one query each, whose products are of matrices and vectors, nor where a head
-/// is not as wide as a whole number of instructions is deep, or wider than a lane has registers for.
+/// Attention has none where sequences have one query each: their products are of matrices and vectors.
 template <typename AttentionLike>
 static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
-  constexpr int64_t kDepth = 16, kWidest = 128;
-  int64_t width = cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
-  if (attention.getQuerySize().empty() || width % kDepth != 0 || width > kWidest)
+  if (attention.getQuerySize().empty())
     return {};
   return llvm::to_vector(factors);
+}
+
+template <typename AttentionLike> static int64_t getHeadWidthOf(AttentionLike attention) {
+  return cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
 }
 
 SmallVector<OpOperand *> AttentionOp::getFactors() {
@@ -116,6 +117,10 @@ SmallVector<OpOperand *> AttentionGradQueryOp::getFactors() {
 SmallVector<OpOperand *> AttentionGradKeyValueOp::getFactors() {
   return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
 }
+
+std::optional<int64_t> AttentionOp::getHeadWidth() { return getHeadWidthOf(*this); }
+std::optional<int64_t> AttentionGradQueryOp::getHeadWidth() { return getHeadWidthOf(*this); }
+std::optional<int64_t> AttentionGradKeyValueOp::getHeadWidth() { return getHeadWidthOf(*this); }
 
 LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                        function_ref<InFlightDiagnostic()> emitError) const {

@@ -24,7 +24,11 @@ def ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let methods = [InterfaceMethod<[{
       The operands that are factors. All of them have one element type.
     }],
-    "::llvm::SmallVector<::mlir::OpOperand *>", "getFactors", (ins)>];
+    "::llvm::SmallVector<::mlir::OpOperand *>", "getFactors", (ins)>,
+    InterfaceMethod<[{
+      The columns of a head, where products are made head by head: whether their factors can be of 16 bits depends on it.
+    }],
+    "::std::optional<int64_t>", "getHeadWidth", (ins), "", [{ return ::std::nullopt; }]>];
 }
 
 // Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar

@@ -21,15 +21,15 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
   let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The lanes that a tensor core's instruction works with.
-    static constexpr int64_t kFragmentLanes = 32;
-    /// How tensor cores have an operand or a sum in 8 x 8 pieces: four lanes along a row, two neighbouring columns
+    /// The lanes that a tensor core's instruction works with, and the rows and columns of a piece of its operands.
+    static constexpr int64_t kFragmentLanes = 32, kFragmentPiece = 8;
+    /// How tensor cores have an operand or a sum in pieces: four lanes along a row, two neighbouring columns
     /// each. Further subgroups of 32 lanes take further rows.
     static SimtAttr getFragment(MLIRContext *context, int64_t lanes) {
       return get(context, lanes / 4, 4, 4, 1, 2);
     }
     bool isFragment() const {
-      return getRowLanes() % 8 == 0 && getColumnLanes() == 4 && getRowStride() == 4 && getColumnStride() == 1 &&
+      return getRowLanes() % kFragmentPiece == 0 && getColumnLanes() == 4 && getRowStride() == 4 && getColumnStride() == 1 &&
              getVector() == 2;
     }
   }];

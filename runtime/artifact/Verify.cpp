@@ -1,6 +1,7 @@
 #include "runtime/artifact/Verify.h"
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/CodeFormat.h"
 #include "runtime/artifact/Description.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
@@ -137,11 +138,6 @@ Status verifyVariables(const schema::Module &module) {
   return Success();
 }
 
-std::span<const uint32_t> texelsOf(const schema::Kernel &kernel) {
-  const auto *texels = kernel.texels();
-  return texels ? std::span(texels->data(), texels->size()) : std::span<const uint32_t>();
-}
-
 Status verifyCosts(const schema::Module &module) {
   constexpr uint32_t limit = 64; // terms: verifying a small file must not take a long time
   auto exists = [](int32_t index, auto *table) {
@@ -187,13 +183,8 @@ Status verifyKernel(const schema::Kernel &kernel, const KernelCode &code, std::s
     return broken(str(what, " has ", kernel.lanes(), " lanes."));
   if (kernel.subgroup() > kernel.lanes())
     return broken(str(what, " has ", kernel.lanes(), " lanes, and subgroups of ", kernel.subgroup(), "."));
-  std::string problem;
-  if (target.starts_with("vulkan:") && kernel.subgroup() && kernel.lanes() % kernel.subgroup())
-    problem = str("has ", kernel.lanes(), " lanes, which are not a whole number of subgroups of ", kernel.subgroup());
-  else if (target.starts_with("vulkan:"))
-    problem = checkSpirv(code.words, kernel.lanes(), texelsOf(kernel));
-  else if (target.starts_with("cuda:"))
-    problem = checkCuda(kernel, code);
+  const CodeFormat *format = findCodeFormat(target);
+  std::string problem = format ? format->check(kernel, code) : "";
   return problem.empty() ? Status(Success()) : Status(broken(str(what, " ", problem, ".")));
 }
 

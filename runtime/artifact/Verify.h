@@ -1,5 +1,5 @@
 // What a valid artifact means, beyond being a well-formed flatbuffer. The rules are numbered here, in Verify*.cpp and
-// in test/runtime/VerifyTest.cpp.
+// in test/runtime/VerifyTest.cpp; those of a backend's code in its folder (CodeFormat.h).
 //
 //   M1  the file matches its seal, where it has one; the schema version is known
 //   M2  names are present, unique among their kind, at most 1024 bytes
@@ -98,12 +98,6 @@ bool sameSegments(const schema::Entry &entry, const schema::Entry &own);
 
 // P3 for all entries of a target that has its own.
 Status verifySameInterface(const schema::Module &module, const schema::Target &target);
-
-// K2. Returns what is wrong, empty for a good module.
-std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels);
-
-// K4, likewise.
-std::string checkCuda(const schema::Kernel &kernel, const KernelCode &code);
 
 } // namespace verifier
 } // namespace heddle

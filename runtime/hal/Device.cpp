@@ -1,8 +1,7 @@
 #include "runtime/hal/Device.h"
 
 #include "runtime/core/Log.h"
-#include "runtime/hal/cuda/CudaBackend.h"
-#include "runtime/hal/vulkan/VulkanBackend.h"
+#include "runtime/hal/Backend.h"
 
 #include <algorithm>
 #include <charconv>
@@ -43,8 +42,8 @@ Result<CodeReport> Device::report(const Executable &) const {
 Result<std::vector<DeviceInfo>> listDevices() {
   std::vector<DeviceInfo> devices;
   std::optional<Error> broken;
-  for (auto list : {cuda::listDevices, vulkan::listDevices}) {
-    Result<std::vector<DeviceInfo>> found = list();
+  for (const Backend *backend : backends()) {
+    Result<std::vector<DeviceInfo>> found = backend->listDevices();
     if (found)
       std::ranges::move(*found, std::back_inserter(devices));
     else if (found.error().kind != ErrorKind::NotFound && !broken)
@@ -58,27 +57,32 @@ Result<std::vector<DeviceInfo>> listDevices() {
 }
 
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options) {
-  std::string_view backend = choice.substr(0, choice.find(':'));
+  std::string_view name = choice.substr(0, choice.find(':'));
   std::optional<uint32_t> index;
-  if (backend.size() < choice.size()) {
-    std::string_view digits = choice.substr(backend.size() + 1);
+  if (name.size() < choice.size()) {
+    std::string_view digits = choice.substr(name.size() + 1);
     uint32_t value = 0;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size())
       return makeError(ErrorKind::InvalidArgument, "'", choice,
-                       "' is not a device: after the colon comes a number, as in '", backend,
+                       "' is not a device: after the colon comes a number, as in '", name,
                        ":0'. `heddle-run devices` lists the devices.");
     index = value;
   }
-  if (backend == "vulkan")
-    return vulkan::openDevice(index, options);
-  if (backend == "cuda")
-    return cuda::openDevice(index);
-  return makeError(ErrorKind::InvalidArgument, "'", choice,
-                   "' is not a device: the choices are 'vulkan', 'vulkan:N', 'cuda' and 'cuda:N'. "
-                   "`heddle-run devices` lists the devices.");
+  if (const Backend *backend = findBackend(name))
+    return backend->openDevice(index, options);
+  std::string choices;
+  for (const Backend *backend : backends())
+    choices += str(choices.empty() ? "" : ", ", "'", backend->name(), "', '", backend->name(), ":N'");
+  return makeError(ErrorKind::InvalidArgument, "'", choice, "' is not a device: the choices are ", choices,
+                   ". `heddle-run devices` lists the devices.");
 }
 
-uint64_t validationMessageCount() { return vulkan::validationMessageCount(); }
+uint64_t validationMessageCount() {
+  uint64_t count = 0;
+  for (const Backend *backend : backends())
+    count += backend->validationMessageCount();
+  return count;
+}
 
 } // namespace heddle::hal

@@ -1,6 +1,6 @@
-// The hardware abstraction: what the session asks of a device, and nothing else. Backends live in folders beside this
-// file (vulkan/, cuda/); their drivers are opened at run time, so that the same build serves machines with both
-// drivers, with either, and with neither.
+// The hardware abstraction: what the session asks of a device, and nothing else. Backends (Backend.h) live in folders
+// beside this file (vulkan/, cuda/); their drivers are opened at run time, so that the same build serves machines with
+// both drivers, with either, and with neither.
 //
 // The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
 // recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
@@ -186,7 +186,7 @@ struct DeviceOptions {
 };
 
 // All devices of this machine, CUDA's before Vulkan's. A machine without devices, or without a backend's driver, is no
-// error. A driver that is there but broken is an error if the other backend has no device either, else a warning in the
+// error. A driver that is there but broken is an error if no other backend has a device, else a warning in the
 // log.
 Result<std::vector<DeviceInfo>> listDevices();
 

@@ -1,52 +1,12 @@
 #include "runtime/core/Log.h"
+#include "runtime/hal/Backend.h"
 #include "runtime/session/SessionState.h"
-
-#include <charconv>
-#include <optional>
 
 namespace heddle {
 namespace {
 
-constexpr uint32_t vendorNvidia = 0x10de;
-
-// A CUDA architecture: sm_90 runs on compute capability 9.0 and newer, sm_90a on 9.0 alone.
-struct Architecture {
-  uint32_t capability = 0;
-  bool exact = false;
-};
-
-std::optional<Architecture> parseArchitecture(std::string_view target) {
-  constexpr std::string_view prefix = "cuda:sm_";
-  if (!target.starts_with(prefix))
-    return std::nullopt;
-  std::string_view text = target.substr(prefix.size());
-  Architecture architecture;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), architecture.capability);
-  std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-  architecture.exact = suffix == "a";
-  if (error != std::errc() || !(suffix.empty() || architecture.exact))
-    return std::nullopt;
-  return architecture;
-}
-
-// How well code for a target suits a device; 0 where it does not run there.
-uint32_t suitability(std::string_view target, const hal::DeviceInfo &device) {
-  if (std::optional<Architecture> wanted = parseArchitecture(target)) {
-    uint32_t has = device.computeCapability; // 0 of devices that are not CUDA's
-    bool runs = wanted->exact ? has == wanted->capability : has >= wanted->capability;
-    return has && runs ? 2 * wanted->capability + wanted->exact : 0; // the newest, and best what is made for it alone
-  }
-  if (!target.starts_with("vulkan:") || !device.id.starts_with("vulkan:"))
-    return 0;
-  if (target == "vulkan:software" && device.type == hal::DeviceType::Cpu)
-    return 4;
-  if (target == "vulkan:nvidia" && device.vendorId == vendorNvidia)
-    return 4;
-  if (target == "vulkan:portable")
-    return 3;
-  // Made for another kind of device: right in principle, and its own limits are checked when its kernels load.
-  return target == "vulkan:software" ? 2 : 1;
-}
+// Every device is a backend's.
+const hal::Backend &backendOf(const hal::DeviceInfo &device) { return *hal::findBackend(device.id); }
 
 // What choosing a target for a device came to.
 struct Choice {
@@ -57,11 +17,12 @@ struct Choice {
 
 Choice choose(const Artifact &artifact, std::string_view wanted, const hal::DeviceInfo &device) {
   Choice choice;
+  const hal::Backend &backend = backendOf(device);
   uint32_t best = 0;
   for (const schema::Target *target : *artifact.module().targets()) {
     std::string_view name = view(target->name());
     choice.names += (choice.names.empty() ? "" : ", ") + std::string(name);
-    uint32_t suits = suitability(name, device);
+    uint32_t suits = hal::findBackend(name) == &backend ? backend.suitability(name, device) : 0;
     if (suits <= best || (!wanted.empty() && wanted != name))
       continue;
     std::string misfits;
@@ -78,45 +39,50 @@ Choice choose(const Artifact &artifact, std::string_view wanted, const hal::Devi
   return choice;
 }
 
-// What to compile for, so that the device has code.
-std::string advice(const hal::DeviceInfo &device) {
-  constexpr uint32_t ampere = 80; // whose instructions the kernels are made of
-  if (device.computeCapability < ampere)
-    return "vulkan:portable";
-  if (device.computeCapability >= 90 && device.computeCapability < 100)
-    return "cuda:sm_90a";
-  constexpr uint32_t mostOf80 = 163 * 1024; // that kernels for sm_80 may ask for
-  return device.maxSharedBytes >= mostOf80 ? "cuda:sm_80" : "cuda:sm_86";
+// The best device of a backend that has one, or why code for it cannot run; no reason where there is no such device.
+std::optional<std::string> deviceOf(const hal::Backend &backend, const Artifact &artifact, std::string_view wanted,
+                                    std::string &reason) {
+  Result<std::vector<hal::DeviceInfo>> devices = backend.listDevices();
+  if (!devices && devices.error().kind != ErrorKind::NotFound)
+    reason = devices.message();
+  if (devices)
+    for (const hal::DeviceInfo &device : *devices) {
+      if (!device.unusable.empty())
+        continue;
+      Choice choice = choose(artifact, wanted, device);
+      if (choice.target)
+        return device.id;
+      reason = str(device.id, " (", device.name, ", ", device.driver, ") cannot run any of its ", backend.title(),
+                   " targets", choice.problem);
+    }
+  return std::nullopt;
 }
 
 } // namespace
 
 std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget) {
-  bool hasVulkan = false, hasCuda = false;
-  for (const schema::Target *target : *artifact.module().targets())
-    if (wantedTarget.empty() || view(target->name()) == wantedTarget) {
-      hasVulkan |= view(target->name()).starts_with("vulkan:");
-      hasCuda |= view(target->name()).starts_with("cuda:");
-    }
-  if (!hasCuda)
-    return "vulkan";
-  if (!hasVulkan)
-    return "cuda"; // or the error that there is none
-  Result<std::vector<hal::DeviceInfo>> devices = hal::listDevices();
-  std::string reason = devices ? "" : devices.message();
-  if (devices)
-    for (const hal::DeviceInfo &device : *devices) {
-      if (!device.computeCapability || !device.unusable.empty())
-        continue;
-      Choice choice = choose(artifact, wantedTarget, device);
-      if (choice.target)
-        return device.id;
-      reason = str(device.id, " (", device.name, ", ", device.driver, ") cannot run any of its CUDA targets",
-                   choice.problem);
-    }
-  if (!reason.empty())
-    log(LogLevel::Warning, str("'", artifact.origin(), "' has code for CUDA, and Vulkan is used: ", reason));
-  return "vulkan";
+  std::vector<const hal::Backend *> backends;
+  for (const hal::Backend *backend : hal::backends())
+    for (const schema::Target *target : *artifact.module().targets())
+      if (std::string_view name = view(target->name());
+          (wantedTarget.empty() || name == wantedTarget) && hal::findBackend(name) == backend) {
+        backends.push_back(backend);
+        break;
+      }
+  if (backends.empty()) // what it has no code for is told when the device is open
+    return std::string(hal::backends().back()->name());
+  // The last is taken in any case: it has a device, or its error says that there is none.
+  const hal::Backend &last = *backends.back();
+  backends.pop_back();
+  for (const hal::Backend *backend : backends) {
+    std::string reason;
+    if (std::optional<std::string> device = deviceOf(*backend, artifact, wantedTarget, reason))
+      return *device;
+    if (!reason.empty())
+      log(LogLevel::Warning, str("'", artifact.origin(), "' has code for ", backend->title(), ", and ", last.title(),
+                                 " is used: ", reason));
+  }
+  return std::string(last.name());
 }
 
 Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,
@@ -128,8 +94,8 @@ Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::strin
     return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no target '", wanted, "' that '", device.id,
                      "' could run. It has: ", choice.names, choice.problem, ".");
   return makeError(ErrorKind::Unsupported, "'", artifact.origin(), "' has no code for '", device.id, "' (", device.name,
-                   device.computeCapability ? ", " + device.driver : "", "): its targets are ", choice.names,
-                   choice.problem, ". Compile it with --target=", advice(device), ", or use another --device.");
+                   ", ", device.driver, "): its targets are ", choice.names, choice.problem,
+                   ". Compile it with --target=", backendOf(device).advice(device), ", or use another --device.");
 }
 
 } // namespace heddle

@@ -75,8 +75,8 @@ struct Flags {
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
   // So that tests can run a GPU's kernels on a device with narrower subgroups.
-  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the Vulkan target's own number"),
-                         cl::Hidden, cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the target's own number"), cl::Hidden,
+                         cl::init(0), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -95,8 +95,8 @@ std::string describe() {
   for (const PhaseInfo &phase : getPhases())
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
   stream << "\nTargets:\n\n";
-  for (const TargetProfile &profile : getTargetProfiles())
-    stream << llvm::formatv("  {0,-18} {1}\n", profile.name, profile.summary);
+  for (const TargetProfile *profile : getTargetProfiles())
+    stream << llvm::formatv("  {0,-18} {1}\n", profile->name, profile->summary);
   stream << R"(
 Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
 decoding; and the arena, which all entries share. Of the arena, `activations` is the largest sum of tensors that a later
@@ -122,6 +122,14 @@ std::optional<Phase> phaseNamed(StringRef flag, StringRef name) {
     known += (known.empty() ? "" : ", ") + info.name.str();
   wrong(flag + ": there is no phase '" + name + "'; the phases are " + known);
   return std::nullopt;
+}
+
+/// "f32, bf16 and f16"
+std::string listOf(ArrayRef<Precision> precisions) {
+  std::string text;
+  for (auto [i, precision] : llvm::enumerate(precisions))
+    text += (i == 0 ? "" : i + 1 == precisions.size() ? " and " : ", ") + toString(precision).str();
+  return text;
 }
 
 std::optional<CommandLine> check(Flags &flags) {
@@ -161,8 +169,9 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!profile)
       return wrong(message);
     if (flags.lanes.getNumOccurrences()) {
-      if (!profile->chip.empty() || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
-        return wrong("--lanes: expects a Vulkan target, f32, and a power of two of at least 4");
+      if (profile->fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
+        return wrong("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "
+                     "least 4");
       static std::list<TargetProfile> narrow; // passes keep their addresses
       narrow.push_back(*profile);
       narrow.back().lanes = flags.lanes;
@@ -182,10 +191,10 @@ std::optional<CommandLine> check(Flags &flags) {
     return wrong("--precision: there is no precision '" + flags.precision +
                  "'; this build has f32, tf32, bf16 and f16");
   line.precision = *precision;
-  if (line.precision != Precision::F32)
-    for (const TargetProfile *profile : line.targets)
-      if (profile->chip.empty() && line.precision != Precision::F16)
-        return wrong("--precision=" + flags.precision + ": target " + profile->name + " has f32 and f16");
+  for (const TargetProfile *profile : line.targets)
+    if (!llvm::is_contained(profile->precisions, line.precision))
+      return wrong("--precision=" + flags.precision + ": target " + profile->name + " has " +
+                   listOf(profile->precisions));
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)

@@ -11,6 +11,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -45,6 +47,14 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
   return fail("the name '" + line.model +
               "' does not tell what kind of model it is: the name of a description ends in " +
               ".toml, that of a module of the heddle dialect in .mlir, and a Hugging Face model is a folder");
+}
+
+/// The widths that every target has rounded factors of: phase `fuse`, which rounds them, does not depend on the target.
+static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
+  HeadWidths heads = targets.front()->heads;
+  for (const TargetProfile *profile : targets)
+    heads = {std::lcm(heads.step, profile->heads.step), std::min(heads.widest, profile->heads.widest)};
+  return heads;
 }
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,
@@ -82,6 +92,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.fusion = line.fusion;
   options.precision = line.precision;
   options.recompute = line.recompute;
+  options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;
@@ -119,7 +130,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
       options.dumpTag = StringRef(profile->name).split(':').second.str();
     if (failed(runPhases(*compiled.modules.back(), firstOfTarget, line.compileTo, line, options, timing)))
       return failure();
-    planned.push_back({profile->name.str(), *compiled.modules.back(), profile->lanes});
+    planned.push_back({profile, *compiled.modules.back()});
   }
   if (line.compileTo != Phase::Emit)
     return compiled;

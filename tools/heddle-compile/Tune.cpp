@@ -127,7 +127,7 @@ private:
     buildPhasePipeline(passes, Phase::FuseAttention, Phase::Plan, options);
     if (!module || mlir::failed(passes.run(*module)))
       return failure();
-    PlannedTarget planned{profile.name.str(), *module, profile.lanes};
+    PlannedTarget planned{&profile, *module};
     FailureOr<Artifact> artifact = emitArtifact(planned);
     if (mlir::failed(artifact))
       return failure();

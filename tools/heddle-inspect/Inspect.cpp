@@ -1,5 +1,6 @@
 // heddle-inspect: what an artifact holds. Needs no device.
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "tools/cli/CommandLine.h"
@@ -71,13 +72,18 @@ std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module, const
   return launches;
 }
 
-bool isCuda(const schema::Target &target) { return view(target.name()).starts_with("cuda:"); }
+// A format without a name where this build does not know it.
+const CodeFormat &formatOf(const schema::Target &target) {
+  static const CodeFormat unknown;
+  const CodeFormat *format = findCodeFormat(view(target.name()));
+  return format ? *format : unknown;
+}
 
-// A kernel's SPIR-V, or its PTX without the NULs that end and fill it.
+// A kernel's code, where it is text without the NULs that end and fill it.
 std::string_view codeOf(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
   std::span<const uint32_t> words = artifact.code(target, kernel).words;
   const auto *code = reinterpret_cast<const char *>(words.data());
-  return isCuda(target) ? std::string_view(code) : std::string_view(code, words.size_bytes());
+  return formatOf(target).isText ? std::string_view(code) : std::string_view(code, words.size_bytes());
 }
 
 uint64_t binaryBytes(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
@@ -96,16 +102,16 @@ uint64_t packedBytes(const Artifact &artifact, const schema::Target &target) {
   return target.code() ? target.code()->size() : codeBytes(artifact, target);
 }
 
-// "3.1 KiB of code", or what CUDA code comes to.
+// "3.1 KiB of code", or, where code can be assembled, what came of that.
 std::string codeText(const Artifact &artifact, const schema::Target &target, uint32_t index) {
   const schema::Kernel &kernel = *target.kernels()->Get(index);
   std::string text = describeBytes(codeOf(artifact, target, index).size());
-  if (!isCuda(target))
+  const CodeFormat &format = formatOf(target);
+  if (format.binaryName.empty())
     return text + " of code";
   uint64_t binary = binaryBytes(artifact, target, index);
-  text += " of PTX, ";
-  text += binary ? describeBytes(binary) + " of cubin" : "no cubin";
-  if (kernel.registers()) // as ptxas counted
+  text += str(" of ", format.name, ", ", binary ? describeBytes(binary) + " of " : "no ", format.binaryName);
+  if (kernel.registers()) // as the assembler counted
     text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
   return text + str(", shared ", describeBytes(kernel.shared_bytes()));
 }
@@ -229,7 +235,7 @@ Json toJson(const Artifact &artifact) {
                    {"lanes", kernel.lanes()},
                    {"code_bytes", codeOf(artifact, *target, i).size()},
                    {"launches", launches[i]}};
-      if (isCuda(*target))
+      if (!formatOf(*target).binaryName.empty())
         item.update({{"binary_bytes", binaryBytes(artifact, *target, i)},
                      {"shared_bytes", kernel.shared_bytes()},
                      {"registers", kernel.registers()},
@@ -431,7 +437,7 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
                   codeText(artifact, *target, i).c_str());
       if (target->entries() || !std::exchange(sharedPlanPrinted, true))
         printLaunches(module, *target, i);
-      if (std::string_view code = codeOf(artifact, *target, i); isCuda(*target))
+      if (std::string_view code = codeOf(artifact, *target, i); formatOf(*target).isText)
         std::fwrite(code.data(), 1, code.size(), stdout);
     }
   }

@@ -1,7 +1,7 @@
 #include "tools/heddle-inspect/Pipelines.h"
 
 #include "runtime/core/Json.h"
-#include "runtime/hal/Device.h"
+#include "runtime/hal/Backend.h"
 #include "tools/heddle-inspect/MachineCode.h"
 
 #include <algorithm>
@@ -90,11 +90,12 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
   deviceOptions.codeReports = true;
   HEDDLE_ASSIGN(std::unique_ptr<hal::Device> device, hal::openDevice(options.device, deviceOptions));
   Json all = {{"device", device->info().name}, {"driver", device->info().driver}, {"kernels", Json::array()}};
+  const hal::Backend *backend = hal::findBackend(device->info().id);
   bool found = false;
   size_t leftOut = 0;
   for (const schema::Target *target : *artifact.module().targets()) {
     std::string_view targetName = view(target->name());
-    if (!targetName.starts_with("vulkan:") || (!options.target.empty() && targetName != options.target))
+    if (hal::findBackend(targetName) != backend || (!options.target.empty() && targetName != options.target))
       continue;
     if (!options.json)
       printTitle(*target, device->info());
@@ -127,7 +128,8 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
   if (!found)
     return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no ",
                      options.kernel.empty() ? "kernel" : "kernel '" + options.kernel + "'", " for ",
-                     options.target.empty() ? "a Vulkan target" : "the target '" + options.target + "'",
+                     options.target.empty() ? str("a ", backend->title(), " target")
+                                            : "the target '" + options.target + "'",
                      ". Without --pipelines all kernels are listed.");
   all["left_out"] = leftOut;
   if (options.json)

@@ -1,6 +1,8 @@
-#include "runtime/hal/cuda/CudaBackend.h"
-
+// CUDA's devices, and the targets for them.
+#include "runtime/hal/Backend.h"
 #include "runtime/hal/cuda/CudaDevice.h"
+
+#include <charconv>
 
 namespace heddle::hal::cuda {
 namespace {
@@ -47,9 +49,59 @@ Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   return info;
 }
 
+// A CUDA architecture: sm_90 runs on compute capability 9.0 and newer, sm_90a on 9.0 alone.
+struct Architecture {
+  uint32_t capability = 0;
+  bool exact = false;
+};
+
+std::optional<Architecture> parseArchitecture(std::string_view target) {
+  constexpr std::string_view prefix = "cuda:sm_";
+  if (!target.starts_with(prefix))
+    return std::nullopt;
+  std::string_view text = target.substr(prefix.size());
+  Architecture architecture;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), architecture.capability);
+  std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
+  architecture.exact = suffix == "a";
+  if (error != std::errc() || !(suffix.empty() || architecture.exact))
+    return std::nullopt;
+  return architecture;
+}
+
+class CudaBackend final : public Backend {
+public:
+  std::string_view name() const override { return "cuda"; }
+  std::string_view title() const override { return "CUDA"; }
+  std::string_view library() const override { return "libcuda.so.1"; }
+  Result<std::vector<DeviceInfo>> listDevices() const override;
+  Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const DeviceOptions &) const override;
+  uint32_t suitability(std::string_view target, const DeviceInfo &device) const override;
+  std::string advice(const DeviceInfo &device) const override;
+};
+
 } // namespace
 
-Result<std::vector<DeviceInfo>> listDevices() {
+uint32_t CudaBackend::suitability(std::string_view target, const DeviceInfo &device) const {
+  std::optional<Architecture> wanted = parseArchitecture(target);
+  if (!wanted)
+    return 0;
+  bool runs =
+      wanted->exact ? device.computeCapability == wanted->capability : device.computeCapability >= wanted->capability;
+  return runs ? 2 * wanted->capability + wanted->exact : 0; // the newest, and best what is made for it alone
+}
+
+std::string CudaBackend::advice(const DeviceInfo &device) const {
+  constexpr uint32_t ampere = 80; // whose instructions the kernels are made of
+  if (device.computeCapability < ampere)
+    return "vulkan:portable";
+  if (device.computeCapability >= 90 && device.computeCapability < 100)
+    return "cuda:sm_90a";
+  constexpr uint32_t mostOf80 = 163 * 1024; // that kernels for sm_80 may ask for
+  return device.maxSharedBytes >= mostOf80 ? "cuda:sm_80" : "cuda:sm_86";
+}
+
+Result<std::vector<DeviceInfo>> CudaBackend::listDevices() const {
   HEDDLE_ASSIGN(const Driver *cuda, Driver::get());
   std::vector<DeviceInfo> infos;
   for (int i = 0; i < cuda->devices; ++i) {
@@ -58,7 +110,7 @@ Result<std::vector<DeviceInfo>> listDevices() {
   return infos;
 }
 
-Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index) {
+Result<std::unique_ptr<Device>> CudaBackend::openDevice(std::optional<uint32_t> index, const DeviceOptions &) const {
   HEDDLE_ASSIGN(const Driver *cuda, Driver::get());
   HEDDLE_ASSIGN(std::vector<DeviceInfo> infos, listDevices());
   if (infos.empty())
@@ -76,6 +128,11 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index) {
     return makeError(ErrorKind::Unsupported, "'", info.id, "' (", info.name, ", ", info.driver,
                      ") cannot run Heddle: ", info.unusable, ".");
   return CudaDevice::open(*cuda, static_cast<int>(*index), std::move(info));
+}
+
+const Backend &backend() {
+  static const CudaBackend backend;
+  return backend;
 }
 
 } // namespace heddle::hal::cuda

@@ -1,21 +1,50 @@
-#include "runtime/hal/vulkan/VulkanBackend.h"
-
+// Vulkan's devices, and the targets for them.
+#include "runtime/hal/Backend.h"
 #include "runtime/hal/vulkan/Features.h"
 #include "runtime/hal/vulkan/VulkanDevice.h"
 
 namespace heddle::hal::vulkan {
 
-uint64_t validationMessageCount() { return validationMessages(); }
-
 namespace {
+
+// The makers of the GPUs that targets are made for, by PCI vendor.
+constexpr struct {
+  std::string_view target;
+  uint32_t vendorId;
+} makers[] = {{"vulkan:nvidia", 0x10de}};
 
 bool usable(const DeviceInfo &info, const DeviceOptions &options) {
   return info.unusable.empty() || (info.compilesOnly && options.codeReports);
 }
 
+class VulkanBackend final : public Backend {
+public:
+  std::string_view name() const override { return "vulkan"; }
+  std::string_view title() const override { return "Vulkan"; }
+  std::string_view library() const override { return "libvulkan.so.1"; }
+  Result<std::vector<DeviceInfo>> listDevices() const override;
+  Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index,
+                                             const DeviceOptions &options) const override;
+  uint32_t suitability(std::string_view target, const DeviceInfo &device) const override;
+  std::string advice(const DeviceInfo &) const override { return "vulkan:portable"; }
+  uint64_t validationMessageCount() const override { return validationMessages(); }
+};
+
 } // namespace
 
-Result<std::vector<DeviceInfo>> listDevices() {
+uint32_t VulkanBackend::suitability(std::string_view target, const DeviceInfo &device) const {
+  if (target == "vulkan:software" && device.type == DeviceType::Cpu)
+    return 4;
+  for (const auto &maker : makers)
+    if (target == maker.target && device.vendorId == maker.vendorId)
+      return 4;
+  if (target == "vulkan:portable")
+    return 3;
+  // Made for another kind of device: right in principle, and its own limits are checked when its kernels load.
+  return target == "vulkan:software" ? 2 : 1;
+}
+
+Result<std::vector<DeviceInfo>> VulkanBackend::listDevices() const {
   HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
   HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
   std::vector<DeviceInfo> infos;
@@ -24,7 +53,8 @@ Result<std::vector<DeviceInfo>> listDevices() {
   return infos;
 }
 
-Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const DeviceOptions &options) {
+Result<std::unique_ptr<Device>> VulkanBackend::openDevice(std::optional<uint32_t> index,
+                                                          const DeviceOptions &options) const {
   HEDDLE_ASSIGN(std::shared_ptr<Instance> instance, Instance::get());
   HEDDLE_ASSIGN(std::vector<VkPhysicalDevice> devices, instance->physicalDevices());
   if (devices.empty())
@@ -58,6 +88,11 @@ Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index, const 
     return makeError(ErrorKind::Unsupported, "'", info.id, "' (", info.name, ", ", info.driver,
                      ") cannot run Heddle: ", info.unusable, ".");
   return VulkanDevice::open(std::move(instance), devices[*index], std::move(info), options);
+}
+
+const Backend &backend() {
+  static const VulkanBackend backend;
+  return backend;
 }
 
 } // namespace heddle::hal::vulkan

@@ -1,5 +1,7 @@
 // Artifacts of several targets, from plans written by hand: what each target has of its own, and what all must share.
+// The targets and their backend are the test's own.
 #include "compiler/Emit/Emit.h"
+#include "compiler/Target/Backend.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
@@ -12,6 +14,44 @@ namespace {
 
 using namespace mlir;
 
+constexpr mlir::heddle::TargetProfile profileOf(StringLiteral name, int64_t lanes) {
+  return {.name = name, .summary = "", .lanes = lanes};
+}
+constexpr mlir::heddle::TargetProfile kProfiles[] = {profileOf("other:0", 4), profileOf("other:1", 8),
+                                                     profileOf("other:2", 16)};
+
+// A kernel is a module of its name. Its code is its name's first letter and the target's lanes.
+class OtherBackend final : public mlir::heddle::Backend {
+public:
+  StringRef getName() const override { return "other"; }
+  ArrayRef<mlir::heddle::TargetProfile> getProfiles() const override { return kProfiles; }
+  ArrayRef<StringLiteral> getKernelDialects() const override { return {}; }
+  void registerDialects(DialectRegistry &) const override {}
+  void registerPasses() const override {}
+  void buildLowering(OpPassManager &, const mlir::heddle::TargetProfile &) const override {}
+  LogicalResult serialize(Operation *kernel, const mlir::heddle::TargetProfile &profile,
+                          mlir::heddle::KernelCode &code) const override {
+    if (code.name == "bad")
+      return kernel->emitError("the backend's error");
+    code.lanes = static_cast<uint32_t>(profile.lanes);
+    code.words = {static_cast<uint32_t>(code.name[0]), code.lanes};
+    return success();
+  }
+  bool hasAssembler() const override { return true; }
+  LogicalResult assemble(StringRef assembler, const mlir::heddle::TargetProfile &, Location,
+                         mlir::heddle::KernelCode &code) const override {
+    code.binary = (assembler + " " + code.name).str();
+    return success();
+  }
+};
+
+// Once for all tests.
+[[maybe_unused]] const bool registered = [] {
+  static const OtherBackend backend;
+  mlir::heddle::registerBackend(backend);
+  return true;
+}();
+
 class EmitTest : public testing::Test {
 protected:
   EmitTest() {
@@ -21,18 +61,18 @@ protected:
   }
 
   // Emits an artifact of one target for each module; the error's text where that fails.
-  std::string emit(std::initializer_list<const char *> texts) {
+  std::string emit(std::initializer_list<const char *> texts, StringRef assembler = {}) {
     std::vector<OwningOpRef<ModuleOp>> modules;
     std::vector<mlir::heddle::PlannedTarget> targets;
     for (const char *text : texts) {
       modules.push_back(parseSourceString<ModuleOp>(text, &context));
       if (!modules.back())
         return "the test's module is wrong";
-      targets.push_back({"other:" + std::to_string(targets.size()), *modules.back()});
+      targets.push_back({&kProfiles[targets.size()], *modules.back()});
     }
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
-    FailureOr<mlir::heddle::Artifact> emitted = mlir::heddle::emitArtifact(targets);
+    FailureOr<mlir::heddle::Artifact> emitted = mlir::heddle::emitArtifact(targets, assembler);
     if (failed(emitted))
       return message;
     std::vector<std::byte> bytes(emitted->bytes.size());
@@ -118,6 +158,56 @@ TEST_F(EmitTest, variablesMustBeTheSame) {
   EXPECT_EQ(emit({one, one}), "");
   EXPECT_EQ(emit({one, other}), message);
   EXPECT_EQ(emit({one, ""}), message);
+}
+
+TEST_F(EmitTest, kernelsAreWhatTheirBackendMakes) {
+  const char *plan = R"(#one = #tile.grid<"", 1, 1>
+    module @first {} module @second {}
+    plan.entry @e arena 64 {
+      plan.launch @second grid [#one, #one, #one] [#plan.binding<arena "", 0, 4>]
+      plan.launch @first grid [#one, #one, #one] [#plan.binding<arena "", 0, 4>]
+    })";
+  ASSERT_EQ(emit({plan, plan}, "tool"), "");
+  const auto &module = artifact->module();
+  for (flatbuffers::uoffset_t i : {0, 1}) {
+    const auto &target = *module.targets()->Get(i);
+    ASSERT_EQ(target.kernels()->size(), 2u);
+    EXPECT_EQ(target.kernels()->Get(0)->name()->str(), "second");
+    EXPECT_EQ(target.kernels()->Get(1)->lanes(), i ? 8u : 4u);
+    const ::heddle::KernelCode &code = artifact->code(target, 1);
+    EXPECT_EQ(std::vector(code.words.begin(), code.words.end()), (std::vector<uint32_t>{'f', i ? 8u : 4u}));
+    EXPECT_EQ(std::string(code.binary.begin(), code.binary.end()), "tool first");
+  }
+  ASSERT_EQ(emit({plan}), "");
+  EXPECT_TRUE(artifact->code(*artifact->module().targets()->Get(0), 0).binary.empty());
+}
+
+TEST_F(EmitTest, aBackendsErrorEndsTheEmission) {
+  EXPECT_EQ(emit({R"(#one = #tile.grid<"", 1, 1>
+    module @bad {}
+    plan.entry @e arena 64 { plan.launch @bad grid [#one, #one, #one] [#plan.binding<arena "", 0, 4>] })"}),
+            "the backend's error");
+  EXPECT_EQ(emit({R"(#one = #tile.grid<"", 1, 1>
+    module @first {}
+    plan.entry @e arena 64 { plan.launch @second grid [#one, #one, #one] [#plan.binding<arena "", 0, 4>] })"}),
+            "target other:0 has no kernel 'second'");
+}
+
+TEST(TargetsTest, areFoundByName) {
+  std::string message;
+  EXPECT_EQ(mlir::heddle::lookupTargetProfile("other:1", message), &kProfiles[1]);
+  EXPECT_EQ(mlir::heddle::lookupTargetProfile("other:7", message), nullptr);
+  EXPECT_EQ(message, "there is no target 'other:7'; did you mean 'other:0'?");
+  EXPECT_EQ(mlir::heddle::lookupTargetProfile("something else", message), nullptr);
+  EXPECT_EQ(message, "there is no target 'something else'; this build has other:0, other:1, other:2");
+}
+
+TEST(TargetsDeathTest, needABackendAndANameOfTheirOwn) {
+  static constexpr mlir::heddle::TargetProfile strange = profileOf("strange:0", 4), second = profileOf("other:1", 4);
+  EXPECT_DEATH(mlir::heddle::registerTarget(strange), "target 'strange:0' has no backend");
+  EXPECT_DEATH(mlir::heddle::registerTarget(second), "there are two targets 'other:1'");
+  static const OtherBackend again;
+  EXPECT_DEATH(mlir::heddle::registerBackend(again), "there are two backends 'other'");
 }
 
 } // namespace

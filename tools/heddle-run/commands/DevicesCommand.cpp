@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/Commands.h"
 
 #include "runtime/core/Tensor.h"
-#include "runtime/hal/Device.h"
+#include "runtime/hal/Backend.h"
 
 #include <cstdio>
 
@@ -10,8 +10,10 @@ namespace heddle::run {
 Status runDevices() {
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   if (devices.empty()) {
-    std::puts(
-        "no devices: Heddle looks for Vulkan drivers through libvulkan.so.1, and for NVIDIA's through libcuda.so.1");
+    std::string libraries;
+    for (const hal::Backend *backend : hal::backends())
+      libraries += str(libraries.empty() ? "" : ", ", "for ", backend->title(), " through ", backend->library());
+    std::printf("no devices: Heddle looks for drivers %s\n", libraries.c_str());
     return Success();
   }
   for (const hal::DeviceInfo &device : devices) {

@@ -1,11 +1,13 @@
-#include "runtime/artifact/Verify.h"
+// The code of Vulkan's targets, as artifacts hold it: SPIR-V.
+#include "runtime/artifact/CodeFormat.h"
+#include "runtime/core/Status.h"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-namespace heddle::verifier {
+namespace heddle::hal::vulkan {
 namespace {
 
 // The few numbers of the SPIR-V specification that the check needs.
@@ -28,9 +30,8 @@ bool isMain(std::span<const uint32_t> words) {
   return words.size() >= 2 && std::memcmp(words.data(), name, sizeof name) == 0;
 }
 
-} // namespace
-
-std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels) {
+// K2 of runtime/artifact/Verify.h.
+std::string checkModule(std::span<const uint32_t> code, uint32_t lanes, std::span<const uint32_t> texels) {
   if (code.size() < headerWords)
     return str("has ", code.size(), " words of code, which no SPIR-V module has");
   if (code[0] != magicNumber)
@@ -84,4 +85,20 @@ std::string checkSpirv(std::span<const uint32_t> code, uint32_t lanes, std::span
   return "";
 }
 
-} // namespace heddle::verifier
+// K1 and K2.
+std::string checkSpirv(const schema::Kernel &kernel, const KernelCode &code) {
+  if (kernel.subgroup() && kernel.lanes() % kernel.subgroup())
+    return str("has ", kernel.lanes(), " lanes, which are not a whole number of subgroups of ", kernel.subgroup());
+  const auto *texels = kernel.texels();
+  return checkModule(code.words, kernel.lanes(),
+                     texels ? std::span(texels->data(), texels->size()) : std::span<const uint32_t>());
+}
+
+} // namespace
+
+const CodeFormat &codeFormat() {
+  static const CodeFormat format{.backend = "vulkan", .name = "SPIR-V", .check = checkSpirv};
+  return format;
+}
+
+} // namespace heddle::hal::vulkan

@@ -1,13 +1,16 @@
-#include "runtime/artifact/Verify.h"
+// The code of CUDA's targets, as artifacts hold it: PTX, and perhaps a cubin.
+#include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
 
 #include <cstring>
 #include <string_view>
 
-namespace heddle::verifier {
+namespace heddle::hal::cuda {
+namespace {
 
-std::string checkCuda(const schema::Kernel &kernel, const KernelCode &parts) {
+// K4 of runtime/artifact/Verify.h.
+std::string checkPtx(const schema::Kernel &kernel, const KernelCode &parts) {
   if (kernel.lanes() > schema::kMaxCudaLanes || kernel.lanes() % schema::kCudaWarp)
     return str("has ", kernel.lanes(), " lanes, not a multiple of ", schema::kCudaWarp, " up to ",
                schema::kMaxCudaLanes);
@@ -48,4 +51,12 @@ std::string checkCuda(const schema::Kernel &kernel, const KernelCode &parts) {
   return "";
 }
 
-} // namespace heddle::verifier
+} // namespace
+
+const CodeFormat &codeFormat() {
+  static const CodeFormat format{
+      .backend = "cuda", .name = "PTX", .binaryName = "cubin", .isText = true, .check = checkPtx};
+  return format;
+}
+
+} // namespace heddle::hal::cuda

@@ -1,0 +1,77 @@
+#include "compiler/Target/CUDA/CudaBackend.h"
+
+#include "compiler/Target/CUDA/Assemble.h"
+#include "compiler/Target/CUDA/CudaLowering.h"
+#include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "runtime/schema/Constants.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class CudaBackend final : public Backend {
+public:
+  StringRef getName() const override { return "cuda"; }
+  ArrayRef<TargetProfile> getProfiles() const override { return getCudaProfiles(); }
+  ArrayRef<StringLiteral> getKernelDialects() const override {
+    static constexpr StringLiteral dialects[] = {"gpu", "llvm", "nvvm"};
+    return dialects;
+  }
+  void registerDialects(DialectRegistry &registry) const override {
+    registry.insert<gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    registerPtxTranslations(registry);
+  }
+  void registerPasses() const override {
+    registerExpandMathPass();
+    registerLowerToNvvmPass();
+    registerCudaLowering();
+  }
+  void buildLowering(OpPassManager &passes, const TargetProfile &profile) const override {
+    buildCudaLowering(passes, profile.chip);
+  }
+  LogicalResult serialize(Operation *kernel, const TargetProfile &profile, KernelCode &code) const override;
+  bool hasAssembler() const override { return true; }
+  LogicalResult assemble(StringRef ptxas, const TargetProfile &profile, Location loc, KernelCode &code) const override;
+};
+
+} // namespace
+
+/// PTX is text; a null byte ends it, and more of them fill the last word.
+LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &, KernelCode &code) const {
+  auto module = cast<gpu::GPUModuleOp>(kernel);
+  auto main = module.lookupSymbol<LLVM::LLVMFuncOp>("main");
+  auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
+  code.lanes = lanes[0];
+  code.subgroup = ::heddle::schema::kCudaWarp;
+  if (auto shared = module->getAttrOfType<IntegerAttr>(kSharedBytesName))
+    code.sharedBytes = static_cast<uint32_t>(shared.getInt());
+  std::string ptx;
+  if (failed(emitPtx(module, ptx)))
+    return failure();
+  code.words.assign(ptx.size() / sizeof(uint32_t) + 1, 0);
+  std::memcpy(code.words.data(), ptx.data(), ptx.size());
+  return success();
+}
+
+LogicalResult CudaBackend::assemble(StringRef ptxas, const TargetProfile &profile, Location loc,
+                                    KernelCode &code) const {
+  std::string message;
+  StringRef ptx(reinterpret_cast<const char *>(code.words.data()));
+  std::optional<Cubin> cubin = assemblePtx(ptxas, ptx, profile.chip, message);
+  if (!cubin)
+    return emitError(loc) << "kernel '" << code.name << "': ptxas (" << ptxas << ") fails: " << message
+                          << "; with --ptxas=none the driver compiles the PTX instead";
+  code.binary = std::move(cubin->bytes);
+  code.registers = cubin->registers;
+  code.spillBytes = cubin->spillBytes;
+  return success();
+}
+
+const Backend &mlir::heddle::getCUDABackend() {
+  static const CudaBackend backend;
+  return backend;
+}

@@ -1,0 +1,64 @@
+#include "compiler/Target/CUDA/CudaBackend.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16, Precision::F16};
+
+/// `shared`: bytes of shared memory that all workgroups of a processor have together.
+constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t shared) {
+  return {
+      .name = name,
+      .summary = summary,
+      .chip = chip,
+      .precisions = kPrecisions,
+      .lanes = 32,
+      .fixedLanes = true,
+      .vector = 4,
+      .texelLoads = false,
+      .accumulators = 64,
+      .loadCost = 8,
+      .shareCost = 4,
+      .parallelGroups = 2048,
+      .matrix = {.rows = 16, .columns = 8, .depth = 16}, // mma.sync
+      .tensorProcessors = 132,
+      .tensorSubgroups = 8,
+      .tensorRows = 32,
+      .tensorColumns = 128,
+      .tensorDepth = 64,
+      .tensorStages = 4,
+      // Kernels of so many registers have 256 lanes on a processor; two workgroups leave a kilobyte each.
+      .sharedBytesOfLane = (shared - 4096) / 256,
+      .copiesAhead = true, // cp.async
+      // By datasheets and what is published of Hopper's L2; nothing of it was measured.
+      .tensorRate = 1200,
+      .sharedRate = 128,
+      .cacheRate = 48,
+      .cacheRateOfAll = 3200,
+      .attentionRows = 1,
+      .attentionKeys = 8,
+      .attentionWork = 4096,
+      .tensorAttentionSubgroups = 4,
+      .tensorAttentionRows = 32,
+      .tensorAttentionKeys = 64,
+      .tensorAttentionRegisters = 192,
+      .sharesRows = true,
+      .elementwiseRows = 4,
+      .elementwiseRuns = 1,
+      .maxBindings = 16,
+      .maxWorkgroups = 65535, // along y and z
+      .maxLoopTrips = 0,
+  };
+}
+
+constexpr TargetProfile kProfiles[] = {
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 164 * 1024),
+    makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 100 * 1024),
+    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 228 * 1024),
+};
+
+} // namespace
+
+ArrayRef<TargetProfile> heddle::getCudaProfiles() { return kProfiles; }

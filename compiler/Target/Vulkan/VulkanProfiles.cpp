@@ -1,0 +1,125 @@
+#include "compiler/Target/Vulkan/VulkanBackend.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr Precision kPrecisions[] = {Precision::F32, Precision::F16};
+// Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
+constexpr int64_t kVulkanBindings = 16;
+// maxComputeWorkGroupCount is at least this on every Vulkan device.
+constexpr int64_t kVulkanWorkgroups = 65535;
+
+constexpr TargetProfile kSoftware = {
+    .name = "vulkan:software",
+    .summary = "Mesa's lavapipe: a subgroup of 8 lanes on one CPU thread",
+    .precisions = kPrecisions,
+    // Loads are done lane by lane and are what limits: tall and wide register tiles, few iterations.
+    .lanes = 8,
+    .vector = 4,
+    // 3 times as fast as the same load by address: lavapipe's texel fetches are straight vector code.
+    .texelLoads = true,
+    // Measured in a 768^3 product: a fetch of a vector as long as 22 multiply-adds, a shuffle of one 8.
+    .accumulators = 192,
+    .loadCost = 22,
+    .shareCost = 8,
+    .parallelGroups = 4,
+    .transposedVectors = 2, // 9% faster than one in the input gradients of four shapes
+    .attentionRows = 4,
+    .attentionKeys = 8,
+    .attentionWork = 4096,
+    .elementwiseRows = 4,
+    .elementwiseRuns = 1,
+    .maxBindings = kVulkanBindings,
+    .maxWorkgroups = kVulkanWorkgroups,
+    // Mesa 22.3 ends loops silently past this many trips of one invocation.
+    .maxLoopTrips = 65535,
+};
+
+constexpr TargetProfile makeSoftwareMatrices() {
+  TargetProfile profile = kSoftware;
+  profile.name = "vulkan:software-matrices";
+  profile.summary = "Mesa's lavapipe from 26 on: the same lanes, and cooperative matrices of 8 x 8";
+  profile.matrix = {.rows = 8, .columns = 8, .depth = 8};
+  profile.cooperative = true;
+  profile.tensorProcessors = profile.tensorSubgroups = 4;
+  profile.tensorRows = 16;
+  profile.tensorColumns = 32; // 32 KiB of shared memory
+  profile.tensorDepth = 16;
+  profile.tensorStages = 2;
+  // It is there to test. A processor is a thread: nothing but the number of tiles matters.
+  profile.tensorRate = profile.sharedRate = profile.cacheRate = profile.cacheRateOfAll = 64;
+  return profile;
+}
+
+constexpr TargetProfile kProfiles[] = {
+    kSoftware,
+    {
+        .name = "vulkan:nvidia",
+        .summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes",
+        .precisions = kPrecisions,
+        .lanes = 32,
+        .vector = 4,
+        .texelLoads = false,
+        .accumulators = 64,
+        .loadCost = 8,
+        .shareCost = 4,
+        .parallelGroups = 2048,
+        .blockLanes = 128,
+        .blockRows = 4,
+        .blockColumns = 8,
+        .blockDepth = 16,
+        .matrix = {.rows = 16, .columns = 16, .depth = 16},
+        .tensorProcessors = 132,
+        .tensorSubgroups = 4,
+        .tensorRows = 32,
+        .tensorColumns = 64, // with two stages, 48 KiB of shared memory
+        .tensorDepth = 32,
+        .tensorStages = 2,
+        .cooperative = true,
+        .tensorRate = 1200, // as of CUDA's, by datasheets
+        .sharedRate = 128,
+        .cacheRate = 48,
+        .cacheRateOfAll = 3200,
+        .attentionRows = 1,
+        .attentionKeys = 16,
+        .attentionWork = 4096,
+        .sharesRows = true,
+        .elementwiseRows = 1,
+        .elementwiseRuns = 1,
+        .maxBindings = kVulkanBindings,
+        .maxWorkgroups = kVulkanWorkgroups,
+        .maxLoopTrips = 0,
+    },
+    makeSoftwareMatrices(),
+    {
+        .name = "vulkan:portable",
+        .summary = "any Vulkan 1.3 device: 32 lanes, small register tiles",
+        .precisions = kPrecisions,
+        .lanes = 32,
+        .vector = 4,
+        .texelLoads = false,
+        .accumulators = 32,
+        .loadCost = 8,
+        .shareCost = 4,
+        .parallelGroups = 512,
+        .blockLanes = 128,
+        .blockRows = 4,
+        .blockColumns = 8,
+        .blockDepth = 16,
+        .attentionRows = 1,
+        .attentionKeys = 8,
+        .attentionWork = 2048,
+        .sharesRows = true,
+        .elementwiseRows = 1,
+        .elementwiseRuns = 1,
+        .maxBindings = kVulkanBindings,
+        .maxWorkgroups = kVulkanWorkgroups,
+        .maxLoopTrips = 65535,
+    },
+};
+
+} // namespace
+
+ArrayRef<TargetProfile> heddle::getVulkanProfiles() { return kProfiles; }

@@ -1,0 +1,44 @@
+// A family of devices that one driver library runs, and the targets whose code they take. A backend is a folder here
+// (cuda/, vulkan/); docs/targets.md says how to add another.
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+namespace heddle::hal {
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  // What the ids of its devices and the names of its targets begin with, before a colon: "vulkan".
+  virtual std::string_view name() const = 0;
+  virtual std::string_view title() const = 0;   // for messages: "Vulkan"
+  virtual std::string_view library() const = 0; // where its drivers are looked for: "libvulkan.so.1"
+
+  // A machine without the library is NotFound.
+  virtual Result<std::vector<DeviceInfo>> listDevices() const = 0;
+  // By number, or the best of the usable devices.
+  virtual Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index,
+                                                     const DeviceOptions &options) const = 0;
+
+  // How well code for one of its targets suits one of its devices: the largest is taken; 0 where it does not run there.
+  // Limits of single kernels are checked elsewhere.
+  virtual uint32_t suitability(std::string_view target, const DeviceInfo &device) const = 0;
+  // The target to compile for, so that one of its devices has code.
+  virtual std::string advice(const DeviceInfo &device) const = 0;
+
+  // See hal::validationMessageCount().
+  virtual uint64_t validationMessageCount() const { return 0; }
+};
+
+// All backends, those first whose devices are preferred.
+std::span<const Backend *const> backends();
+
+// Adds a backend after the others, before the first device is listed or opened. It lives as long as the program.
+// Heddle's own are there from the start.
+void registerBackend(const Backend &backend);
+
+// The backend of a device by its id ("vulkan:0", "vulkan"), or of a target by its name; null where there is none.
+const Backend *findBackend(std::string_view name);
+
+} // namespace heddle::hal

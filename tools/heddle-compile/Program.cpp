@@ -1,0 +1,79 @@
+#include "tools/heddle-compile/Program.h"
+
+#include "compiler/Import/Description.h"
+#include "tools/cli/Program.h"
+#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/Compile.h"
+#include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/Output.h"
+#include "tools/heddle-compile/PhaseSpans.h"
+#include "tools/heddle-compile/Report.h"
+#include "tools/trace/ChromeTrace.h"
+
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
+  auto start = std::chrono::steady_clock::now();
+  FailureOr<CompiledModel> compiled = compileModel(context, line);
+  if (failed(compiled))
+    return failure();
+  if (line.compileTo != Phase::Emit)
+    return writeOutput(context, "-o", line.output, [&](raw_ostream &stream) {
+      compiled->modules.front()->print(stream);
+      stream << "\n";
+    });
+  if (failed(writeOutput(context, "-o", line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
+    return failure();
+  if (!line.report.empty() && failed(writeOutput(context, "--report", line.report,
+                                                 [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
+    return failure();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (line.output != "-")
+    printReport(llvm::outs(), line, *compiled, seconds.count());
+  return flushStandardOutput(context);
+}
+
+/// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
+static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+  for (auto [flag, path] : {std::pair("-o", line.output), {"--report", line.report}, {"--profile", line.profile}})
+    if (failed(checkOutput(context, flag, path)))
+      return failure();
+  if (line.profile.empty())
+    return compile(context, line);
+  ::heddle::ChromeTrace trace("heddle-compile");
+  trace.listen(true);
+  watchKernels(context);
+  LogicalResult compiled = compile(context, line);
+  trace.listen(false);
+  if (::heddle::Status written = trace.write(line.profile); !written.ok())
+    return emitError(UnknownLoc::get(context)) << "--profile: " << written.message();
+  return compiled;
+}
+
+int mlir::heddle::runCompiler(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  ::heddle::cli::beginProgram();
+  std::optional<CommandLine> line = parseCommandLine(argc, argv);
+  if (!line)
+    return 2;
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  DiagnosticPrinter diagnostics(&context);
+  if (line->helpDescription) {
+    printDescriptionPage(llvm::outs());
+    return succeeded(flushStandardOutput(&context)) ? 0 : 1;
+  }
+  if (failed(run(&context, *line))) {
+    if (!diagnostics.hasFailed())
+      llvm::errs() << "heddle-compile: error: compiling '" << line->model << "' failed without saying why\n";
+    return 1;
+  }
+  return 0;
+}
