@@ -22,9 +22,10 @@ int64_t heddle::columnsOfRun(RankedTensorType tile) {
 }
 
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
-  // Kernels on fragments have several subgroups, all others but blocks one.
-  return std::min<int64_t>(kernel.getWorkgroup(),
-                           kernel.getRowLanes().value_or(tile::SimtAttr::kFragmentLanes));
+  // A workgroup is a subgroup, but for these spreads.
+  if (kernel.getSpread() == "fragments" || kernel.getSpread() == "cooperative")
+    return std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
+  return kernel.getRowLanes().value_or(kernel.getWorkgroup());
 }
 
 Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {

@@ -53,71 +53,80 @@ constexpr TargetProfile makeSoftwareMatrices() {
   return profile;
 }
 
+constexpr TargetProfile kPortable = {
+    .name = "vulkan:portable",
+    .summary = "any Vulkan 1.3 device: 32 lanes, small register tiles",
+    .precisions = kPrecisions,
+    .lanes = 32,
+    .vector = 4,
+    .texelLoads = false,
+    .accumulators = 32,
+    .loadCost = 8,
+    .shareCost = 4,
+    .parallelGroups = 512,
+    .blockLanes = 128,
+    .blockRows = 4,
+    .blockColumns = 8,
+    .blockDepth = 16,
+    .attentionRows = 1,
+    .attentionKeys = 8,
+    .attentionWork = 2048,
+    .sharesRows = true,
+    .elementwiseRows = 1,
+    .elementwiseRuns = 1,
+    .maxBindings = kVulkanBindings,
+    .maxWorkgroups = kVulkanWorkgroups,
+    .maxLoopTrips = 65535,
+};
+
+constexpr TargetProfile makeNvidia() {
+  TargetProfile profile = kPortable;
+  profile.name = "vulkan:nvidia";
+  profile.summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes, cooperative matrices of 16 x 16";
+  profile.accumulators = 64;
+  profile.parallelGroups = 2048;
+  profile.matrix = {.rows = 16, .columns = 16, .depth = 16};
+  profile.cooperative = true;
+  profile.tensorProcessors = 132;
+  profile.tensorSubgroups = 4;
+  profile.tensorRows = 32;
+  profile.tensorColumns = 64; // with two stages, 48 KiB of shared memory
+  profile.tensorDepth = 32;
+  profile.tensorStages = 2;
+  profile.tensorRate = 1200; // as of CUDA's, by datasheets
+  profile.sharedRate = 128;
+  profile.cacheRate = 48;
+  profile.cacheRateOfAll = 3200;
+  profile.attentionKeys = 16;
+  profile.attentionWork = 4096;
+  profile.maxLoopTrips = 0;
+  return profile;
+}
+
+constexpr TargetProfile makeAmd() {
+  TargetProfile profile = kPortable;
+  profile.name = "vulkan:amd";
+  // GPUs before RDNA have 64 lanes alone; those since have 32 or 64, and take 32 for what exchanges nothing.
+  profile.summary = "AMD GPUs through Vulkan 1.3: a subgroup of 64 lanes, on Radeon RX of 32 where that will do";
+  profile.lanes = 64;
+  profile.parallelGroups = 1024;
+  profile.maxLoopTrips = 0;
+  return profile;
+}
+
+constexpr TargetProfile makeIntel() {
+  TargetProfile profile = kPortable;
+  profile.name = "vulkan:intel";
+  profile.summary = "Intel GPUs through Vulkan 1.3: a subgroup of 16 lanes";
+  profile.lanes = 16;
+  // A thread of 16 lanes has 128 registers of 32 bytes: 64 numbers a lane.
+  profile.blockColumns = 4;
+  profile.maxLoopTrips = 0;
+  return profile;
+}
+
 constexpr TargetProfile kProfiles[] = {
-    kSoftware,
-    {
-        .name = "vulkan:nvidia",
-        .summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes",
-        .precisions = kPrecisions,
-        .lanes = 32,
-        .vector = 4,
-        .texelLoads = false,
-        .accumulators = 64,
-        .loadCost = 8,
-        .shareCost = 4,
-        .parallelGroups = 2048,
-        .blockLanes = 128,
-        .blockRows = 4,
-        .blockColumns = 8,
-        .blockDepth = 16,
-        .matrix = {.rows = 16, .columns = 16, .depth = 16},
-        .tensorProcessors = 132,
-        .tensorSubgroups = 4,
-        .tensorRows = 32,
-        .tensorColumns = 64, // with two stages, 48 KiB of shared memory
-        .tensorDepth = 32,
-        .tensorStages = 2,
-        .cooperative = true,
-        .tensorRate = 1200, // as of CUDA's, by datasheets
-        .sharedRate = 128,
-        .cacheRate = 48,
-        .cacheRateOfAll = 3200,
-        .attentionRows = 1,
-        .attentionKeys = 16,
-        .attentionWork = 4096,
-        .sharesRows = true,
-        .elementwiseRows = 1,
-        .elementwiseRuns = 1,
-        .maxBindings = kVulkanBindings,
-        .maxWorkgroups = kVulkanWorkgroups,
-        .maxLoopTrips = 0,
-    },
-    makeSoftwareMatrices(),
-    {
-        .name = "vulkan:portable",
-        .summary = "any Vulkan 1.3 device: 32 lanes, small register tiles",
-        .precisions = kPrecisions,
-        .lanes = 32,
-        .vector = 4,
-        .texelLoads = false,
-        .accumulators = 32,
-        .loadCost = 8,
-        .shareCost = 4,
-        .parallelGroups = 512,
-        .blockLanes = 128,
-        .blockRows = 4,
-        .blockColumns = 8,
-        .blockDepth = 16,
-        .attentionRows = 1,
-        .attentionKeys = 8,
-        .attentionWork = 2048,
-        .sharesRows = true,
-        .elementwiseRows = 1,
-        .elementwiseRuns = 1,
-        .maxBindings = kVulkanBindings,
-        .maxWorkgroups = kVulkanWorkgroups,
-        .maxLoopTrips = 65535,
-    },
+    kSoftware, makeNvidia(), makeAmd(), makeIntel(), makeSoftwareMatrices(), kPortable,
 };
 
 } // namespace

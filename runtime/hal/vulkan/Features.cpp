@@ -50,7 +50,9 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
 
 void DeviceFeatures::keepUseful(bool codeReports) {
   // What kernels may declare. Everything else stays off: robust access alone costs a tenth of a matmul.
+  VkPhysicalDeviceFeatures has = core.features;
   core.features = {};
+  core.features.shaderInt64 = has.shaderInt64; // of artifacts from before 2026-11
 
   VkPhysicalDeviceVulkan11Features has11 = v11;
   v11 = {has11.sType, has11.pNext};

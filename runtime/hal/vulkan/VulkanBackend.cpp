@@ -11,7 +11,7 @@ namespace {
 constexpr struct {
   std::string_view target;
   uint32_t vendorId;
-} makers[] = {{"vulkan:nvidia", 0x10de}};
+} makers[] = {{"vulkan:nvidia", 0x10de}, {"vulkan:amd", 0x1002}, {"vulkan:intel", 0x8086}};
 
 bool usable(const DeviceInfo &info, const DeviceOptions &options) {
   return info.unusable.empty() || (info.compilesOnly && options.codeReports);

@@ -34,15 +34,15 @@ Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
 }
 
 // Wider than a kernel needs is fine, narrower would split lanes that talk to each other. Of what the device offers, 32
-// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane, and none is idle in a
-// workgroup of 32.
+// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane. A workgroup of fewer
+// lanes gets a subgroup of as few, so that none is idle.
 static uint32_t subgroupWidth(const KernelSource &kernel, const DeviceInfo &device) {
   constexpr uint32_t usual = 32;
   if (kernel.exactSubgroup)
     return kernel.subgroup;
-  uint32_t width = device.subgroupSize;
-  if (device.minSubgroupSize <= usual && usual <= device.maxSubgroupSize)
-    width = usual;
+  uint32_t width = device.subgroupSize, wanted = std::bit_ceil(std::min(usual, kernel.lanes));
+  if (device.minSubgroupSize < device.maxSubgroupSize)
+    width = std::clamp(wanted, device.minSubgroupSize, device.maxSubgroupSize);
   return std::max(width, std::bit_ceil(kernel.subgroup));
 }
 
