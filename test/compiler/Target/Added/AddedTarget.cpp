@@ -18,6 +18,7 @@ static constexpr TargetProfile kAdded = {
     .shareCost = 6,
     .parallelGroups = 16,
     .blockLanes = 32,
+    .blockRowLanes = 4,
     .blockRows = 4,
     .blockColumns = 4,
     .blockDepth = 8,
