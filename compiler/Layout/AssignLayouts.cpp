@@ -48,9 +48,8 @@ public:
          cooperative = func.getSpread() == "cooperative";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
     int64_t alongRow = rows                           ? 1
-                       : func.getSpread() == "quads" ? 4
-                       : blocks                      ? static_cast<int64_t>(*func.getRowLanes())
-                                                     : lanes;
+                       : blocks || func.getSpread() == "quads" ? static_cast<int64_t>(*func.getRowLanes())
+                                                           : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
                            : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
                                            1, vector);

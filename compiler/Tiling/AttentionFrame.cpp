@@ -15,9 +15,12 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 //===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
 
+/// Heads up to which shared memory has room for the owned factors. Of wider heads they are read where they are.
+static constexpr int64_t kWidestOwned = 128;
+
 /// Whether the lanes along a row have a part of each of its columns, and shared memory has room.
 static bool canHaveBlocks(const TargetProfile &profile, int64_t width) {
-  constexpr int64_t widest = 128;
+  constexpr int64_t widest = 256;
   return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
 }
 
@@ -35,7 +38,7 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
     }
   // The scale goes to the owned rows once instead of to every score, unless that would round them once more. A maximum
   // of scores in any positive unit is one of scores.
-  double &factor = fragments ? productScale : ownedScale;
+  double &factor = fragments || (blocks && width > kWidestOwned) ? productScale : ownedScale;
   if (fragments && !attention.score && attention.scale > 0) {
     unit = attention.scale * std::numbers::log2e;
   } else if (attention.score) {
@@ -57,22 +60,24 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
 void AttentionFrame::chooseBlocks(int64_t products) {
   // Bytes of shared memory that most devices have.
   constexpr int64_t longestStep = 16, room = 32768;
-  emitter.setBlocks();
   const TargetProfile &profile = emitter.getProfile();
-  emitter.setVector({width / profile.blockRowLanes});
-  int64_t down = profile.blockLanes / profile.blockRowLanes;
+  int64_t rowLanes = profile.blockRowLanes;
+  bool isWide = width > kWidestOwned;
+  emitter.setBlocks();
+  emitter.setVector({width / rowLanes});
+  int64_t down = profile.blockLanes / rowLanes;
   bool isGradient = products > 2;
   // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
-  rows = (isGradient ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
+  rows = (isGradient || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
   while (rows > down && rows / 2 >= maximumOwned())
     rows /= 2;
   step = longestStep;
   // Owned and visited factors, and tiles of scores that go into products.
   auto bytes = [&] {
-    int64_t owned = isGradient ? 2 : 1, scores = products > 3 ? 2 : 1;
+    int64_t owned = isWide ? 0 : isGradient ? 2 : 1, scores = products > 3 ? 2 : 1;
     return 4 * ((owned * rows + 2 * step) * (width + 4) + scores * rows * (step + 4));
   };
-  while (step > profile.blockRowLanes && (step / 2 >= maximumVisited() || bytes() > room))
+  while (step > rowLanes && (step / 2 >= maximumVisited() || bytes() > room))
     step /= 2;
   step = emitter.stepFor(maximumVisited(), step);
 }
@@ -95,24 +100,28 @@ void AttentionFrame::chooseRegisters(int64_t products) {
   step = emitter.stepFor(maximumVisited(), step);
 }
 
-/// Lanes that share a row of keys: they read 64 neighbouring bytes of it.
-static constexpr int64_t kQuad = 4;
+/// Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
+/// registers.
+static int64_t lanesOfRow(const TargetProfile &profile, int64_t width) {
+  return width > kWidestOwned && width % 8 == 0 && profile.lanes >= 8 ? 8 : 4;
+}
 
 bool AttentionFrame::isOfOneQuery(AttentionOp op) {
   int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
   // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
-  return op.getQuerySize().empty() && op.getDropout().isZero() && width % kQuad == 0 &&
+  return op.getQuerySize().empty() && op.getDropout().isZero() && width % 4 == 0 &&
          !hasTensorFactors(op, op.getQuery());
 }
 
 void AttentionFrame::chooseQuads() {
-  emitter.setSpread(KernelEmitter::Spread::Quads);
-  emitter.setVector({width / kQuad});
+  int64_t lanes = lanesOfRow(emitter.getProfile(), width);
+  emitter.setQuads(lanes);
+  emitter.setVector({width / lanes});
   // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
   constexpr int64_t most = 64, fewest = 4;
-  int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * kQuad / width;
+  int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * lanes / width;
   rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
-  int64_t rowLanes = emitter.getLanes() / kQuad;
+  int64_t rowLanes = emitter.getLanes() / lanes;
   rows = rowsOfLane * rowLanes, step = 1;
   while (rows > std::max(fewest, rowLanes) && (rows > most || rows / 2 >= maximumVisited()))
     rows /= 2;
@@ -344,13 +353,15 @@ void AttentionFrame::meet() {
 }
 
 Value AttentionFrame::multiplyShared(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
-  // Of so many places a lane has the factors' registers at once.
-  constexpr int64_t part = 8;
   meet();
   ArrayRef<int64_t> shape = typeOf(accumulator).getShape();
+  // Of so many places a lane has the factors' registers at once.
+  int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
   Value zero = emitter.index(0);
   return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
-    Value left = emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any);
+    Value left = isa<MemRefType>(lhs.getType())
+                     ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+                     : load(lhs, {ownedPlace.row, emitter.add(ownedPlace.column, k), shape[0], part, ownedPlace.rowLimit, {}});
     Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
     Value right = emitter.load(rhs, place, Padding::Any);
     return SmallVector<Value>{
@@ -359,6 +370,8 @@ Value AttentionFrame::multiplyShared(Value lhs, Value rhs, int64_t depth, bool t
 }
 
 AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
+  if (blocks && width > kWidestOwned)
+    return [value] { return value; };
   if (blocks)
     return [shared = share(load(value, ownedPlace))] { return shared; };
   // Two of 16 bits share a register; others stay in any case.

@@ -83,7 +83,7 @@ struct Attention {
 ///
 /// GPUs without tensor cores have blocks instead: the lanes of several subgroups share the rows and the columns of a
 /// tile of scores out, and its factors come through shared memory. Values of factors are then shared memory, and not
-/// tiles.
+/// tiles; owned factors of the widest heads are values of the graph.
 ///
 /// Where a sequence has one query that would leave all lanes but one idle. Its keys are dealt to the lanes instead: the
 /// tile of scores is a column, a row of it a key of the step, and what is summed up are as many softmaxes, each of the
@@ -196,7 +196,8 @@ private:
   /// what the last step left there.
   Value share(Value tile);
   void meet();
-  /// accumulator + lhs * rhs, both in shared memory, `depth` places of the contracted dimension.
+  /// accumulator + lhs * rhs, `depth` places of the contracted dimension. Both are in shared memory; the left side may
+  /// be a value of the graph instead, of which the owned rows are meant.
   Value multiplyShared(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator);
   /// Whether each pair of the step counts, as one i1; null if nothing but a look at each pair tells.
   Value allCount(Value at);

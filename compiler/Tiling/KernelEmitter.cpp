@@ -116,8 +116,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   func.setSpread(spreads[static_cast<size_t>(spread)]);
   func.setWorkgroup(workgroup);
   func.setVector(vector);
-  if (spread == Spread::Blocks)
-    func.setRowLanes(profile.blockRowLanes);
+  if (rowLanes)
+    func.setRowLanes(*rowLanes);
   if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
     int64_t count = func.getNumArguments();
     func.erase();
@@ -162,6 +162,12 @@ void KernelEmitter::setTensorTiles(int64_t count) {
 void KernelEmitter::setBlocks() {
   workgroup = profile.blockLanes;
   spread = Spread::Blocks;
+  rowLanes = profile.blockRowLanes;
+}
+
+void KernelEmitter::setQuads(int64_t lanes) {
+  spread = Spread::Quads;
+  rowLanes = lanes;
 }
 
 bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {

@@ -63,6 +63,8 @@ public:
   /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
   /// come through shared memory.
   void setBlocks();
+  /// So many lanes share each row, in turn with others that share further rows.
+  void setQuads(int64_t lanes);
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   /// Fewer, where rows of `width` would else leave lanes that share them without elements.
@@ -164,6 +166,7 @@ private:
   tile::FuncOp func;
   Spread spread = Spread::Columns;
   int64_t vector = 1;
+  std::optional<int64_t> rowLanes; // of blocks and quads
   int64_t workgroup; // lanes
   Value sharedSums;    // see dealSums
   int64_t trips = 0;   // that one invocation's loops make at most, all together

@@ -405,7 +405,7 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;
     // Lanes that share a head's columns read neighbours of each other, each of some rows at once.
     if (emitter.getProfile().sharesRows && width % lanes == 0) {
-      rows = kRowsOfDelta;
+      rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // what a lane has registers for
       emitter.setSpread(KernelEmitter::Spread::Columns);
       emitter.setVector({width / lanes});
     } else {

@@ -122,10 +122,10 @@ LogicalResult FuncOp::verify() {
                          << "\"cooperative\", got \"" << getSpread() << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (getSpread() == "blocks") {
+  if (getSpread() == "blocks" || getSpread() == "quads") {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
-      return emitOpError() << "expects 'row_lanes' of blocks to divide the workgroup of " << getWorkgroup() << ", got "
+      return emitOpError() << "expects 'row_lanes' of " << getSpread() << " to divide the workgroup of " << getWorkgroup() << ", got "
                            << along;
   }
   if (getFunctionType().getNumResults() != 0)

@@ -22,9 +22,9 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its "rows" or "columns", four along each row ("quads"), `row_lanes` along
-    each row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in subgroups that hold
-    "cooperative" matrices.
+    `spread` how they stand over a tile: along its "rows" or "columns", `row_lanes` of them along each row ("quads", four
+    as a rule) or along each row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in
+    subgroups that hold "cooperative" matrices.
     `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,

@@ -80,7 +80,8 @@ public:
     uses.texels = texelLoads && bindTexels(main);
     module.setVceTripleAttr(getTriple(context, uses));
     if (uses.exchange)
-      module->setAttr(kExchangeName, builder.getI64IntegerAttr(kernel.getRowLanes().value_or(kernel.getWorkgroup())));
+      module->setAttr(kExchangeName, builder.getI64IntegerAttr(kernel.getSpread() == "blocks" ? *kernel.getRowLanes()
+                                                                                              : kernel.getWorkgroup()));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))

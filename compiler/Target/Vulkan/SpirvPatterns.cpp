@@ -166,6 +166,13 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
   }
 };
 
+/// Drivers unroll loops of so many trips as well, and then run out of registers.
+bool isLong(scf::ForOp op) {
+  constexpr int64_t most = 8;
+  std::optional<llvm::APInt> trips = op.getStaticTripCount();
+  return trips && trips->sgt(most);
+}
+
 /// A loop whose results are its header's arguments once the condition fails. MLIR's own pattern stores every state to a
 /// variable in every iteration, which software then moves about: a 768^3 product took twice the time.
 struct LowerFor : OpConversionPattern<scf::ForOp> {
@@ -175,7 +182,8 @@ struct LowerFor : OpConversionPattern<scf::ForOp> {
     SmallVector<Type> types;
     if (failed(getTypeConverter()->convertTypes(op.getResultTypes(), types)))
       return failure();
-    auto loop = spirv::LoopOp::create(rewriter, loc, types, spirv::LoopControl::None);
+    auto loop = spirv::LoopOp::create(rewriter, loc, types,
+                                      isLong(op) ? spirv::LoopControl::DontUnroll : spirv::LoopControl::None);
     OpBuilder::InsertionGuard guard(rewriter);
     loop.addEntryAndMergeBlock(rewriter);
     Block *merge = loop.getMergeBlock();

@@ -113,7 +113,7 @@ heddle.size @cache_length max 256 longest "cache_lengths"
 // CHECK-LABEL: func.func @decode(
 // CHECK: tile.launch @attention_Tx64({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 // CHECK-LABEL: tile.func @attention_Tx64(
-// CHECK-SAME: attributes {spread = "quads", vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-SAME: attributes {row_lanes = 4 : i64, spread = "quads", vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[Q:.*]] = tile.load %arg0{{.*}} -> tensor<1x16xf32>
 // CHECK: %[[ALL:.*]]:3 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}}) -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>)
 // CHECK: tile.load %arg1{{.*}} -> tensor<32x16xf32>
