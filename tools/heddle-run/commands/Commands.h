@@ -115,7 +115,8 @@ struct EntryCall {
 struct CallCommand {
   ArtifactOptions common;
   EntryCall single;
-  bool calls = false; // those that the lines of standard input say, in place of `single`
+  bool calls = false;     // those that the lines of standard input say, in place of `single`
+  bool keepGoing = false; // after a call that fails; an error at the end says how many did
 };
 
 struct BenchCommand {
