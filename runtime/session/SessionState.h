@@ -22,6 +22,7 @@ struct Session::State {
   const schema::Module &module() const { return artifact->module(); }
 
   Result<EntryRunner *> prepared(std::string_view entry);
+  Result<EntryRunner *> ready(std::string_view entry, Send send);
   Status prepare(std::span<const std::string_view> names, const KernelProgress &progress = {});
   Status loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress);
   Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);
