@@ -127,7 +127,7 @@ sanitizer() {
   if [[ ,$devices, != *,cuda* ]]; then row sanitizer "a CUDA device" cuda absent; return; fi
   if ! command -v compute-sanitizer > /dev/null; then row sanitizer compute-sanitizer cuda absent; return; fi
   for tool in memcheck racecheck; do
-    for name in attention-bf16 parity-odd-widths-bf16 parity-odd-widths-f16 attention-f16 parity-odd-widths attention; do
+    for name in attention-bf16 parity-base-bf16 parity-odd-widths-f16 attention-f16 parity-odd-widths attention; do
       case=$pack/golden/$name
       if [ ! -d "$case" ] || ! [[ $name =~ $match ]]; then continue; fi
       log=$work/sanitizer-$tool-$name.log

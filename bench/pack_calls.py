@@ -11,15 +11,18 @@ The folder has N.heddle for each artifact and N-K.calls for each session with it
 --calls` takes in that folder. Other files are named by their contents, so that equal ones are there once."""
 
 import hashlib
+import json
 import os
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-# What saves variables that a test compares as well: gradients.
-VARIABLES = {"accumulate_step"}
+# What saves variables that a test compares as well, those of this prefix.
+COMPARED = {"accumulate_step": "grad."}
 # Calls of one entry that are packed; training steps follow one another, and cost little for it. Their losses are compared
 # as loosely as the tests do, for rounding adds up over the steps. With factors of 16 bits a sum's order decides how its
 # result is rounded.
@@ -37,6 +40,20 @@ def pack(path):
     if not target.exists():
         shutil.copyfile(path, target)
     return target.name
+
+
+def only(safetensors, prefix):
+    """The tensors of a .safetensors file whose names begin so, as such a file."""
+    (length,) = struct.unpack("<Q", safetensors[:8])
+    data, header = b"", {}
+    for name, entry in json.loads(safetensors[8:8 + length]).items():
+        if name.startswith(prefix):
+            begin, end = entry["data_offsets"]
+            header[name] = {**entry, "data_offsets": [len(data), len(data) + end - begin]}
+            data += safetensors[8 + length + begin:8 + length + end]
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
 
 
 def number_file(artifact):
@@ -88,8 +105,11 @@ class Call:
     def after(self):
         """And of those that the call has written."""
         words = [f"--expect={name}=@{pack(path)}" for name, path in self.files["output"]]
-        if "--save-variables" in self.flags and self.entry in VARIABLES:
-            words += ["--expect-variables", pack(self.flags["--save-variables"])]
+        if "--save-variables" in self.flags and self.entry in COMPARED:
+            with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+                file.write(only(Path(self.flags["--save-variables"]).read_bytes(), COMPARED[self.entry]))
+                file.flush()
+                words += ["--expect-variables", pack(file.name)]
         return words
 
 
