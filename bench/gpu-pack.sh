@@ -19,7 +19,7 @@ device=vulkan
 targets=vulkan:nvidia,cuda:sm_80,cuda:sm_90a
 cases=long-loops,attention,attention-f16,attention-bf16
 for case in base one-head odd-widths pre-norm clipped window soft-cap large-tiles; do cases+=,parity-$case; done
-cases+=,parity-base-f16,parity-odd-widths-f16,parity-base-bf16,parity-large-tiles-bf16
+cases+=,parity-base-f16,parity-odd-widths-f16,parity-large-tiles-f16,parity-base-bf16
 bench=
 for precision in -bf16 ''; do
   for extent in 4096 8192 1024; do bench+=matmul-$extent$precision,; done

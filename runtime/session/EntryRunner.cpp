@@ -166,6 +166,12 @@ Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
   return tensor;
 }
 
+Result<PendingTensor> EntryRunner::outputLater(const schema::Port &port) const {
+  Shape shape = boundShape(*port.type(), sizes);
+  EntryMemory::Place place = memory.at(port.arena_offset(), port.bytes());
+  return readLater(state.device, *place.buffer, place.offset, elementType(*port.type()), std::move(shape));
+}
+
 Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs, Send send) {
   if (!timedProgram) {
     HEDDLE_ASSIGN(timedProgram, record(0, entry.launches()->size(), /*timed=*/true));

@@ -32,6 +32,7 @@ public:
 
   // Of the last run.
   Result<HostTensor> output(const schema::Port &port) const;
+  Result<PendingTensor> outputLater(const schema::Port &port) const;
 
 private:
   // Of `count` launches from `first` on.

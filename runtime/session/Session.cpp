@@ -279,15 +279,25 @@ Result<Outputs> Session::outputs() {
   return outputs;
 }
 
-Result<HostTensor> Session::output(std::string_view name) {
-  if (!state->last)
+Result<const schema::Port *> Session::State::lastOutput(std::string_view name) const {
+  if (!last)
     return makeError(ErrorKind::InvalidArgument, "output '", name,
                      "' was asked for, and no entry has run since the "
                      "session was opened or another entry was prepared.");
-  for (const schema::Port *port : *state->last->entry.outputs())
+  for (const schema::Port *port : *last->entry.outputs())
     if (view(port->name()) == name)
-      return state->last->output(*port);
-  return makeError(ErrorKind::NotFound, "entry '", view(state->last->entry.name()), "' has no output '", name, "'.");
+      return port;
+  return makeError(ErrorKind::NotFound, "entry '", view(last->entry.name()), "' has no output '", name, "'.");
+}
+
+Result<HostTensor> Session::output(std::string_view name) {
+  HEDDLE_ASSIGN(const schema::Port *port, state->lastOutput(name));
+  return state->last->output(*port);
+}
+
+Result<PendingTensor> Session::outputLater(std::string_view name) {
+  HEDDLE_ASSIGN(const schema::Port *port, state->lastOutput(name));
+  return state->last->outputLater(*port);
 }
 
 Status Session::State::checkVariable(uint32_t index, std::span<const int32_t> values) const {
@@ -317,6 +327,13 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
   HEDDLE_CHECK(state->device->read(*buffer, state->onDevice->variableOffset(index), tensor.bytes()));
   return tensor;
+}
+
+Result<PendingTensor> Session::variableLater(std::string_view name) {
+  HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
+  const VariableInfo &info = state->variables[index];
+  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape);
 }
 
 Status Session::writeVariable(std::string_view name, const TensorView &value) {

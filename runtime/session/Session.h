@@ -141,6 +141,10 @@ struct LaunchCost {
   double bytes = 0;      // of memory: every operand read once, every result written once
 };
 
+// A value on its way to the host. Asked once, and before its session is closed, it waits for the run that made the value,
+// not for later ones.
+using PendingTensor = std::function<Result<HostTensor>()>;
+
 // Kernels that are compiled, of how many.
 using KernelProgress = std::function<void(size_t done, size_t all)>;
 
@@ -203,6 +207,11 @@ public:
   // Copies an output of the last run; waits for that run. Outputs of earlier runs are lost: entries share their memory.
   Result<HostTensor> output(std::string_view name);
   Result<Outputs> outputs(); // all outputs of the last run
+
+  // The same of an output of the last run, and of a variable as all runs so far leave it, without waiting: runs that follow
+  // change neither.
+  Result<PendingTensor> outputLater(std::string_view name);
+  Result<PendingTensor> variableLater(std::string_view name);
 
   // Waits for all runs; an error of theirs, such as a lost device, is returned here.
   Status wait();

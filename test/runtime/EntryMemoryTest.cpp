@@ -65,6 +65,34 @@ TEST_P(EntryMemoryTest, inputsStayOnTheDevice) {
   expectAll(*session, "sum", 200);
 }
 
+TEST_P(EntryMemoryTest, outputsOnTheirWayKeepTheirValues) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  EXPECT_FALSE(session->outputLater("sum").ok()) << "nothing has run";
+  std::vector<PendingTensor> sums, totals;
+  for (float value = 1; value <= 5; ++value) { // more than submissions that are in flight
+    HostTensor tensor = filled(value);
+    ASSERT_TRUE(session->run("add", {{"a", tensor}, {"b", tensor}}).ok());
+    auto sum = session->outputLater("sum");
+    ASSERT_TRUE(sum.ok()) << sum.message();
+    sums.push_back(std::move(*sum));
+    ASSERT_TRUE(session->run("accumulate", {{"a", tensor}}).ok());
+    auto total = session->variableLater("total");
+    ASSERT_TRUE(total.ok()) << total.message();
+    totals.push_back(std::move(*total));
+  }
+  float total = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    auto sum = sums[i](), sumOfAll = totals[i]();
+    ASSERT_TRUE(sum.ok() && sumOfAll.ok());
+    float value = static_cast<float>(i + 1);
+    EXPECT_EQ(sum->values<float>()[kCount - 1], 2 * value);
+    EXPECT_EQ(sumOfAll->values<float>()[kCount - 1], total += value);
+  }
+  EXPECT_FALSE(session->outputLater("mean").ok());
+  EXPECT_FALSE(session->variableLater("mean").ok());
+}
+
 TEST_P(EntryMemoryTest, inputsThatAreOverwrittenAreSentAgain) {
   auto session = openInPlace();
   ASSERT_TRUE(session);
