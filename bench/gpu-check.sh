@@ -1,187 +1,228 @@
 #!/usr/bin/env bash
-# Checks and measures Heddle on this machine's GPUs, from a folder that bench/gpu-pack.sh made: the calls of the
-# conformance tests on CUDA and on Vulkan, then benchmarks, then PyTorch on the same shapes where there is one. Needs a
-# driver and nothing else. Ends with a table, and results.json.
+# Checks and measures Heddle on this machine's GPUs, from a pack that bench/gpu-pack.sh made. Needs a driver and nothing else.
 #
-#   ./gpu-check.sh [--devices=cuda,vulkan] [--repeat=N] [--out=DIR] [--no-bench] [--no-torch] [--no-sanitizer]
+#   ./gpu-check.sh [--only=PHASE,...] [--match=REGEX] [--devices=cuda,vulkan] [--out=DIR] [--repeat=N] [--minutes=N]
 #
-# A device that is named and absent counts as failed. Exit code: 0, everything there was to check is right; 1, it is not.
+# The phases, in order: conformance, the calls of the conformance tests against the outputs that PyTorch has confirmed;
+# sanitizer, some of them under NVIDIA's compute-sanitizer; bench, times; torch, PyTorch's times of the same shapes. Each
+# stops after --minutes (8), so that it can be run by itself where a command's time is limited; --match takes the cases and
+# benchmarks whose names match, for what is left. A device that is named and absent counts as failed.
+#
+# DIR (./results) gets results.jsonl, a line for each result as soon as it is there, and logs.tar, what the programs
+# printed; a later run adds to both. Exit code: 0, everything that was checked is right; 1, something is not, or was cut off.
 set -uo pipefail
 pack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-devices=
+phases=conformance,sanitizer,bench,torch
+match=.
+wanted=
+out=$pack/results
 repeat=10
-out=
-bench=yes
-torch=yes
-sanitizer=yes
+minutes=8
+torch_device=cuda
 for argument in "$@"; do
   case $argument in
-    --devices=*) devices=${argument#*=} ;;
-    --repeat=*) repeat=${argument#*=} ;;
+    --only=*) phases=${argument#*=} ;;
+    --match=*) match=${argument#*=} ;;
+    --devices=*) wanted=${argument#*=} ;;
     --out=*) out=${argument#*=} ;;
-    --no-bench) bench=no ;;
-    --no-torch) torch=no ;;
-    --no-sanitizer) sanitizer=no ;;
+    --repeat=*) repeat=${argument#*=} ;;
+    --minutes=*) minutes=${argument#*=} ;;
+    --torch-device=*) torch_device=${argument#*=} ;; # cpu, for tests
     *) echo "gpu-check.sh: unknown option '$argument'; the head of this file says which there are" >&2; exit 2 ;;
   esac
 done
-if [ ! -x "$pack/heddle-run" ]; then
-  echo "gpu-check.sh: run it in a folder that bench/gpu-pack.sh made" >&2
-  exit 2
-fi
-out=${out:-$pack/results}
+for phase in ${phases//,/ }; do
+  case $phase in
+    conformance | sanitizer | bench | torch) ;;
+    *) echo "gpu-check.sh: there is no phase '$phase'; there are conformance, sanitizer, bench and torch" >&2; exit 2 ;;
+  esac
+done
+[ -x "$pack/heddle-run" ] || { echo "gpu-check.sh: run it in a folder that bench/gpu-pack.sh made" >&2; exit 2; }
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 run=$pack/heddle-run
 
-rows=()  # "part|what|device|result|figure|unit"
 failed=0
-row() { rows+=("$1|$2|$3|$4|${5:-}|${6:-}"); [ "$4" != FAIL ] || failed=$((failed + 1)); }
+row() { # PHASE WHAT DEVICE RESULT [FIGURE UNIT]
+  printf '{"phase": "%s", "what": "%s", "device": "%s", "result": "%s", "figure": "%s", "unit": "%s", "date": "%s"}\n' \
+    "$1" "${2//[\"\\]/}" "$3" "$4" "${5:-}" "${6:-}" "$(date -u +%FT%TZ)" >> "$out/results.jsonl"
+  printf '%-12s %-44s %-8s %-8s %12s %s\n' "$1" "$2" "$3" "$4" "${5:-}" "${6:-}"
+  case $4 in FAIL | 'cut off') failed=$((failed + 1)) ;; esac
+}
+keep() { tar -rf "$out/logs.tar" -C "$work" "$1"; } # a file of $work
 
-echo "== devices"
-"$run" devices | tee "$out/devices.txt"
+begin() { # PHASE
+  echo "== $1"
+  deadline=$((SECONDS + minutes * 60))
+}
+# Runs a command in what is left of the phase; 124 says that it was cut off.
+limited() {
+  local left=$((deadline - SECONDS))
+  [ $left -gt 0 ] || return 124
+  timeout -k 5 $left "$@"
+}
+
+"$run" devices > "$work/devices.txt" 2>&1
+cat "$work/devices.txt"
 present=
-for backend in cuda vulkan; do
-  if grep -q "^$backend:" "$out/devices.txt"; then present+=${present:+,}$backend; fi
-done
-wanted=${devices:-$present}
+while read -r line; do
+  case $line in
+    cuda:* | vulkan:*) row machine "$line" "${line%% *}" ok
+      [[ ,$present, = *,${line%%:*},* ]] || present+=${present:+,}${line%%:*} ;;
+  esac
+done < "$work/devices.txt"
 devices=
+wanted=${wanted:-$present}
 for device in ${wanted//,/ }; do
   case ",$present," in
     *",${device%%:*},"*) devices+=${devices:+,}$device ;;
-    *) row devices "is there" "$device" FAIL ;;
+    *) row machine "is there" "$device" FAIL ;;
   esac
 done
-[ -n "$wanted" ] || row devices "a device" - FAIL
+[ -n "$wanted" ] || row machine "a device" - FAIL
+if command -v nvidia-smi > /dev/null; then nvidia-smi -q >> "$work/devices.txt" 2>&1; fi
+keep devices.txt
 
-# Replays one case; the log has what heddle-run printed.
-replay() { # CASE DEVICE LOG [PREFIX...]
-  local golden=$1 device=$2 log=$3 number=0 wrong=0 line words
+# Makes the calls of one session again; standard output counts them.
+replay() { # CALLS DEVICE LOG [PREFIX...]: 124 where it was cut off
+  local calls=$1 device=$2 log=$3 artifact
   shift 3
-  while read -r -a words; do
-    number=$((number + 1))
-    local command=(call "$golden/${words[0]}" --entry "${words[1]}" --tolerance "${words[2]}" "--device=$device") word
-    for word in "${words[@]:3}"; do
-      case $word in
-        in:*) word=${word#in:}; command+=("--input=${word%%=*}=@$golden/${word#*=}") ;;
-        expect:*) word=${word#expect:}; command+=("--expect=${word%%=*}=@$golden/${word#*=}") ;;
-        result:*) command+=(--expect-variables "$golden/${word#result:}") ;;
-        seed:*) command+=(--seed "${word#seed:}") ;;
-        variables:*) command+=(--variables "$golden/${word#variables:}") ;;
-        saved:*) command+=(--variables "$work/${word#saved:}.safetensors") ;;
-        save) command+=(--save-variables "$work/$number.safetensors") ;;
-      esac
-    done
-    echo "-- call $number: ${words[1]}" >> "$log"
-    "$@" "$run" "${command[@]}" < /dev/null >> "$log" 2>&1 || { wrong=$((wrong + 1)); echo "-- FAILED" >> "$log"; }
-  done < "$golden/calls.txt"
-  replayed=$number
-  rm -f "$work"/*.safetensors
-  return $((wrong > 250 ? 250 : wrong))
+  artifact=$(basename "$calls")
+  (cd "$(dirname "$calls")" && limited "$@" "$run" call "${artifact%-*}.heddle" --calls --keep-going "--device=$device" \
+    < "$(basename "$calls")" >> "$log" 2>&1)
 }
 
-for device in ${devices//,/ }; do
-  echo "== conformance on $device"
-  for golden in "$pack"/golden/*/; do
-    name=$(basename "$golden")
-    log=$out/conformance-${device//:/-}-$name.log
-    : > "$log"
-    replay "${golden%/}" "$device" "$log"
-    wrong=$?
-    if [ $wrong -eq 0 ]; then result=ok; else result=FAIL; fi
-    # bf16 is for CUDA alone.
-    if [ "$(grep -c "has no code for" "$log")" -eq "$replayed" ]; then
-      echo "$name: no code for this device"
-      row conformance "$name" "$device" "no code"
-      continue
-    fi
-    echo "$name: $((replayed - wrong)) of $replayed calls right"
-    [ $wrong -eq 0 ] || grep -m 1 "^heddle-run call: " "$log"
-    row conformance "$name" "$device" $result "$((replayed - wrong))/$replayed" calls
-  done
-done
-
-# Memory and races, as NVIDIA's tool sees them, with launches started one by one so that what it finds names a kernel.
-if [ $sanitizer = yes ] && [[ ,$devices, == *,cuda* ]] && command -v compute-sanitizer > /dev/null; then
-  golden=
-  for name in parity-odd-widths attention; do
-    if [ -z "$golden" ] && [ -d "$pack/golden/$name" ]; then golden=$pack/golden/$name; fi
-  done
-  for tool in ${golden:+memcheck racecheck}; do
-    echo "== compute-sanitizer $tool"
-    log=$out/sanitizer-$tool.log
-    : > "$log"
-    if CUDA_LAUNCH_BLOCKING=1 replay "$golden" cuda "$log" compute-sanitizer --target-processes all --tool $tool --error-exitcode 9
-    then row sanitizer $tool cuda ok; else row sanitizer $tool cuda FAIL; fi
-  done
-fi
-
-if [ "$bench" = yes ]; then
+conformance() {
+  local device case name log all done code
   for device in ${devices//,/ }; do
-    echo "== benchmarks on $device"
-    for artifact in "$pack"/bench/*.heddle; do
-      [ -e "$artifact" ] || continue
-      name=$(basename "$artifact" .heddle)
-      stem=$out/bench-${device//:/-}-$name
-      entries=()
-      for entry in $(cat "$pack/bench/$name.entries"); do entries+=(--entry "$entry"); done
-      if ! "$run" bench "$artifact" "${entries[@]}" "--device=$device" --repeat "$repeat" --ceilings none \
-             --save "$stem.json" > "$stem.txt" 2> "$stem.log"; then
-        # A GPU that an artifact has no code for is told as that, and fails nothing.
-        if grep -q "has no code for" "$stem.log"; then row bench "$name" "$device" "no code"
-        else cat "$stem.log"; row bench "$name" "$device" FAIL; fi
-        continue
+    for case in "$pack"/golden/*/; do
+      name=$(basename "$case")
+      [[ $name =~ $match ]] || continue
+      log=$work/conformance-${device//:/-}-$name.log
+      code=0
+      for calls in "$case"*.calls; do
+        replay "$calls" "$device" "$log" || code=$?
+      done
+      all=$(cat "$case"*.calls | wc -l)
+      done=$(grep -c '^call [0-9]*: done$' "$log" 2> /dev/null)
+      if [ -f "$log" ]; then keep "$(basename "$log")"; fi
+      if [ $code -eq 124 ]; then row conformance "$name" "$device" 'cut off' "${done:-0}/$all" calls
+      elif [ $code -eq 0 ] && [ "$done" -eq "$all" ]; then row conformance "$name" "$device" ok "$done/$all" calls
+      elif grep -q "has no code for" "$log"; then row conformance "$name" "$device" 'no code'
+      else
+        row conformance "$name" "$device" FAIL "${done:-0}/$all" calls
+        grep -m 3 -E "standard input|^heddle-run" "$log"
       fi
-      while read -r entry milliseconds; do
-        echo "$name $entry: $milliseconds ms"
-        row bench "$name $entry" "$device" ok "$milliseconds" ms
-      done < <(sed -n 's/^\([A-Za-z0-9_]*\): median \([0-9.]*\) ms.*/\1 \2/p' "$stem.txt")
     done
   done
-fi
+}
 
-if [ "$torch" = yes ] && [[ ,$devices, == *,cuda* ]]; then
-  if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' > "$work/torch" 2>&1; then
-    echo "== PyTorch"
-    if python3 "$pack/torch/torch_cuda.py" --models "$pack/torch" --repeat "$repeat" > "$out/torch.txt" 2> "$out/torch.log"; then
-      while read -r what milliseconds; do
-        echo "$what: $milliseconds ms"
-        row torch "${what//,/ }" cuda ok "$milliseconds" ms
-      done < "$out/torch.txt"
-    else tail -n 3 "$out/torch.log"; row torch "the comparisons" cuda FAIL; fi
-  else
-    echo "== PyTorch is not there, or sees no GPU"
-    row torch "the comparisons" cuda absent
-  fi
-fi
-
-{
-  printf '{"date": "%s", "devices": [' "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-  separator=
-  while IFS= read -r line; do
-    line=${line//\\/\\\\}
-    printf '%s"%s"' "$separator" "${line//\"/\\\"}"
-    separator=', '
-  done < "$out/devices.txt"
-  printf '],\n "failed": %d,\n "rows": [' $failed
-  separator=
-  for entry in "${rows[@]}"; do
-    IFS='|' read -r part what device result figure unit <<< "$entry"
-    printf '%s\n  {"part": "%s", "what": "%s", "device": "%s", "result": "%s", "figure": "%s", "unit": "%s"}' \
-      "$separator" "$part" "$what" "$device" "$result" "$figure" "$unit"
-    separator=,
+# Memory and races, as NVIDIA's tool sees them, with launches started one by one so that what it finds names a kernel.
+# A call of each entry will do. f32 kernels use little shared memory, so those of 16 bits come first.
+sanitizer() {
+  local tool name case log code
+  if [[ ,$devices, != *,cuda* ]]; then row sanitizer "a CUDA device" cuda absent; return; fi
+  if ! command -v compute-sanitizer > /dev/null; then row sanitizer compute-sanitizer cuda absent; return; fi
+  for tool in memcheck racecheck; do
+    for name in attention-bf16 parity-base-bf16 parity-odd-widths-f16 attention-f16 parity-odd-widths attention; do
+      case=$pack/golden/$name
+      if [ ! -d "$case" ] || ! [[ $name =~ $match ]]; then continue; fi
+      log=$work/sanitizer-$tool-$name.log
+      code=0
+      for calls in "$case"/*.calls; do
+        # In the case's folder, whose files the lines name.
+        awk '!seen[$2]++' "$calls" > "$work/some.calls"
+        (cd "$case" && CUDA_LAUNCH_BLOCKING=1 HEDDLE_SEPARATE_VALUES=1 limited compute-sanitizer --target-processes all \
+          --tool $tool --error-exitcode 9 "$run" call "$(basename "${calls%-*}").heddle" --calls --keep-going \
+          --device=cuda < "$work/some.calls" >> "$log" 2>&1) || code=$?
+      done
+      if [ -f "$log" ]; then keep "$(basename "$log")"; fi
+      case $code in
+        0) row sanitizer "$tool $name" cuda ok ;;
+        124) row sanitizer "$tool $name" cuda 'cut off' ;;
+        *) row sanitizer "$tool $name" cuda FAIL
+          grep -m 3 -E "=========|^heddle|standard input" "$log" ;;
+      esac
+    done
   done
-  printf '\n ]}\n'
-} > "$out/results.json"
+}
 
-echo
-printf '%-12s %-40s %-10s %-8s %12s %s\n' part what device result figure unit
-for entry in "${rows[@]}"; do
-  IFS='|' read -r part what device result figure unit <<< "$entry"
-  printf '%-12s %-40s %-10s %-8s %12s %s\n' "$part" "$what" "$device" "$result" "$figure" "$unit"
+# The kernels' time is the device's, of each launch alone, summed over those that PyTorch's call is compared with; the calls'
+# is the host's, from a call's start to its end.
+bench() {
+  local device artifact name stem entries entry code
+  for device in ${devices//,/ }; do
+    for artifact in "$pack"/bench/*.heddle; do
+      name=$(basename "$artifact" .heddle)
+      if [ ! -e "$artifact" ] || ! [[ $name =~ $match ]]; then continue; fi
+      stem=bench-${device//:/-}-$name
+      entries=()
+      while read -r entry _; do entries+=(--entry "$entry"); done < "$pack/bench/$name.entries"
+      limited "$run" bench "$artifact" "${entries[@]}" "--device=$device" --repeat "$repeat" --ceilings none \
+        --save "$work/$stem.json" > "$work/$stem.txt" 2>&1
+      code=$?
+      keep "$stem.txt"
+      if [ $code -eq 124 ]; then row bench "$name" "$device" 'cut off'
+      elif [ $code -ne 0 ] && grep -q "has no code for" "$work/$stem.txt"; then row bench "$name" "$device" 'no code'
+      elif [ $code -ne 0 ]; then
+        row bench "$name" "$device" FAIL
+        tail -n 3 "$work/$stem.txt"
+      else
+        keep "$stem.json"
+        while read -r entry kind milliseconds; do
+          if [ $kind = no-kernels ]; then row bench "$name,$entry's kernels" "$device" FAIL
+          else row bench "$name,$entry" "$device" ok "$milliseconds" "ms, $kind"
+          fi
+        done < <(awk 'NR == FNR {prefix[$1] = $2; next}
+                      /^[A-Za-z0-9_]+: median/ {entry = $1; sub(":", "", entry); sum = 0; print entry, "calls", $3}
+                      /^  [a-z]/ && $2 ~ /^[0-9]+$/ && index($1, prefix[entry]) == 1 {sum += $3; found[entry] = 1}
+                      /^  launches were timed/ {print entry, found[entry] ? "kernels" : "no-kernels", sum}
+                     ' "$pack/bench/$name.entries" "$work/$stem.txt")
+      fi
+    done
+  done
+}
+
+torch() {
+  local names=() artifact name milliseconds
+  if ! python3 -c "import torch, sys; sys.exit('$torch_device' == 'cuda' and not torch.cuda.is_available())" \
+       > "$work/torch.log" 2>&1; then
+    keep torch.log
+    row torch "PyTorch with a GPU" cuda absent
+    return
+  fi
+  for artifact in "$pack"/bench/*.entries; do
+    name=$(basename "$artifact" .entries)
+    if [ -e "$artifact" ] && [[ $name =~ $match ]]; then names+=("$name"); fi
+  done
+  while read -r name milliseconds; do
+    case $name in
+      exit) case $milliseconds in
+          0) ;;
+          124) row torch "the rest" cuda 'cut off' ;;
+          *) row torch "the rest" cuda FAIL; tail -n 3 "$work/torch.log" ;;
+        esac ;;
+      *) row torch "$name" cuda ok "$milliseconds" ms ;;
+    esac
+  done < <(limited python3 "$pack/torch/torch_cuda.py" --device "$torch_device" --models "$pack/torch" --repeat "$repeat" \
+             "${names[@]}" 2> "$work/torch.log"; echo "exit $?")
+  keep torch.log
+}
+
+for phase in ${phases//,/ }; do
+  begin $phase
+  $phase
 done
-echo "$failed failed; $out/results.json"
+
+# Beside each other, from all that is in the results so far: the entries that PyTorch was timed on, too.
+awk -F'"' '$4 == "torch" && $16 == "ok" {torch[$8] = $20}
+           $4 == "bench" && $16 == "ok" {key = $8 " on " $12 ", " substr($24, 5); time[key] = $20; what[key] = $8}
+           END {for (key in time) if (what[key] in torch && time[key] > 0)
+             printf "%s: %s ms, PyTorch %s ms, ratio %.3f\n", key, time[key], torch[what[key]],
+               torch[what[key]] / time[key]}' "$out/results.jsonl" | sort > "$work/beside.txt"
+if [ -s "$work/beside.txt" ]; then echo "== beside PyTorch (above 1: Heddle is faster)"; cat "$work/beside.txt"; fi
+echo "$failed failed; $out/results.jsonl"
 [ $failed -eq 0 ]

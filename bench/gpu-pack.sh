@@ -1,21 +1,33 @@
 #!/usr/bin/env bash
-# Packs what bench/gpu-check.sh needs into a folder, on a machine with the compiler and PyTorch; a GPU machine needs no
-# more than this folder and a driver: heddle-run with its libraries, artifacts for all targets, the calls of the conformance
-# tests with inputs and the outputs that PyTorch has confirmed, artifacts to time, and the PyTorch comparisons.
+# Packs what bench/gpu-check.sh needs, on a machine with the compiler and PyTorch; a GPU machine needs no more than the
+# pack and a driver: heddle-run with its libraries, the calls of the conformance tests with inputs and the outputs that
+# PyTorch has confirmed, artifacts to time, and the PyTorch comparisons.
 #
-#   bench/gpu-pack.sh OUT [--bin=build/bin] [--device=vulkan] [--targets=NAME,...] [--cases=NAME,...] [--no-bench]
+#   bench/gpu-pack.sh OUT [--targets=NAME,...] [--cases=NAME,...] [--bench=NAME,...|none] [--bin=build/bin] [--device=vulkan]
 #
-# --device makes the expected outputs; those of bf16 are made by the emulated CUDA driver, which the tests' build has.
-# --targets: those of the list below that the compiler knows. --cases: of long-loops, attention and parity-NAME
-# (test/conformance/parity.py), the latter with -f16 or -bf16 at its end perhaps.
+# OUT is a folder, or an archive of it: NAME.tar.gz or NAME.tar.xz.
+# --targets: those of the list below that the compiler knows. An artifact has code for these alone; the expected outputs come
+#   from artifacts that are not packed, made for --device, and in bf16 for the emulated CUDA driver of the tests' build.
+# --cases: of long-loops, attention and parity-NAME (test/conformance/parity.py), with -f16 or -bf16 at the end perhaps.
+# --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
+#   transformer-big, with -bf16 or -f16 at the end perhaps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin
 device=vulkan
-targets=vulkan:software,vulkan:nvidia,cuda:sm_80,cuda:sm_90a
-cases=long-loops,attention,parity-base,parity-one-head,parity-odd-widths,parity-pre-norm,parity-clipped,parity-window,parity-base-f16,parity-odd-widths-f16,parity-base-bf16
-bench=yes
+targets=vulkan:nvidia,cuda:sm_80,cuda:sm_90a
+cases=long-loops,attention,attention-f16,attention-bf16
+for case in base one-head odd-widths pre-norm clipped window soft-cap large-tiles; do cases+=,parity-$case; done
+cases+=,parity-base-f16,parity-odd-widths-f16,parity-large-tiles-f16,parity-base-bf16
+bench=
+for precision in -bf16 ''; do
+  for extent in 4096 8192 1024; do bench+=matmul-$extent$precision,; done
+  for width in 64 128; do bench+=attention-4096x16x$width-full$precision,attention-4096x16x$width-causal$precision,; done
+  bench+=transformer-base$precision,transformer-big$precision,numbers$precision,
+done
+# Products in f16 are for Vulkan's matrices; CUDA's are as fast as in bf16.
+bench+=matmul-1024-f16,matmul-4096-f16,matmul-8192-f16
 out=
 for argument in "$@"; do
   case $argument in
@@ -23,20 +35,26 @@ for argument in "$@"; do
     --device=*) device=${argument#*=} ;;
     --targets=*) targets=${argument#*=} ;;
     --cases=*) cases=${argument#*=} ;;
-    --no-bench) bench=no ;;
+    --bench=*) bench=${argument#*=} ;;
     -*) echo "bench/gpu-pack.sh: unknown option '$argument'; the head of this file says which there are" >&2; exit 2 ;;
     *) out=$argument ;;
   esac
 done
-[ -n "$out" ] || { echo "bench/gpu-pack.sh: name the folder to write" >&2; exit 2; }
-if [ -e "$out" ] && [ -n "$(ls -A "$out")" ] && [ ! -f "$out/gpu-check.sh" ]; then
+[ "$bench" != none ] || bench=
+[ -n "$out" ] || { echo "bench/gpu-pack.sh: name the folder or the archive to write" >&2; exit 2; }
+python=$(command -v /usr/bin/python3 || command -v python3)
+bin=$(cd "$bin" && pwd)
+emulator=$(dirname "$bin")/test/cuda/lib
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+archive=
+if [[ $out = *.tar.gz || $out = *.tar.xz ]]; then
+  archive=$out
+  out=$work/heddle-gpu
+elif [ -e "$out" ] && [ -n "$(ls -A "$out")" ] && [ ! -f "$out/gpu-check.sh" ]; then
   echo "bench/gpu-pack.sh: '$out' has other things in it" >&2
   exit 2
 fi
-python=$(command -v /usr/bin/python3 || command -v python3)
-bin=$(cd "$bin" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 known=
 for target in ${targets//,/ }; do
@@ -51,8 +69,10 @@ rm -rf "$out"
 mkdir -p "$out"/{bin,lib/cxx,golden,bench,torch}
 out=$(cd "$out" && pwd)
 
-# The program and what it needs beside the C library. The C++ library is for machines that have none.
+# The program and what it needs beside the C library. The C++ library is for machines whose own is older: libraries that
+# the drivers bring may need a newer one than this machine's.
 cp "$bin/heddle-run" "$out/bin/"
+strip "$out/bin/heddle-run" 2> "$work/log" || cat "$work/log"
 ldd "$bin/heddle-run" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | while read -r library; do
   case $(basename "$library") in
     libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.*) ;;
@@ -60,17 +80,23 @@ ldd "$bin/heddle-run" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | while read -
     *) cp -L "$library" "$out/lib/" ;;
   esac
 done
-cat > "$out/heddle-run" <<'RUN'
+newest() { grep -aoh "$1"'[0-9.]*[0-9]' "$out/bin/heddle-run" "$out"/lib/*.so* | sort -V | tail -n 1; }
+cxx=$(newest GLIBCXX_)
+sed "s/@GLIBCXX@/$cxx/" > "$out/heddle-run" <<'RUN'
 #!/bin/sh
 # heddle-run with the libraries beside it; the drivers are the machine's.
 here=$(cd "$(dirname "$0")" && pwd)
 path=$here/lib
-[ -n "$(find /lib /lib64 /usr/lib /usr/lib64 -name 'libstdc++.so.6' 2> /dev/null | head -n 1)" ] || path=$path:$here/lib/cxx
+system=$(find /lib /lib64 /usr/lib /usr/lib64 -name libstdc++.so.6 2> /dev/null | head -n 1)
+[ -n "$system" ] && grep -aq @GLIBCXX@ "$system" || path=$path:$here/lib/cxx
 LD_LIBRARY_PATH=$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/bin/heddle-run" "$@"
 RUN
 cp bench/gpu-check.sh "$out/"
 chmod +x "$out/heddle-run" "$out/gpu-check.sh"
 cp bench/torch_*.py models/*.toml "$out/torch/"
+# As it is compiled below.
+sed -i 's/^max_tokens = .*/max_tokens = 16384/' "$out/torch/transformer-big.toml"
+echo "heddle-run needs a C library with $(newest GLIBC_)"
 
 # The conformance tests with heddle-compile and heddle-run replaced by what notes their calls.
 mkdir "$work/bin"
@@ -78,85 +104,95 @@ for name in heddle-compile heddle-run; do
   ln -s "$PWD/bench/pack_calls.py" "$work/bin/$name"
 done
 export HEDDLE_PACK_BIN=$bin
-emulator=$(dirname "$bin")/test/cuda/lib
 for name in ${cases//,/ }; do
   export HEDDLE_PACK_CASE=$out/golden/$name HEDDLE_PACK_TARGETS=$known HEDDLE_PACK_DEVICE=$device HEDDLE_PACK_PRECISION=f32
   libraries=${LD_LIBRARY_PATH:-}
+  flags=()
   case $name in
-    *-f16) HEDDLE_PACK_PRECISION=f16 ;;
     *-bf16) # which is for CUDA alone
       HEDDLE_PACK_PRECISION=bf16 HEDDLE_PACK_DEVICE=cuda
       HEDDLE_PACK_TARGETS=$(tr ',' '\n' <<< "$known" | grep '^cuda:' | paste -s -d ',' || true)
       libraries=$emulator${libraries:+:$libraries}
+      flags=(--target cuda:sm_80)
       if [ -z "$HEDDLE_PACK_TARGETS" ] || [ ! -d "$emulator" ]; then
         echo "without $name: it takes a CUDA target, and the emulated driver in $emulator"
         continue
       fi ;;
+    *-f16) HEDDLE_PACK_PRECISION=f16 ;;
   esac
   mkdir "$HEDDLE_PACK_CASE"
-  precise=(--precision "$HEDDLE_PACK_PRECISION" --target "${HEDDLE_PACK_TARGETS%%,*}")
-  case $name in
-    parity-*-f16 | parity-*-bf16)
-      test=(parity.py --model models/numbers.toml --case "$(sed 's/^parity-//; s/-b*f16$//' <<< "$name")" "${precise[@]}"
-            --steps 4) ;;
-    parity-*) test=(parity.py --model models/numbers.toml --case "${name#parity-}") ;;
-    attention) test=(attention.py) ;;
-    long-loops) test=(long_loops.py) ;;
+  flags+=(--precision "$HEDDLE_PACK_PRECISION")
+  stem=${name%-f16}
+  stem=${stem%-bf16}
+  case $stem in
+    # Rounded differently, trainings drift apart.
+    parity-*) [ "$stem" = "$name" ] && steps=20 || steps=4
+      [ "$stem" != parity-large-tiles ] || steps=2
+      test=(parity.py --model models/numbers.toml --case "${stem#parity-}" --steps $steps) ;;
+    attention) test=(attention.py)
+      # Tensor cores take their large tiles for long sequences.
+      [ "$stem" = "$name" ] || test+=(--longest 1024) ;;
+    long-loops) test=(long_loops.py) flags=() ;;
     *) echo "bench/gpu-pack.sh: there is no case '$name'" >&2; exit 2 ;;
   esac
-  if ! LD_LIBRARY_PATH=$libraries PYTHONPATH=test/conformance "$python" "test/conformance/${test[0]}" --bin "$work/bin" "${test[@]:1}" > "$work/log" 2>&1
+  if ! LD_LIBRARY_PATH=$libraries PYTHONPATH=test/conformance "$python" "test/conformance/${test[0]}" --bin "$work/bin" \
+       "${test[@]:1}" "${flags[@]}" > "$work/log" 2>&1
   then tail -n 20 "$work/log"; echo "bench/gpu-pack.sh: $name fails here already" >&2; exit 1
   fi
-  rm -f "$HEDDLE_PACK_CASE/state.json"
-  echo "$name: $(wc -l < "$HEDDLE_PACK_CASE/calls.txt") calls, $(du -sh "$HEDDLE_PACK_CASE" | cut -f 1)"
+  echo "$name: $(cat "$HEDDLE_PACK_CASE"/*.calls | wc -l) calls, $(du -sh "$HEDDLE_PACK_CASE" | cut -f 1)"
 done
 
-# What is timed: each artifact for the targets that take it, with its entries in a file beside it.
-pack() { # NAME ENTRIES MODEL FLAG...
-  local name=$1 entries=$2 model=$3 taken= target
-  shift 3
-  for target in ${known//,/ }; do
-    # Too much for a processor to do while somebody waits.
-    if [[ $target = vulkan:software && $name =~ 4096|8192|big ]]; then continue; fi
-    if "$bin/heddle-compile" "$model" "$@" --target="$target" -o "$work/probe.heddle" > "$work/log" 2>&1
-    then taken+=${taken:+,}$target
-    else echo "$name is without $target: $(head -n 1 "$work/log")"
-    fi
-  done
-  if [ -z "$taken" ]; then return; fi
-  "$bin/heddle-compile" "$model" "$@" --target="$taken" -o "$out/bench/$name.heddle" > "$work/log"
-  echo "$entries" > "$out/bench/$name.entries"
-  echo "$name: $taken, $(du -h "$out/bench/$name.heddle" | cut -f 1)"
-}
+# What is timed. Beside an artifact lies a file with a line for each entry to time, and the beginning of the names of the
+# kernels that PyTorch's call is compared with: of 16 bits, those between the kernels that round inputs and those that need
+# a result in 16 bits.
 fill() { # TEMPLATE NAME=VALUE...
-  local template=$1 value
+  local template=$1 value edits=()
   shift
-  local edits=()
   for value in "$@"; do edits+=(-e "s|@${value%%=*}@|${value#*=}|g"); done
   sed "${edits[@]}" "bench/models/$template" > "$work/model.mlir"
 }
-if [ "$bench" = yes ]; then
-  causal='mask { ^bb0(%i: i32, %j: i32): %c = arith.cmpi sle, %j, %i : i32 heddle.yield %c : i1 }'
-  # As PyTorch trains it beside this: $out/torch has the same descriptions.
-  sed -i 's/^max_tokens = .*/max_tokens = 16384/' "$out/torch/transformer-big.toml"
-  for precision in f32 bf16 f16; do
-    flag=--precision=$precision
-    [ $precision = f32 ] && suffix= || suffix=-$precision
-    for extent in 1024 4096 8192; do
-      fill matmul.mlir.in M=$extent N=$extent K=$extent
-      pack "matmul-$extent$suffix" "" "$work/model.mlir" $flag
+compile_bench() { # NAME MODEL PRECISION
+  local taken=$known target
+  if ! "$bin/heddle-compile" "$2" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log" 2>&1; then
+    taken= # the targets that take the precision
+    for target in ${known//,/ }; do
+      if "$bin/heddle-compile" "$2" --precision="$3" --target="$target" -o "$work/probe.heddle" > "$work/log" 2>&1
+      then taken+=${taken:+,}$target
+      else echo "$1 is without $target: $(head -n 1 "$work/log")"
+      fi
     done
-    [ $precision != f16 ] || continue # its products are for Vulkan's tensor cores; CUDA's are those of bf16
-    for width in 64 128; do
-      for mask in full causal; do
-        [ $mask = causal ] && region=$causal || region=
-        fill attention.mlir.in T=4096 T_PLUS_1=4097 HEADS=16 WIDTH=$((16 * width)) NAME=$mask "MASK=$region"
-        pack "attention-4096x16x$width-$mask$suffix" "" "$work/model.mlir" $flag
-      done
-    done
-    pack "numbers$suffix" "train_step decode_step" models/numbers.toml $flag
-    pack "transformer-base$suffix" "train_step decode_step" models/transformer-base.toml $flag
-    pack "transformer-big$suffix" "train_step" "$out/torch/transformer-big.toml" $flag
-  done
+    [ -n "$taken" ] || return 0
+    "$bin/heddle-compile" "$2" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log"
+  fi
+  echo "$1: $taken, $(du -h "$out/bench/$1.heddle" | cut -f 1)"
+}
+causal='mask { ^bb0(%i: i32, %j: i32): %c = arith.cmpi sle, %j, %i : i32 heddle.yield %c : i1 }'
+for name in ${bench//,/ }; do
+  stem=$name precision=f32 narrow= product=matmul
+  case $name in
+    *-bf16) stem=${name%-bf16} precision=bf16 ;;
+    *-f16) stem=${name%-f16} precision=f16 ;;
+  esac
+  [ $precision = f32 ] || narrow=-16 product=matmul_truncf
+  model=$work/model.mlir
+  case $stem in
+    matmul-*) fill matmul$narrow.mlir.in {M,N,K}="${stem#matmul-}"
+      entries="forward $product"$'\n'"input_gradient $product"$'\n'"weight_gradient $product" ;;
+    attention-*x*x*-full | attention-*x*x*-causal)
+      IFS=-x read -r _ tokens heads width mask <<< "$stem"
+      [ $mask = causal ] && region=$causal || region=
+      fill attention$narrow.mlir.in T="$tokens" T_PLUS_1=$((tokens + 1)) HEADS="$heads" WIDTH=$((heads * width)) \
+        NAME=$mask "MASK=$region"
+      entries="forward attention"$'\n'"backward attention" ;;
+    numbers | transformer-base) entries="train_step"$'\n'"decode_step" model=models/$stem.toml ;;
+    transformer-big) entries=train_step model=$out/torch/$stem.toml ;;
+    *) echo "bench/gpu-pack.sh: there is no benchmark '$name'" >&2; exit 2 ;;
+  esac
+  echo "$entries" > "$out/bench/$name.entries"
+  compile_bench "$name" "$model" $precision
+done
+echo "unpacked: $(du -sh "$out" | cut -f 1)"
+if [ -n "$archive" ]; then
+  tar -caf "$archive" -C "$work" heddle-gpu
+  echo "$archive: $(stat -c %s "$archive" | awk '{printf "%.1f MiB", $1 / 1048576}')"
 fi
-du -sh "$out"

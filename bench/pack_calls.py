@@ -1,26 +1,28 @@
 #!/usr/bin/env python3
-"""Stands in for heddle-compile and heddle-run while a conformance test runs, so that its calls can be replayed on a
-machine without a compiler, PyTorch or Python: bench/gpu-pack.sh links it under both names. What the test asks for happens,
-and every call is noted with its artifact, compiled for all targets, its inputs and its outputs. The test compares these
-with PyTorch as ever, so what is packed has been checked.
+"""Stands in for heddle-compile and heddle-run while a conformance test runs, so that its calls can be made again on a
+machine without a compiler, PyTorch or Python: bench/gpu-pack.sh links it under both names. What the test asks for
+happens, and every call is noted with its inputs and its outputs, beside the artifact, compiled for the targets of the
+pack. The test compares these with PyTorch as ever, so what is packed has been checked.
 
 Environment: HEDDLE_PACK_BIN, the programs' folder; HEDDLE_PACK_TARGETS; HEDDLE_PACK_CASE, the folder to write to;
 HEDDLE_PACK_DEVICE, what makes the expected outputs; HEDDLE_PACK_PRECISION.
 
-calls.txt has a line for each call, words without spaces: the artifact, the entry, the tolerance, then in:NAME=FILE,
-expect:NAME=FILE, seed:N, variables:FILE, saved:N (the variables that the call of line N saved), save, and result:FILE,
-the variables that there must be afterwards."""
+The folder has N.heddle for each artifact and N-K.calls for each session with it: the lines that `heddle-run call N.heddle
+--calls` takes in that folder. Other files are named by their contents, so that equal ones are there once."""
 
 import hashlib
 import json
 import os
+import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-# What saves variables that a test compares as well: gradients.
-VARIABLES = {"accumulate_step"}
+# What saves variables that a test compares as well, those of this prefix.
+COMPARED = {"accumulate_step": "grad."}
 # Calls of one entry that are packed; training steps follow one another, and cost little for it. Their losses are compared
 # as loosely as the tests do, for rounding adds up over the steps. With factors of 16 bits a sum's order decides how its
 # result is rounded.
@@ -32,70 +34,124 @@ programs = Path(os.environ["HEDDLE_PACK_BIN"])
 case = Path(os.environ["HEDDLE_PACK_CASE"])
 
 
-def pack(path, suffix):
-    """Copies a file to a name made of its contents, so that equal files are there once."""
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
-    target = case / (digest + suffix)
+def pack(path):
+    path = Path(path)
+    target = case / (hashlib.sha256(path.read_bytes()).hexdigest()[:16] + path.suffix)
     if not target.exists():
         shutil.copyfile(path, target)
     return target.name
 
 
-def compile_for_all(words):
-    target = f"--target={os.environ['HEDDLE_PACK_TARGETS']}"
-    done = subprocess.run([programs / "heddle-compile", *words, target])
-    return done.returncode
+def only(safetensors, prefix):
+    """The tensors of a .safetensors file whose names begin so, as such a file."""
+    (length,) = struct.unpack("<Q", safetensors[:8])
+    data, header = b"", {}
+    for name, entry in json.loads(safetensors[8:8 + length]).items():
+        if name.startswith(prefix):
+            begin, end = entry["data_offsets"]
+            header[name] = {**entry, "data_offsets": [len(data), len(data) + end - begin]}
+            data += safetensors[8 + length + begin:8 + length + end]
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
 
 
-def call(words):
-    state_file = case / "state.json"
-    state = json.loads(state_file.read_text()) if state_file.exists() else {"calls": 0, "entries": {}, "saved": {}}
-    noted, flags, rest = [], {}, list(words[1:])
-    while rest:
-        word = rest.pop(0)
-        if word.startswith(("--input=", "--output=")):
-            kind, name, path = word[2:].split("=", 2)
-            noted.append((kind, name, path[1:]))
-        elif word in ("--entry", "--seed", "--variables", "--save-variables"):
-            flags[word[2:]] = rest.pop(0)
-        else:
-            sys.exit(f"pack_calls.py: the option '{word}' cannot be packed")
-    entry = flags["entry"]
-    seen = state["entries"].get(entry, 0)
-    packed = seen < LIMITS.get(entry, 1 << 30)
-    line = [pack(words[0], ".heddle"), entry, str(TOLERANCES[os.environ["HEDDLE_PACK_PRECISION"]][entry in TRAINING])] if packed else []
-    if packed:
-        if "seed" in flags:
-            line.append(f"seed:{flags['seed']}")
-        if "variables" in flags:
-            digest = hashlib.sha256(Path(flags["variables"]).read_bytes()).hexdigest()
-            number = state["saved"].get(digest)
-            line.append(f"variables:{pack(flags['variables'], '.safetensors')}" if number is None else f"saved:{number}")
-        line += [f"in:{name}={pack(path, '.npy')}" for kind, name, path in noted if kind == "input"]
+def number_file(artifact):
+    """Beside the test's own artifact: the number that the packed one has."""
+    return Path(artifact + ".packed")
 
-    done = subprocess.run([programs / "heddle-run", "call", *words, f"--device={os.environ['HEDDLE_PACK_DEVICE']}"])
-    if done.returncode or not packed:
+
+def compile_twice(words):
+    """For the device that makes the expected outputs, as the test asks, and for the targets of the pack."""
+    done = subprocess.run([programs / "heddle-compile", *words])
+    if done.returncode:
         return done.returncode
-    line += [f"expect:{name}={pack(path, '.npy')}" for kind, name, path in noted if kind == "output"]
-    state["calls"] += 1
-    state["entries"][entry] = seen + 1
-    if "save-variables" in flags:
-        line.append("save")
-        if entry in VARIABLES:
-            line.append(f"result:{pack(flags['save-variables'], '.safetensors')}")
-        state["saved"][hashlib.sha256(Path(flags["save-variables"]).read_bytes()).hexdigest()] = state["calls"]
-    with open(case / "calls.txt", "a") as file:
-        file.write(" ".join(line) + "\n")
-    state_file.write_text(json.dumps(state))
-    return 0
+    artifact = words[words.index("-o") + 1]
+    number = len(list(case.glob("*.heddle"))) + 1
+    others = [word for word in words if not word.startswith("--target=")]
+    others[others.index("-o") + 1] = str(case / f"{number}.heddle")
+    number_file(artifact).write_text(str(number))
+    return subprocess.run([programs / "heddle-compile", *others, f"--target={os.environ['HEDDLE_PACK_TARGETS']}"],
+                          stdout=subprocess.DEVNULL).returncode
+
+
+class Call:
+    """The flags of a call as the test wrote them."""
+
+    def __init__(self, line):
+        self.files, self.flags = {"input": [], "output": []}, {}
+        rest = shlex.split(line)
+        while rest:
+            word = rest.pop(0)
+            if word.startswith(("--input=", "--output=")):
+                kind, name, path = word[2:].split("=", 2)
+                self.files[kind].append((name, path.removeprefix("@")))
+            elif word in ("--entry", "--seed", "--variables", "--save-variables"):
+                self.flags[word] = rest.pop(0)
+            else:
+                sys.exit(f"pack_calls.py: the option '{word}' cannot be packed")
+        self.entry = self.flags["--entry"]
+
+    def before(self):
+        """What the packed call has of the files that exist before the call is made."""
+        tolerance = TOLERANCES[os.environ["HEDDLE_PACK_PRECISION"]][self.entry in TRAINING]
+        words = ["--entry", self.entry, "--tolerance", str(tolerance)]
+        if "--seed" in self.flags:
+            words += ["--seed", self.flags["--seed"]]
+        if "--variables" in self.flags:
+            words += ["--variables", pack(self.flags["--variables"])]
+        return words + [f"--input={name}=@{pack(path)}" for name, path in self.files["input"]]
+
+    def after(self):
+        """And of those that the call has written."""
+        words = [f"--expect={name}=@{pack(path)}" for name, path in self.files["output"]]
+        if "--save-variables" in self.flags and self.entry in COMPARED:
+            with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+                file.write(only(Path(self.flags["--save-variables"]).read_bytes(), COMPARED[self.entry]))
+                file.flush()
+                words += ["--expect-variables", pack(file.name)]
+        return words
+
+
+def answer(session):
+    """Hands on what heddle-run prints for a call. False where it ended instead."""
+    for line in session.stdout:
+        print(line, end="", flush=True)
+        if line.startswith("call ") and line.endswith(": done\n"):
+            return True
+    return False
+
+
+def run_session(artifact):
+    number = number_file(artifact).read_text()
+    calls = case / f"{number}-{len(list(case.glob(f'{number}-*.calls'))) + 1}.calls"
+    session = subprocess.Popen([programs / "heddle-run", "call", artifact, "--calls",
+                                f"--device={os.environ['HEDDLE_PACK_DEVICE']}"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    seen = {}
+    with open(calls, "w") as file:
+        for line in sys.stdin:
+            call = Call(line)
+            seen[call.entry] = seen.get(call.entry, 0) + 1
+            packed = seen[call.entry] <= LIMITS.get(call.entry, 1 << 30)
+            words = call.before() if packed else []
+            session.stdin.write(line)
+            session.stdin.flush()
+            if not answer(session):
+                return session.wait() or 1
+            if packed:
+                file.write(shlex.join(words + call.after()) + "\n")
+    session.stdin.close()
+    print(session.stdout.read(), end="", flush=True)
+    return session.wait()
 
 
 def main():
     if Path(sys.argv[0]).name == "heddle-compile":
-        return compile_for_all(sys.argv[1:])
-    if sys.argv[1] != "call":
-        sys.exit("pack_calls.py: only `heddle-run call` can be packed")
-    return call(sys.argv[2:])
+        return compile_twice(sys.argv[1:])
+    if len(sys.argv) != 4 or sys.argv[1] != "call" or sys.argv[3] != "--calls":
+        sys.exit("pack_calls.py: only `heddle-run call ARTIFACT --calls` can be packed")
+    return run_session(sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ mkdir -p "$work" "$out"
 bench() {
   local name=$1
   shift
-  "$bin/heddle-run" bench "$@" --device="$device" --repeat "$repeat" --save "$work/$name.json" | tee "$work/$name.txt"
+  "$bin/heddle-run" bench "$@" --device="$device" --repeat "$repeat" --warmup 1 --save "$work/$name.json" | tee "$work/$name.txt"
 }
 bench transformer-base-train_step "$work/base.heddle" --entry train_step
 bench transformer-base-decode_step "$work/base.heddle" --entry decode_step

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """PyTorch on this machine's GPU, on the shapes that bench/gpu-check.sh times: products, attention as
-scaled_dot_product_attention runs it, and training steps with fused Adam. One process, CUDA events, medians.
+scaled_dot_product_attention runs it, and training steps with fused Adam. One process, CUDA events, medians after three
+calls.
 
-  bench/torch_cuda.py [--models FOLDER] [--repeat N]
+  bench/torch_cuda.py [--models FOLDER] [--repeat N] NAME...
 
-FOLDER holds the descriptions (models/*.toml). A line for each measurement: a name without spaces, and milliseconds. f32 is
-without TF32, as Heddle computes; bf16 is the products' type under autocast, with f32 weights."""
+NAME is a benchmark of bench/gpu-pack.sh, and FOLDER holds the descriptions (models/*.toml). A line for each measurement: a
+name without spaces, and milliseconds. f32 is without TF32, as Heddle computes; bf16 and f16 are the products' type under
+autocast, with f32 weights. Attention's backward pass is timed alone, from results that the forward pass has kept."""
 
 import argparse
+import re
 import statistics
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -17,19 +21,27 @@ import torch.nn.functional as F
 
 import torch_cpu
 
+DEVICE = "cuda"
+WARMUP = 3
+
+
+def milliseconds(work):
+    if DEVICE == "cpu":
+        begin = time.perf_counter()
+        work()
+        return 1e3 * (time.perf_counter() - begin)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
 
 def median_ms(work, repeat):
-    for _ in range(3):
+    for _ in range(WARMUP):
         work()
-    times = []
-    for _ in range(repeat):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
+    return statistics.median(milliseconds(work) for _ in range(repeat))
 
 
 class Attention(torch_cpu.Attention):
@@ -52,19 +64,20 @@ class Transformer(torch_cpu.Transformer):
         return y @ self.embedding.t()
 
 
-def training_step(path, autocast):
+def training_step(path, dtype):
     description = torch_cpu.read_toml(path)
     tokens = int(description["max_tokens"])
-    sequences = min(int(description["max_sequences"]), tokens // 25)  # as `heddle-run bench` fills a batch
+    sequences = min(int(description["max_sequences"]), max(tokens // 25, 1))  # as `heddle-run bench` fills a batch
     torch_cpu.Attention = Attention  # what its layers are made of
     torch.manual_seed(1)
-    model = Transformer(description).cuda().train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    draw = lambda: torch.randint(int(description["vocab_size"]), (sequences, tokens // sequences), device="cuda")
+    model = Transformer(description).to(DEVICE).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9,
+                                 **({"fused": True} if DEVICE == "cuda" else {}))
+    draw = lambda: torch.randint(int(description["vocab_size"]), (sequences, tokens // sequences), device=DEVICE)
     source, target, labels = draw(), draw(), draw()
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+        with torch.autocast(DEVICE, dtype if dtype != torch.float32 else torch.bfloat16, enabled=dtype != torch.float32):
             logits = model(source, target)
             loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(),
                                    label_smoothing=description["label_smoothing"])
@@ -75,13 +88,13 @@ def training_step(path, autocast):
     return step
 
 
-def product(extent, dtype):
-    a, b = (torch.randn(extent, extent, device="cuda", dtype=dtype) for _ in range(2))
-    return lambda: a @ b
+def product(extent, dtype, entry="forward"):
+    a, b = (torch.randn(extent, extent, device=DEVICE, dtype=dtype) for _ in range(2))
+    return {"forward": lambda: a @ b, "input_gradient": lambda: a @ b.t(), "weight_gradient": lambda: a.t() @ b}[entry]
 
 
 def attention(tokens, heads, width, dtype, causal, backward):
-    query, key, value = (torch.randn(1, heads, tokens, width, device="cuda", dtype=dtype, requires_grad=backward)
+    query, key, value = (torch.randn(1, heads, tokens, width, device=DEVICE, dtype=dtype, requires_grad=backward)
                          for _ in range(3))
     forward = lambda: F.scaled_dot_product_attention(query, key, value, is_causal=causal)
     if not backward:
@@ -91,28 +104,40 @@ def attention(tokens, heads, width, dtype, causal, backward):
     return lambda: torch.autograd.grad(result, (query, key, value), gradient, retain_graph=True)
 
 
+def works(name, models):
+    """What a benchmark of this name times: pairs of an entry and a function."""
+    stem, _, suffix = name.partition("-bf16") if name.endswith("-bf16") else name.partition("-f16")
+    dtype = torch.bfloat16 if name.endswith("-bf16") else torch.float16 if name.endswith("-f16") else torch.float32
+    if match := re.fullmatch(r"matmul-(\d+)", stem):
+        return [(entry, lambda entry=entry: product(int(match[1]), dtype, entry))
+                for entry in ("forward", "input_gradient", "weight_gradient")]
+    if match := re.fullmatch(r"attention-(\d+)x(\d+)x(\d+)-(full|causal)", stem):
+        shape = [int(match[i]) for i in (1, 2, 3)]
+        return [(part, lambda part=part: attention(*shape, dtype, match[4] == "causal", part == "backward"))
+                for part in ("forward", "backward")]
+    if not (models / f"{stem}.toml").exists():
+        sys.exit(f"torch_cuda.py: there is no benchmark '{name}', and no '{stem}.toml' in '{models}'")
+    return [("train_step", lambda: training_step(models / f"{stem}.toml", dtype))]
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    global DEVICE
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--models", default=Path(__file__).resolve().parent.parent / "models", type=Path)
     parser.add_argument("--repeat", default=10, type=int)
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     arguments = parser.parse_args()
+    DEVICE = arguments.device
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    rate = 2e-9 * 4096**3 / median_ms(product(4096, torch.bfloat16), arguments.repeat)
-    print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS: {rate:.0f} TFLOP/s in bf16 at 4096^3",
-          file=sys.stderr)
-    report = lambda name, work: print(name, f"{median_ms(work, arguments.repeat):.4f}", flush=True)
-    for suffix, dtype in (("", torch.float32), ("-bf16", torch.bfloat16)):
-        for extent in (1024, 4096, 8192):
-            report(f"matmul-{extent}{suffix},forward", product(extent, dtype))
-        for width in (64, 128):
-            for mask in ("full", "causal"):
-                for part in ("forward", "backward"):
-                    report(f"attention-4096x16x{width}-{mask}{suffix},{part}",
-                           attention(4096, 16, width, dtype, mask == "causal", part == "backward"))
-        for model in ("numbers", "transformer-base", "transformer-big"):
-            if (arguments.models / f"{model}.toml").exists():
-                report(f"{model}{suffix},train_step", training_step(arguments.models / f"{model}.toml", bool(suffix)))
+    if DEVICE == "cuda":
+        rate = 2e-9 * 4096**3 / median_ms(product(4096, torch.bfloat16), arguments.repeat)
+        print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS: {rate:.0f} TFLOP/s in bf16 at 4096^3",
+              file=sys.stderr)
+    for name in arguments.names:
+        for entry, make in works(name, arguments.models):
+            print(f"{name},{entry} {median_ms(make(), arguments.repeat):.4f}", flush=True)
 
 
 if __name__ == "__main__":

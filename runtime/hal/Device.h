@@ -138,6 +138,15 @@ struct Upload {
   std::span<const std::byte> data;
 };
 
+// Bytes on their way to the host: those that the memory had after the submissions before the read. Destroyed before the
+// device.
+class Readback {
+public:
+  virtual ~Readback() = default;
+  // Waits for the copy, and for nothing that was submitted after it. The bytes live as long as the object.
+  virtual Result<std::span<const std::byte>> bytes() = 0;
+};
+
 struct LaunchTime {
   uint64_t begin = 0, end = 0; // nanoseconds of the device's clock
 };
@@ -170,6 +179,9 @@ public:
   virtual Status wait() = 0;
   virtual Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) = 0;
   virtual Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) = 0;
+
+  // Queues a read and returns: for small values that are wanted while later work runs.
+  virtual Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) = 0;
 
 private:
   virtual Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) = 0;

@@ -1,5 +1,7 @@
 #include "runtime/session/DeviceState.h"
 
+#include <algorithm>
+
 namespace heddle {
 
 DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target)
@@ -28,6 +30,18 @@ Result<hal::Buffer *> DeviceState::sizes() {
     HEDDLE_ASSIGN(sizesBuffer, device.allocate("the run-time sizes", module.sizes()->size() * sizeof(int32_t)));
   }
   return sizesBuffer.get();
+}
+
+Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
+                                Shape shape) {
+  HEDDLE_ASSIGN(HostTensor empty, HostTensor::uninitialized(type, shape));
+  HEDDLE_ASSIGN(auto readback, device.readLater(buffer, offset, empty.bytes().size()));
+  auto tensor = std::make_shared<HostTensor>(std::move(empty));
+  return PendingTensor([tensor, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
+    HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
+    std::ranges::copy(bytes, tensor->bytes().begin());
+    return std::move(*tensor);
+  });
 }
 
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) {

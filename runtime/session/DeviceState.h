@@ -42,6 +42,10 @@ private:
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 
+// A tensor of this type and shape, read after all submissions so far and before those that follow.
+Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
+                                Shape shape);
+
 // Why the device cannot run a kernel; empty where it can.
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);
 

@@ -12,18 +12,14 @@
 
 namespace heddle {
 
-EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry) : entry(entry), state(state) {
-  auto reach = [&](uint64_t offset, uint64_t bytes) { arenaNeeded = std::max(arenaNeeded, offset + bytes); };
-  for (const schema::Port *port : *entry.inputs())
-    reach(port->arena_offset(), port->bytes());
-  for (const schema::Port *port : *entry.outputs())
-    reach(port->arena_offset(), port->bytes());
-
+EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool separateValues)
+    : entry(entry), state(state), memory(state, entry, separateValues) {
+  overwritten.resize(entry.inputs()->size());
   std::map<std::array<uint32_t, 9>, uint32_t> known;
   for (const schema::Launch *launch : *entry.launches()) {
-    for (const schema::Binding *binding : *launch->bindings())
-      if (binding->space() == schema::Space::Arena)
-        reach(binding->offset(), binding->bytes());
+    LaunchAccess access(*launch);
+    for (flatbuffers::uoffset_t i = 0; i < overwritten.size(); ++i)
+      overwritten[i] = overwritten[i] || overlap({BindingRange(*entry.inputs()->Get(i))}, access.written);
     std::array<uint32_t, 9> key{};
     for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
       const schema::Grid &grid = *launch->grid()->Get(axis);
@@ -46,6 +42,7 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 }
 
 Status EntryRunner::record() {
+  HEDDLE_CHECK(memory.allocate());
   HEDDLE_ASSIGN(program, record(0, entry.launches()->size(), /*timed=*/false));
   return Success();
 }
@@ -74,9 +71,11 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t
         arguments[i][b] = {buffer, binding.offset(), binding.bytes()};
         break;
       }
-      case schema::Space::Arena:
-        arguments[i][b] = {state.arena(), binding.offset(), binding.bytes()};
+      case schema::Space::Arena: {
+        EntryMemory::Place place = memory.at(binding.offset(), binding.bytes());
+        arguments[i][b] = {place.buffer, place.offset, binding.bytes()};
         break;
+      }
       case schema::Space::Size:
         arguments[i][b] = {sizesBuffer, binding.index() * sizeof(int32_t), sizeof(int32_t)};
         break;
@@ -109,7 +108,7 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
   return Success();
 }
 
-Status EntryRunner::run(std::span<const Input> inputs) { return submit(*program, inputs); }
+Status EntryRunner::run(std::span<const Input> inputs, Send send) { return submit(*program, inputs, send); }
 
 Result<CallBinding> EntryRunner::bind(std::span<const Input> inputs) {
   HEDDLE_ASSIGN(CallBinding binding, bindCall(state.module, entry, inputs));
@@ -117,21 +116,24 @@ Result<CallBinding> EntryRunner::bind(std::span<const Input> inputs) {
   return binding;
 }
 
-Result<std::vector<hal::Upload>> EntryRunner::uploadsOf(const CallBinding &binding) {
+Result<std::vector<hal::Upload>> EntryRunner::uploadsOf(const CallBinding &binding, Send send) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<hal::Upload> uploads;
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
+    if (send == Send::Overwritten && !overwritten[i])
+      continue;
     const schema::Port &port = *entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    uploads.push_back({state.arena(), port.arena_offset(), binding.inputs[i]->tensor.bytes});
+    EntryMemory::Place place = memory.at(port.arena_offset(), port.bytes());
+    uploads.push_back({place.buffer, place.offset, binding.inputs[i]->tensor.bytes});
   }
   if (!binding.sizes.empty())
     uploads.push_back({sizesBuffer, 0, std::as_bytes(std::span(binding.sizes))});
   return uploads;
 }
 
-Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs) {
+Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs, Send send) {
   HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
-  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding));
+  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, send));
   HEDDLE_CHECK(state.device.submit(recording, uploads, counts));
   sizes = std::move(binding.sizes);
   return Success();
@@ -139,9 +141,9 @@ Status EntryRunner::submit(hal::Program &recording, std::span<const Input> input
 
 Status EntryRunner::runChecked(std::span<const Input> inputs) {
   HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
-  NumberCheck check(state, entry, binding);
+  NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());
-  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding));
+  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, Send::All));
   for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
     HEDDLE_CHECK(check.before(i));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
@@ -159,15 +161,22 @@ Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
   span.with("output", view(port.name()));
   HEDDLE_ASSIGN(HostTensor tensor,
                 HostTensor::uninitialized(elementType(*port.type()), boundShape(*port.type(), sizes)));
-  HEDDLE_CHECK(state.device.read(*state.arena(), port.arena_offset(), tensor.bytes()));
+  EntryMemory::Place place = memory.at(port.arena_offset(), port.bytes());
+  HEDDLE_CHECK(state.device.read(*place.buffer, place.offset, tensor.bytes()));
   return tensor;
 }
 
-Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs) {
+Result<PendingTensor> EntryRunner::outputLater(const schema::Port &port) const {
+  Shape shape = boundShape(*port.type(), sizes);
+  EntryMemory::Place place = memory.at(port.arena_offset(), port.bytes());
+  return readLater(state.device, *place.buffer, place.offset, elementType(*port.type()), std::move(shape));
+}
+
+Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs, Send send) {
   if (!timedProgram) {
     HEDDLE_ASSIGN(timedProgram, record(0, entry.launches()->size(), /*timed=*/true));
   }
-  HEDDLE_CHECK(submit(*timedProgram, inputs));
+  HEDDLE_CHECK(submit(*timedProgram, inputs, send));
   HEDDLE_CHECK(state.device.wait());
   auto now = std::chrono::steady_clock::now().time_since_epoch();
   HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*timedProgram));

@@ -2,17 +2,17 @@
 #pragma once
 
 #include "runtime/session/CallBinding.h"
-#include "runtime/session/DeviceState.h"
+#include "runtime/session/EntryMemory.h"
 
 namespace heddle {
 
 class EntryRunner {
 public:
-  EntryRunner(DeviceState &state, const schema::Entry &entry);
+  EntryRunner(DeviceState &state, const schema::Entry &entry, bool separateValues);
 
   const schema::Entry &entry;
 
-  uint64_t arenaBytes() const { return arenaNeeded; } // of the arena, how much the entry touches
+  const EntryMemory &values() const { return memory; }
   std::vector<uint32_t> kernels() const;
 
   // Records the launches; the arena must be large enough and the kernels loaded.
@@ -23,27 +23,29 @@ public:
   void forget() { program.reset(), timedProgram.reset(); } // the recordings are void, for the arena moved
 
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
-  Status run(std::span<const Input> inputs);
+  Status run(std::span<const Input> inputs, Send send);
   // The same, one launch after the other, waiting for each: the first that writes NaN or infinities is an error, which
   // says what it computes. Costs a call without it nothing.
   Status runChecked(std::span<const Input> inputs);
   // The same as run(), with each launch timed and alone on the device; then waits. Recorded when first asked for.
-  Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs);
+  Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs, Send send);
 
   // Of the last run.
   Result<HostTensor> output(const schema::Port &port) const;
+  Result<PendingTensor> outputLater(const schema::Port &port) const;
 
 private:
   // Of `count` launches from `first` on.
   Result<std::unique_ptr<hal::Program>> record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count, bool timed);
-  Status submit(hal::Program &recording, std::span<const Input> inputs);
+  Status submit(hal::Program &recording, std::span<const Input> inputs, Send send);
   // Checks the inputs and counts the workgroups.
   Result<CallBinding> bind(std::span<const Input> inputs);
-  Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding);
+  Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding, Send send);
   Status computeCounts(std::span<const int32_t> sizes);
 
   DeviceState &state;
-  uint64_t arenaNeeded = 0;
+  EntryMemory memory;
+  std::vector<bool> overwritten; // inputs whose memory a launch writes
   std::unique_ptr<hal::Program> program, timedProgram;
   std::vector<uint32_t> countOfLaunch; // launch -> index into the two below: equal grids are counted once
   std::vector<const schema::Launch *> countLaunch;

@@ -1,43 +1,21 @@
 #include "runtime/session/LaunchOrder.h"
 
-#include <algorithm>
+#include "runtime/session/LaunchAccess.h"
 
 namespace heddle {
 namespace {
 
-struct Access {
-  std::vector<BindingRange> read, written;
-
-  explicit Access(const schema::Launch &launch) {
-    flatbuffers::uoffset_t reads = launch.reads()->size();
-    for (flatbuffers::uoffset_t i = 0; i < reads + launch.writes()->size(); ++i)
-      (i < reads ? read : written).emplace_back(*launch.bindings()->Get(i));
-  }
-  bool mustFollow(const Access &earlier) const {
-    return overlap(read, earlier.written) || overlap(written, earlier.written) || overlap(written, earlier.read);
-  }
-  static bool overlap(const std::vector<BindingRange> &some, const std::vector<BindingRange> &others) {
-    return std::ranges::any_of(some, [&](const BindingRange &one) {
-      return std::ranges::any_of(others, [&](const BindingRange &other) { return one.overlaps(other); });
-    });
-  }
-};
+bool mustFollow(const LaunchAccess &launch, const LaunchAccess &earlier) {
+  return overlap(launch.read, earlier.written) || overlap(launch.written, earlier.written) ||
+         overlap(launch.written, earlier.read);
+}
 
 } // namespace
 
-BindingRange::BindingRange(const schema::Binding &binding)
-    : space(binding.space()), index(binding.space() == schema::Space::Arena ? 0 : binding.index()),
-      offset(binding.offset()), bytes(binding.bytes()) {}
-
-bool BindingRange::overlaps(const BindingRange &other) const {
-  return space == other.space && index == other.index && offset < other.offset + other.bytes &&
-         other.offset < offset + bytes;
-}
-
 std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
-  std::vector<Access> launches;
+  std::vector<LaunchAccess> launches;
   for (const schema::Launch *launch : *entry.launches()) {
-    if (!launch->reads() || !launch->writes())
+    if (!LaunchAccess::isKnown(*launch))
       return {};
     launches.emplace_back(*launch);
   }
@@ -46,7 +24,7 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
   for (uint32_t launch = 0; launch < launches.size(); ++launch) {
     waits[launch].resize(launch);
     for (uint32_t earlier = launch; earlier-- > 0;) {
-      if (waits[launch][earlier] || !launches[launch].mustFollow(launches[earlier]))
+      if (waits[launch][earlier] || !mustFollow(launches[launch], launches[earlier]))
         continue;
       order[launch].push_back(earlier);
       waits[launch][earlier] = true;

@@ -7,17 +7,6 @@
 
 namespace heddle {
 
-// Bytes of the arena or of a variable.
-struct BindingRange {
-  schema::Space space;
-  uint32_t index;
-  uint64_t offset, bytes;
-
-  explicit BindingRange(const schema::Binding &binding);
-  bool overlaps(const BindingRange &other) const;
-  auto operator<=>(const BindingRange &) const = default;
-};
-
 // By launch, the earlier ones that it must wait for: those that write what it reads or writes, and those that read what
 // it writes, but for such as another of them waits for. Empty where the artifact does not say what launches read and
 // write.

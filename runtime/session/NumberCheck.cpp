@@ -64,8 +64,9 @@ std::string placeOf(const schema::Launch &launch) {
   return launch.location() ? str(" (", view(launch.location()), ")") : "";
 }
 
-NumberCheck::NumberCheck(DeviceState &state, const schema::Entry &entry, const CallBinding &binding)
-    : state(state), entry(entry), binding(binding) {}
+NumberCheck::NumberCheck(DeviceState &state, const EntryMemory &memory, const schema::Entry &entry,
+                         const CallBinding &binding)
+    : state(state), memory(memory), entry(entry), binding(binding) {}
 
 Status NumberCheck::begin() {
   for (const schema::Launch *launch : *entry.launches())
@@ -78,7 +79,7 @@ Status NumberCheck::begin() {
     const schema::Port &port = *entry.inputs()->Get(i);
     const TensorView &tensor = binding.inputs[i]->tensor;
     if (std::optional<BadNumbers> bad = findBadNumbers(port.type()->element(), tensor.bytes, false))
-      note(Range(schema::Binding(schema::Space::Arena, 0, port.arena_offset(), port.bytes())),
+      note(Range(port),
            str(bad->value, " at ", placeIn(tensor.shape, bad->first), " of input '", view(port.name()), "'"));
   }
   return Success();
@@ -93,11 +94,13 @@ Result<std::optional<BadNumbers>> NumberCheck::look(const schema::Binding &at, c
   if (type.element() == schema::ElementType::I32 || elements == 0)
     return none;
   numbers.resize(elements * elementBytes(type.element()));
-  hal::Buffer *buffer = state.arena();
+  EntryMemory::Place place{nullptr, at.offset()};
   if (at.space() == schema::Space::Variable) {
-    HEDDLE_ASSIGN(buffer, state.variable(at.index()));
+    HEDDLE_ASSIGN(place.buffer, state.variable(at.index()));
+  } else {
+    place = memory.at(at.offset(), at.bytes());
   }
-  HEDDLE_CHECK(state.device.read(*buffer, at.offset(), numbers));
+  HEDDLE_CHECK(state.device.read(*place.buffer, place.offset, numbers));
   return findBadNumbers(type.element(), numbers, infinities);
 }
 

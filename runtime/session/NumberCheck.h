@@ -3,7 +3,8 @@
 
 #include "runtime/session/CallBinding.h"
 #include "runtime/session/DeviceState.h"
-#include "runtime/session/LaunchOrder.h"
+#include "runtime/session/EntryMemory.h"
+#include "runtime/session/LaunchAccess.h"
 
 #include <optional>
 #include <set>
@@ -22,7 +23,7 @@ std::optional<BadNumbers> findBadNumbers(schema::ElementType type, std::span<con
 // Watches one call whose launches run one by one: before() is asked before each of them, and after() once it has run.
 class NumberCheck {
 public:
-  NumberCheck(DeviceState &state, const schema::Entry &entry, const CallBinding &binding);
+  NumberCheck(DeviceState &state, const EntryMemory &memory, const schema::Entry &entry, const CallBinding &binding);
 
   // Unsupported where the artifact does not say what launches write.
   Status begin();
@@ -45,6 +46,7 @@ private:
   std::string describeInputs(const schema::Launch &launch) const;
 
   DeviceState &state;
+  const EntryMemory &memory;
   const schema::Entry &entry;
   const CallBinding &binding;
   bool infinities = false; // a launch has written some by intention

@@ -6,6 +6,7 @@
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace heddle {
 namespace {
@@ -97,6 +98,8 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   auto state = std::make_unique<State>();
   state->artifact = std::move(artifact);
   state->options = options;
+  if (const char *separate = std::getenv("HEDDLE_SEPARATE_VALUES"); separate && std::string_view(separate) == "1")
+    state->options.separateValues = true;
   std::string device = options.device.empty() ? chooseDevice(*state->artifact, options.target) : options.device;
   {
     Span span("open device");
@@ -130,11 +133,12 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
     auto [position, added] = runners.try_emplace(info->name);
     if (added) {
       auto index = static_cast<flatbuffers::uoffset_t>(info - entries.data());
-      position->second = std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index));
+      position->second = std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index),
+                                                       options.separateValues);
     }
     std::vector<uint32_t> used = position->second->kernels();
     kernels.insert(kernels.end(), used.begin(), used.end());
-    arenaBytes = std::max(arenaBytes, position->second->arenaBytes());
+    arenaBytes = std::max(arenaBytes, position->second->values().arenaBytes());
   }
 
   // Memory before kernels: what does not fit is found before time is spent on compiling.
@@ -217,29 +221,36 @@ Status Session::State::roundWeights(std::string_view before) {
   HEDDLE_ASSIGN(EntryRunner * runner, prepared(schema::kRoundEntry));
   last = nullptr;
   Span span("round weights");
-  HEDDLE_CHECK(runner->run({})); // numbers that are none are found where the model uses them
+  HEDDLE_CHECK(runner->run({}, Send::All)); // numbers that are none are found where the model uses them
   weightsWritten = false;
   return Success();
 }
 
-Status Session::run(std::string_view entry, std::span<const Input> inputs) {
-  HEDDLE_CHECK(state->roundWeights(entry));
-  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
-  state->last = nullptr;
+// The entry made ready, and whether its inputs may be on the device already.
+Result<EntryRunner *> Session::State::ready(std::string_view entry, Send send) {
+  HEDDLE_CHECK(roundWeights(entry));
+  HEDDLE_ASSIGN(EntryRunner * runner, prepared(entry));
+  if (send == Send::Overwritten && runner != last)
+    return makeError(ErrorKind::InvalidArgument, "the inputs of entry '", entry,
+                     "' are not on the device: another entry ran last. Send all inputs.");
+  last = nullptr;
+  return runner;
+}
+
+Status Session::run(std::string_view entry, std::span<const Input> inputs, Send send) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->ready(entry, send));
   Span span("start entry");
   span.with("entry", entry);
-  HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs));
+  HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs, send));
   state->last = runner;
   return Success();
 }
 
-Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std::span<const Input> inputs) {
-  HEDDLE_CHECK(state->roundWeights(entry));
-  HEDDLE_ASSIGN(EntryRunner * runner, state->prepared(entry));
-  state->last = nullptr;
+Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std::span<const Input> inputs, Send send) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->ready(entry, send));
   Span span("run entry, timed");
   span.with("entry", entry);
-  HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs));
+  HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs, send));
   state->last = runner;
   return launches;
 }
@@ -268,15 +279,25 @@ Result<Outputs> Session::outputs() {
   return outputs;
 }
 
-Result<HostTensor> Session::output(std::string_view name) {
-  if (!state->last)
+Result<const schema::Port *> Session::State::lastOutput(std::string_view name) const {
+  if (!last)
     return makeError(ErrorKind::InvalidArgument, "output '", name,
                      "' was asked for, and no entry has run since the "
                      "session was opened or another entry was prepared.");
-  for (const schema::Port *port : *state->last->entry.outputs())
+  for (const schema::Port *port : *last->entry.outputs())
     if (view(port->name()) == name)
-      return state->last->output(*port);
-  return makeError(ErrorKind::NotFound, "entry '", view(state->last->entry.name()), "' has no output '", name, "'.");
+      return port;
+  return makeError(ErrorKind::NotFound, "entry '", view(last->entry.name()), "' has no output '", name, "'.");
+}
+
+Result<HostTensor> Session::output(std::string_view name) {
+  HEDDLE_ASSIGN(const schema::Port *port, state->lastOutput(name));
+  return state->last->output(*port);
+}
+
+Result<PendingTensor> Session::outputLater(std::string_view name) {
+  HEDDLE_ASSIGN(const schema::Port *port, state->lastOutput(name));
+  return state->last->outputLater(*port);
 }
 
 Status Session::State::checkVariable(uint32_t index, std::span<const int32_t> values) const {
@@ -306,6 +327,13 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
   HEDDLE_CHECK(state->device->read(*buffer, state->onDevice->variableOffset(index), tensor.bytes()));
   return tensor;
+}
+
+Result<PendingTensor> Session::variableLater(std::string_view name) {
+  HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
+  const VariableInfo &info = state->variables[index];
+  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape);
 }
 
 Status Session::writeVariable(std::string_view name, const TensorView &value) {
@@ -347,6 +375,8 @@ MemoryReport Session::memory() const {
     *total += buffer->bytes();
   }
   report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  for (const auto &[name, runner] : state->runners)
+    report.arena += runner->values().ownBytes();
   report.peak = state->device->memory().peak;
   return report;
 }

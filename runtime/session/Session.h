@@ -46,6 +46,18 @@ struct SessionOptions {
   // infinity is an error that names the launch and the ops of the model that the launch computes. Calls take several
   // times as long; the option is for finding out why a training diverges.
   bool checkNumbers = false;
+  // Each input, output and intermediate value of an entry has memory of its own, so that tools that check a kernel's accesses
+  // against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes several times the
+  // memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
+  bool separateValues = false;
+};
+
+// Which inputs a run sends to the device.
+enum class Send {
+  All,
+  // Those that the entry itself overwrites; the others are on the device already, from the run before, which was one of the
+  // same entry with the same inputs. For measurements.
+  Overwritten,
 };
 
 // A dimension of an input's or output's shape.
@@ -129,6 +141,10 @@ struct LaunchCost {
   double bytes = 0;      // of memory: every operand read once, every result written once
 };
 
+// A value on its way to the host. Asked once, and before its session is closed, it waits for the run that made the value,
+// not for later ones.
+using PendingTensor = std::function<Result<HostTensor>()>;
+
 // Kernels that are compiled, of how many.
 using KernelProgress = std::function<void(size_t done, size_t all)>;
 
@@ -172,7 +188,7 @@ public:
   }
 
   // Starts an entry and returns without waiting for the device; checks are those of call(). Runs execute in order.
-  Status run(std::string_view entry, std::span<const Input> inputs);
+  Status run(std::string_view entry, std::span<const Input> inputs, Send send = Send::All);
   Status run(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
@@ -181,7 +197,8 @@ public:
   // run one after the other, so that the whole takes longer than run() does. The device's clock is not the host's: the
   // last launch's end is set to the moment at which the host's wait was over, and the other times by their distance
   // from that end.
-  Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs);
+  Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs,
+                                             Send send = Send::All);
 
   // The cost of each launch of the entry for these inputs, in the launches' order. Attention counts the pairs of a
   // query and a key that the sequences' lengths and the mask leave. No kernel runs.
@@ -190,6 +207,11 @@ public:
   // Copies an output of the last run; waits for that run. Outputs of earlier runs are lost: entries share their memory.
   Result<HostTensor> output(std::string_view name);
   Result<Outputs> outputs(); // all outputs of the last run
+
+  // The same of an output of the last run, and of a variable as all runs so far leave it, without waiting: runs that follow
+  // change neither.
+  Result<PendingTensor> outputLater(std::string_view name);
+  Result<PendingTensor> variableLater(std::string_view name);
 
   // Waits for all runs; an error of theirs, such as a lost device, is returned here.
   Status wait();

@@ -22,10 +22,12 @@ struct Session::State {
   const schema::Module &module() const { return artifact->module(); }
 
   Result<EntryRunner *> prepared(std::string_view entry);
+  Result<EntryRunner *> ready(std::string_view entry, Send send);
   Status prepare(std::span<const std::string_view> names, const KernelProgress &progress = {});
   Status loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress);
   Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);
   Status roundWeights(std::string_view before);
+  Result<const schema::Port *> lastOutput(std::string_view name) const;
   Result<uint32_t> variableIndex(std::string_view name) const;
   // Whether a value for a variable, or a part of it, lies within the variable's limit.
   Status checkVariable(uint32_t index, std::span<const int32_t> values) const;

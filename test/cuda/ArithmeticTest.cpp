@@ -121,6 +121,9 @@ TEST_F(ArithmeticTest, Integers32) {
   check("min.s32 %r0, %r1, %r2;", [](auto a, auto b, auto) { return uint32_t(std::min(s(a), s(b))); });
   check("max.s32 %r0, %r1, %r2;", [](auto a, auto b, auto) { return uint32_t(std::max(s(a), s(b))); });
   check("min.u32 %r0, %r1, %r2;", [](auto a, auto b, auto) { return std::min(a, b); });
+  check("max.relu.s32 %r0, %r1, %r2;", [](auto a, auto b, auto) { return uint32_t(std::max({s(a), s(b), 0})); });
+  check("min.relu.s32 %r0, %r1, %r2;",
+        [](auto a, auto b, auto) { return uint32_t(std::max(std::min(s(a), s(b)), 0)); });
   check("max.u32 %r0, %r1, %r2;", [](auto a, auto b, auto) { return std::max(a, b); });
   check("abs.s32 %r0, %r1;", [](auto a, auto, auto) { return s(a) < 0 ? -a : a; });
   check("neg.s32 %r0, %r1;", [](auto a, auto, auto) { return -a; });

@@ -200,6 +200,22 @@ Result<HostTensor> FakeEngine::output(std::string_view name) {
   return HostTensor(std::move(found->second));
 }
 
+Result<PendingTensor> FakeEngine::outputLater(std::string_view name) {
+  HEDDLE_ASSIGN(HostTensor value, output(name));
+  auto kept = std::make_shared<HostTensor>(std::move(value));
+  return PendingTensor([this, kept, isLoss = name == "loss"]() -> Result<HostTensor> {
+    if (isLoss)
+      lossReads.push_back(calls.size());
+    return std::move(*kept);
+  });
+}
+
+Result<PendingTensor> FakeEngine::variableLater(std::string_view name) {
+  HEDDLE_ASSIGN(HostTensor value, readVariable(name));
+  auto kept = std::make_shared<HostTensor>(std::move(value));
+  return PendingTensor([kept]() -> Result<HostTensor> { return std::move(*kept); });
+}
+
 Status FakeEngine::init(uint64_t value) {
   seed[0] = int32_t(value);
   seed[1] = int32_t(value >> 32);

@@ -26,6 +26,8 @@ public:
   Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
   Status run(std::string_view entry, std::span<const Input> inputs) override;
   Result<HostTensor> output(std::string_view name) override;
+  Result<PendingTensor> outputLater(std::string_view name) override;
+  Result<PendingTensor> variableLater(std::string_view name) override;
   Status init(uint64_t seed) override;
   Result<HostTensor> readVariable(std::string_view name) override;
   Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
@@ -35,6 +37,7 @@ public:
   std::set<std::string, std::less<>> entries = {"init", "train_step", "accumulate_step", "apply_step",
                                                 "eval", "logits",     "encode",          "beam_step"};
   std::vector<std::string> calls;
+  std::vector<size_t> lossReads; // how many calls had been made when each loss was read
   std::vector<float> lossScales;
   std::string text;
   int64_t nanAtStep = -1, explodeAtStep = -1;

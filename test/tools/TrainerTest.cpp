@@ -123,6 +123,16 @@ TEST_F(TrainerTest, DivergenceNamesTheStepAndKeepsTheCheckpoint) {
   EXPECT_EQ(Manifest::read(newest())->step, 10u);
 }
 
+// The device has the next step before the host waits for this one.
+TEST_F(TrainerTest, LossesAreReadAStepLate) {
+  options.steps = 6;
+  options.saveEvery = 3;
+  FakeEngine engine(64, 8, 16);
+  ASSERT_TRUE(train(engine, "log", false).ok());
+  EXPECT_EQ(engine.lossReads, (std::vector<size_t>{2, 3, 3, 5, 6, 6})); // before a checkpoint there is nothing to wait for
+  EXPECT_EQ(records("log").size(), 6u);
+}
+
 TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
   options.steps = 2;
   options.microBatches = 3;

@@ -67,6 +67,13 @@ expect_lines 1 "line 2 of standard input: --entry is required" "$accumulate" "--
 expect_lines 1 "no entry 'mul'" "--entry mul"
 "${lines[@]}" < /dev/null > out.txt 2>&1 || fail "no lines are an error: $(cat out.txt)"
 expect 2 "--entry excludes --calls" "${lines[@]}" --entry add
+lines+=(--keep-going)
+expect_lines 1 "1 of 3 calls failed" "$accumulate" "$accumulate --expect-variables four.safetensors" "$accumulate --repeat 2"
+grep -q "call 2: failed" out.txt || fail "the second line's failure is not told: $(cat out.txt)"
+grep -q "line 2 of standard input: not as expected" out.txt || fail "the reason is not told: $(cat out.txt)"
+grep -q "call 3: done" out.txt || fail "the third line is not answered: $(cat out.txt)"
+expect_lines 0 "call 2: done" "$accumulate" "$accumulate"
+expect 2 "--keep-going requires --calls" "${call[@]}" --keep-going
 expect 2 "--entry, or --calls, is required" "$run" call adder.heddle
 
 # Weights that nobody gave are zeros, which is said; what begins as zeros is not.

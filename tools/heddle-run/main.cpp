@@ -283,6 +283,7 @@ private:
         "Make the calls that the lines of standard input say, each by its flags as they stand here, in a single\n"
         "session: variables keep their values from call to call. Each answer ends with a line 'call N: done'");
     calls->excludes(profile);
+    command->add_flag("--keep-going", call.keepGoing, "Make the other calls, too, where a call fails")->needs(calls);
     for (CLI::Option *option : single)
       calls->excludes(option);
     command->parse_complete_callback([=, this] {

@@ -94,4 +94,11 @@ Status CudaDevice::read(const Buffer &from, uint64_t offset, std::span<std::byte
   return stream->read(from.address() + offset, into);
 }
 
+Result<std::unique_ptr<Readback>> CudaDevice::readLater(const Buffer &from, uint64_t offset, uint64_t bytes) {
+  assert(offset <= from.bytes() && bytes <= from.bytes() - offset);
+  Current current(context);
+  HEDDLE_ASSIGN(auto slot, stream->readLater(from.address() + offset, bytes));
+  return std::unique_ptr<Readback>(std::make_unique<CudaReadback>(context, *stream, std::move(slot)));
+}
+
 } // namespace heddle::hal::cuda

@@ -79,6 +79,22 @@ private:
   std::shared_ptr<const std::string> description;
 };
 
+class CudaReadback : public Readback {
+public:
+  CudaReadback(const Context &context, Stream &stream, std::unique_ptr<Stream::Slot> slot)
+      : context(context), stream(stream), slot(std::move(slot)) {}
+  ~CudaReadback() override { stream.giveBack(std::move(slot)); }
+  Result<std::span<const std::byte>> bytes() override {
+    Current current(context);
+    return stream.bytesOf(*slot);
+  }
+
+private:
+  const Context &context;
+  Stream &stream;
+  std::unique_ptr<Stream::Slot> slot;
+};
+
 class CudaDevice : public Device {
 public:
   static Result<std::unique_ptr<Device>> open(const Driver &cuda, int index, DeviceInfo info);
@@ -92,6 +108,7 @@ public:
   Status wait() override;
   Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
+  Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) override;
 
 private:
   Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;

@@ -50,9 +50,13 @@ Result<std::unique_ptr<Stream>> Stream::create(const Context &context) {
 Stream::~Stream() {
   if (stream)
     context.cuda->cuStreamSynchronize(stream);
-  for (Slot &slot : slots)
+  auto destroy = [&](Slot &slot) {
     if (slot.done)
       context.cuda->cuEventDestroy_v2(slot.done);
+  };
+  std::ranges::for_each(slots, destroy);
+  for (auto &slot : spare)
+    destroy(*slot);
   if (stream)
     context.cuda->cuStreamDestroy_v2(stream);
 }
@@ -134,6 +138,44 @@ Status Stream::read(CUdeviceptr from, std::span<std::byte> into) {
     into = into.subspan(chunk.size());
   }
   return take();
+}
+
+Result<std::unique_ptr<Stream::Slot>> Stream::readLater(CUdeviceptr from, uint64_t bytes) {
+  std::unique_ptr<Slot> slot;
+  if (!spare.empty()) {
+    slot = std::move(spare.back());
+    spare.pop_back();
+  } else {
+    slot = std::make_unique<Slot>();
+    if (CUresult status = context.cuda->cuEventCreate(&slot->done, CU_EVENT_DISABLE_TIMING))
+      return context.error(status, "creating an event");
+  }
+  slot->used = bytes;
+  Status status = Success();
+  if (bytes > slot->staging.bytes()) {
+    slot->staging = PinnedMemory();
+    auto memory = PinnedMemory::allocate(context, std::bit_ceil(bytes));
+    if (memory.ok())
+      slot->staging = std::move(*memory);
+    else
+      status = std::move(memory).error();
+  }
+  if (status.ok() && bytes > 0)
+    if (CUresult result = context.cuda->cuMemcpyDtoHAsync_v2(slot->staging.data(), from, bytes, stream))
+      status = context.error(result, "copying from the device");
+  if (status.ok())
+    status = finish(*slot);
+  if (!status.ok()) {
+    giveBack(std::move(slot));
+    return std::move(status).error();
+  }
+  return slot;
+}
+
+Result<std::span<const std::byte>> Stream::bytesOf(const Slot &slot) const {
+  if (CUresult status = context.cuda->cuEventSynchronize(slot.done))
+    return context.error(status, "waiting for the device");
+  return std::span<const std::byte>(slot.staging.data(), slot.used);
 }
 
 Status Stream::fillZero(CUdeviceptr to, uint64_t bytes) {

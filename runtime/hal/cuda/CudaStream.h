@@ -4,6 +4,9 @@
 #include "runtime/hal/cuda/CudaContext.h"
 
 #include <array>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace heddle::hal::cuda {
 
@@ -54,12 +57,18 @@ public:
   Status read(CUdeviceptr from, std::span<std::byte> into);
   Status fillZero(CUdeviceptr to, uint64_t bytes);
 
+  // A read that is queued; its slot is the caller's until it is given back, and is none of those that submissions take.
+  Result<std::unique_ptr<Slot>> readLater(CUdeviceptr from, uint64_t bytes);
+  Result<std::span<const std::byte>> bytesOf(const Slot &slot) const; // waits for the read
+  void giveBack(std::unique_ptr<Slot> slot) { spare.push_back(std::move(slot)); }
+
 private:
   explicit Stream(const Context &context) : context(context) {}
 
   const Context &context;
   CUstream stream = nullptr;
   std::array<Slot, 3> slots;
+  std::vector<std::unique_ptr<Slot>> spare; // for reads
   size_t next = 0;
 };
 

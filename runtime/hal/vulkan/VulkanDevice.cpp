@@ -174,4 +174,11 @@ Status VulkanDevice::read(const Buffer &from, uint64_t offset, std::span<std::by
   return Success();
 }
 
+Result<std::unique_ptr<Readback>> VulkanDevice::readLater(const Buffer &from, uint64_t offset, uint64_t bytes) {
+  assert(offset <= from.bytes() && bytes <= from.bytes() - offset);
+  const Memory &memory = static_cast<const VulkanBuffer &>(from).memory;
+  HEDDLE_ASSIGN(auto slot, stream->readLater(memory.buffer(), offset, bytes));
+  return std::unique_ptr<Readback>(std::make_unique<VulkanReadback>(*stream, std::move(slot)));
+}
+
 } // namespace heddle::hal::vulkan

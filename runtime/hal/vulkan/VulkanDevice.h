@@ -69,6 +69,17 @@ private:
   Memory indirect; // the workgroup counts, written on the queue before every run
 };
 
+class VulkanReadback : public Readback {
+public:
+  VulkanReadback(Stream &stream, std::unique_ptr<Stream::Slot> slot) : stream(stream), slot(std::move(slot)) {}
+  ~VulkanReadback() override { stream.giveBack(std::move(slot)); }
+  Result<std::span<const std::byte>> bytes() override { return stream.bytesOf(*slot); }
+
+private:
+  Stream &stream;
+  std::unique_ptr<Stream::Slot> slot;
+};
+
 class VulkanDevice : public Device {
 public:
   static Result<std::unique_ptr<Device>> open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
@@ -84,6 +95,7 @@ public:
   Status wait() override;
   Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
+  Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) override;
 
 private:
   Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;

@@ -42,13 +42,8 @@ Result<std::unique_ptr<Stream>> Stream::create(const Context &context) {
   poolInfo.queueFamilyIndex = context.queueFamily;
   if (VkResult status = vk.vkCreateCommandPool(context.device, &poolInfo, nullptr, &stream->pool))
     return context.error(status, "creating a command pool");
-  VkCommandBufferAllocateInfo buffers{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-  buffers.commandPool = stream->pool;
-  buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  buffers.commandBufferCount = 1;
   for (Slot &slot : stream->slots)
-    if (VkResult status = vk.vkAllocateCommandBuffers(context.device, &buffers, &slot.commands))
-      return context.error(status, "creating a command buffer");
+    HEDDLE_CHECK(stream->allocateCommands(slot));
 
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
@@ -63,6 +58,16 @@ Stream::~Stream() {
   context.vk.vkDeviceWaitIdle(context.device);
   context.vk.vkDestroySemaphore(context.device, timeline, nullptr);
   context.vk.vkDestroyCommandPool(context.device, pool, nullptr);
+}
+
+Status Stream::allocateCommands(Slot &slot) {
+  VkCommandBufferAllocateInfo buffers{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  buffers.commandPool = pool;
+  buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  buffers.commandBufferCount = 1;
+  if (VkResult status = context.vk.vkAllocateCommandBuffers(context.device, &buffers, &slot.commands))
+    return context.error(status, "creating a command buffer");
+  return Success();
 }
 
 Status Stream::waitFor(uint64_t value) {
@@ -83,6 +88,11 @@ Status Stream::wait() { return waitFor(submitted); }
 Result<Stream::Slot *> Stream::begin(uint64_t stagingBytes) {
   Slot &slot = slots[next];
   next = (next + 1) % slots.size();
+  HEDDLE_CHECK(open(slot, stagingBytes));
+  return &slot;
+}
+
+Status Stream::open(Slot &slot, uint64_t stagingBytes) {
   HEDDLE_CHECK(waitFor(slot.done));
   if (stagingBytes > slot.staging.bytes()) {
     slot.staging = Memory(); // freed before its larger successor is allocated
@@ -98,7 +108,7 @@ Result<Stream::Slot *> Stream::begin(uint64_t stagingBytes) {
   recordBarrier(context.vk, slot.commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                 VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                 VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT);
-  return &slot;
+  return Success();
 }
 
 Status Stream::finish(Slot &slot, VkCommandBuffer program) {
@@ -175,6 +185,30 @@ Status Stream::read(VkBuffer from, uint64_t offset, std::span<std::byte> into) {
     into = into.subspan(bytes);
   }
   return Success();
+}
+
+Result<std::unique_ptr<Stream::Slot>> Stream::readLater(VkBuffer from, uint64_t offset, uint64_t bytes) {
+  std::unique_ptr<Slot> slot;
+  if (!spare.empty()) {
+    slot = std::move(spare.back());
+    spare.pop_back();
+  } else {
+    slot = std::make_unique<Slot>();
+    HEDDLE_CHECK(allocateCommands(*slot));
+  }
+  slot->used = bytes;
+  HEDDLE_CHECK(open(*slot, std::max<uint64_t>(bytes, 1)));
+  if (bytes > 0) {
+    VkBufferCopy region{offset, 0, bytes};
+    context.vk.vkCmdCopyBuffer(slot->commands, from, slot->staging.buffer(), 1, &region);
+  }
+  HEDDLE_CHECK(finish(*slot, VK_NULL_HANDLE));
+  return slot;
+}
+
+Result<std::span<const std::byte>> Stream::bytesOf(const Slot &slot) {
+  HEDDLE_CHECK(waitFor(slot.done));
+  return std::span<const std::byte>(slot.staging.mapped(), slot.used);
 }
 
 Status Stream::fillZero(VkBuffer buffer) {

@@ -4,6 +4,8 @@
 #include "runtime/hal/vulkan/VulkanContext.h"
 
 #include <array>
+#include <memory>
+#include <vector>
 
 namespace heddle::hal::vulkan {
 
@@ -16,6 +18,15 @@ struct Copy {
 
 class Stream {
 public:
+  // What one submission needs of the host: its commands and the bytes it copies, untouched until it is done. With
+  // three of them the host prepares a step while the device works on the one before.
+  struct Slot {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    Memory staging;
+    uint64_t used = 0; // of a read
+    uint64_t done = 0; // the timeline's value once the device is through with it
+  };
+
   static Result<std::unique_ptr<Stream>> create(const Context &context);
   ~Stream();
 
@@ -28,18 +39,17 @@ public:
   Status read(VkBuffer from, uint64_t offset, std::span<std::byte> into);
   Status fillZero(VkBuffer buffer);
 
-private:
-  // What one submission needs of the host: its commands and the bytes it copies, untouched until it is done. With
-  // three of them the host prepares a step while the device works on the one before.
-  struct Slot {
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    Memory staging;
-    uint64_t done = 0; // the timeline's value once the device is through with it
-  };
+  // A read that is queued; its slot is the caller's until it is given back, and is none of those that submissions take.
+  Result<std::unique_ptr<Slot>> readLater(VkBuffer from, uint64_t offset, uint64_t bytes);
+  Result<std::span<const std::byte>> bytesOf(const Slot &slot); // waits for the read
+  void giveBack(std::unique_ptr<Slot> slot) { spare.push_back(std::move(slot)); }
 
+private:
   explicit Stream(const Context &context) : context(context) {}
   Status waitFor(uint64_t value);
+  Status allocateCommands(Slot &slot);
   Result<Slot *> begin(uint64_t stagingBytes);
+  Status open(Slot &slot, uint64_t stagingBytes);
   Status finish(Slot &slot, VkCommandBuffer program);
 
   const Context &context;
@@ -49,6 +59,7 @@ private:
   uint64_t submitted = 0;
   uint64_t completed = 0;
   std::array<Slot, 3> slots;
+  std::vector<std::unique_ptr<Slot>> spare; // for reads
   size_t next = 0;
 };
 

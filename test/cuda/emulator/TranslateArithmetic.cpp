@@ -23,8 +23,8 @@ void Translator::addArithmetic(std::map<std::string, Entry> &table) {
       {"mad24", {&Translator::multiplyAdd, "lo"}},
       {"div", {&Translator::divide, floats}},
       {"rem", {&Translator::remainder, ""}},
-      {"min", {&Translator::minMax, "ftz NaN"}},
-      {"max", {&Translator::minMax, "ftz NaN"}},
+      {"min", {&Translator::minMax, "ftz NaN relu"}},
+      {"max", {&Translator::minMax, "ftz NaN relu"}},
       {"abs", {&Translator::absolute, "ftz"}},
       {"neg", {&Translator::negate, "ftz"}},
       {"fma", {&Translator::fma, "rn rz rm rp ftz sat relu"}},
@@ -294,7 +294,11 @@ void Translator::minMax() {
     Value *result = in[0];
     for (Value *next : in.drop_front())
       result = builder.CreateBinaryIntrinsic(id, result, next);
-    return result;
+    if (!at->has("relu"))
+      return result;
+    if (!type.isSigned() || type.isFloat())
+      fail("only signed integers are clamped here");
+    return builder.CreateBinaryIntrinsic(Intrinsic::smax, result, builder.getIntN(type.bits, 0));
   });
 }
 

@@ -12,7 +12,7 @@ namespace heddle::run {
 
 struct MeasureOptions {
   uint64_t repeat = 5; // timed calls
-  uint64_t warmup = 1; // calls before them: the first touches memory for the first time
+  uint64_t warmup = 3; // calls before them: the first touches memory for the first time, clocks rise during the others
 };
 
 // All launches of one kernel in one call.

@@ -179,17 +179,25 @@ Status callLines(const CallCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, nullptr));
   Caller caller(engine->onDevice(), nullptr);
   InputLines lines(STDIN_FILENO);
-  for (uint64_t number = 1;; ++number) {
+  uint64_t number = 0, failed = 0;
+  for (;; ++number) {
     HEDDLE_ASSIGN(std::vector<std::string> line, lines.next(1));
     if (line.empty())
       break;
-    if (Status status = callLine(caller, line.front()); !status.ok())
-      return std::move(status).error().within(str("line ", number, " of standard input"));
-    std::printf("call %llu: done\n", static_cast<unsigned long long>(number));
+    Status status = callLine(caller, line.front());
+    if (!status.ok()) {
+      Error error = std::move(status).error().within(str("line ", number + 1, " of standard input"));
+      // A device that is lost answers no further call.
+      if (!command.keepGoing || error.kind == ErrorKind::DeviceLost)
+        return error;
+      log(LogLevel::Error, error.message);
+      ++failed;
+    }
+    std::printf("call %llu: %s\n", static_cast<unsigned long long>(number + 1), status.ok() ? "done" : "failed");
     std::fflush(stdout);
   }
   logMemory(engine->onDevice());
-  return Success();
+  return failed == 0 ? Success() : Status(makeError(ErrorKind::InvalidArgument, failed, " of ", number, " calls failed."));
 }
 
 } // namespace

@@ -115,13 +115,14 @@ struct EntryCall {
 struct CallCommand {
   ArtifactOptions common;
   EntryCall single;
-  bool calls = false; // those that the lines of standard input say, in place of `single`
+  bool calls = false;     // those that the lines of standard input say, in place of `single`
+  bool keepGoing = false; // after a call that fails; an error at the end says how many did
 };
 
 struct BenchCommand {
   ArtifactOptions common;
   std::vector<std::string> entries; // none: all but `init`
-  uint64_t repeat = 5, warmup = 1;
+  uint64_t repeat = 5, warmup = 3;
   int64_t sequences = 0; // 0: as many as fill the tokens with sentences
   std::string ceilings;  // an artifact; empty: the one that was built for the target; "none": none
   bool json = false;

@@ -26,6 +26,9 @@ public:
   // Starts an entry; output() waits for it.
   virtual Status run(std::string_view entry, std::span<const Input> inputs) = 0;
   virtual Result<HostTensor> output(std::string_view name) = 0;
+  // As the runs so far leave them; whoever asks for the value waits, and runs that follow do not change it.
+  virtual Result<PendingTensor> outputLater(std::string_view name) = 0;
+  virtual Result<PendingTensor> variableLater(std::string_view name) = 0;
 
   virtual Status init(uint64_t seed) = 0;
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
@@ -52,6 +55,8 @@ public:
     return profile && profile->isRecording() ? profile->run(*session, entry, inputs) : session->run(entry, inputs);
   }
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }
+  Result<PendingTensor> outputLater(std::string_view name) override { return session->outputLater(name); }
+  Result<PendingTensor> variableLater(std::string_view name) override { return session->variableLater(name); }
   Status init(uint64_t seed) override { return session->init(seed); }
   Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }
   Status writeVariable(std::string_view name, const TensorView &value) override {

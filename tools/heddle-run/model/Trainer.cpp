@@ -11,13 +11,16 @@
 namespace heddle::run {
 namespace {
 
-Result<double> readScalar(Engine &engine, std::string_view output) {
-  HEDDLE_ASSIGN(HostTensor tensor, engine.output(output));
-  if (tensor.type() != ElementType::F32 || tensor.bytes().size() != sizeof(float))
-    return makeError(ErrorKind::Malformed, "the entry's output '", output, "' is ",
-                     describe(tensor.type(), tensor.shape()),
-                     ", and a training needs a single f32; compile the model anew.");
-  return double(tensor.values<float>()[0]);
+template <typename T> Result<T> readScalar(PendingTensor &value, std::string_view name) {
+  HEDDLE_ASSIGN(HostTensor tensor, value());
+  if (tensor.type() != elementTypeOf<T>() || tensor.bytes().size() != sizeof(T))
+    return makeError(ErrorKind::Malformed, "the entry's '", name, "' is ", describe(tensor.type(), tensor.shape()),
+                     ", and a training needs a single ", toString(elementTypeOf<T>()), "; compile the model anew.");
+  return tensor.values<T>()[0];
+}
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 } // namespace
@@ -100,20 +103,6 @@ Status Trainer::resume() {
   return Success();
 }
 
-// What the step has made of the loss's scale, where the model has one.
-Status Trainer::readLossScale(StepReport &report) {
-  if (!inputs.model.scalesLoss)
-    return Success();
-  HEDDLE_ASSIGN(HostTensor scale, engine.readVariable("loss_scale"));
-  HEDDLE_ASSIGN(HostTensor count, engine.readVariable("skipped_steps"));
-  if (scale.type() != ElementType::F32 || count.type() != ElementType::I32 || scale.bytes().size() != sizeof(float) ||
-      count.bytes().size() != sizeof(int32_t))
-    return makeError(ErrorKind::Malformed, "the artifact's loss scale is not a single number; compile the model anew.");
-  report.lossScale = double(scale.values<float>()[0]);
-  report.skipped = skipped = uint64_t(count.values<int32_t>()[0]);
-  return Success();
-}
-
 Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
   // Guessing all tokens alike costs ln(vocab_size). Nothing that learns costs ten times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.vocabularySize, 3)));
@@ -127,13 +116,10 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
                                        : "; --debug-numerics names the op that computed the first NaN or infinity.");
 }
 
-Result<StepReport> Trainer::takeStep() {
-  auto now = [] { return std::chrono::steady_clock::now(); };
-  auto since = [&](std::chrono::steady_clock::time_point from) {
-    return std::chrono::duration<double>(now() - from).count();
-  };
-  auto start = now();
-  StepReport report;
+Result<Trainer::StartedStep> Trainer::startStep() {
+  StartedStep started;
+  StepReport &report = started.report;
+  started.start = std::chrono::steady_clock::now();
   report.step = taken + 1;
   Span span("step");
   span.with("step", int64_t(report.step));
@@ -147,27 +133,48 @@ Result<StepReport> Trainer::takeStep() {
   }
   gathering.reset();
   span.with("source_tokens", report.sourceTokens).with("target_tokens", report.targetTokens);
-  report.dataSeconds = since(start);
+  report.dataSeconds = secondsSince(started.start);
   report.epoch = batches->cursor().epoch;
 
-  std::string_view entry = options.microBatches > 1 ? "accumulate_step" : "train_step";
+  started.lastEntry = options.microBatches > 1 ? "accumulate_step" : "train_step";
   float lossScale = 1 / float(report.targetTokens);
   for (const Batch &part : parts) {
     CallInputs values;
     values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
-    if (Status status = engine.run(entry, values); !status)
+    if (Status status = engine.run(started.lastEntry, values); !status)
       return std::move(status).error().within(str("step ", report.step));
-    HEDDLE_ASSIGN(double loss, readScalar(engine, "loss"));
-    report.loss += loss;
+    HEDDLE_ASSIGN(started.losses.emplace_back(), engine.outputLater("loss"));
   }
-  HEDDLE_CHECK(checkLoss(report.loss, entry, report.step));
   if (options.microBatches > 1)
     if (Status status = engine.run("apply_step", {}); !status)
       return std::move(status).error().within(str("step ", report.step));
-  HEDDLE_ASSIGN(report.learningRate, readScalar(engine, "learning_rate"));
-  HEDDLE_CHECK(readLossScale(report));
+  HEDDLE_ASSIGN(started.learningRate, engine.outputLater("learning_rate"));
+  if (inputs.model.scalesLoss) {
+    HEDDLE_ASSIGN(started.lossScale, engine.variableLater("loss_scale"));
+    HEDDLE_ASSIGN(started.skipped, engine.variableLater("skipped_steps"));
+  }
   taken = report.step;
-  report.seconds = since(start);
+  return started;
+}
+
+Result<StepReport> Trainer::finishStep(StartedStep &started) {
+  StepReport report = started.report;
+  Span span("wait for step");
+  span.with("step", int64_t(report.step));
+  for (PendingTensor &part : started.losses) {
+    HEDDLE_ASSIGN(float loss, readScalar<float>(part, "loss"));
+    report.loss += double(loss);
+  }
+  HEDDLE_CHECK(checkLoss(report.loss, started.lastEntry, report.step));
+  HEDDLE_ASSIGN(report.learningRate, readScalar<float>(started.learningRate, "learning_rate"));
+  if (inputs.model.scalesLoss) {
+    HEDDLE_ASSIGN(report.lossScale, readScalar<float>(started.lossScale, "loss_scale"));
+    HEDDLE_ASSIGN(int32_t count, readScalar<int32_t>(started.skipped, "skipped_steps"));
+    report.skipped = skipped = uint64_t(count);
+  }
+  // Steps overlap: the device begins this one when the one before is over.
+  report.seconds = secondsSince(std::max(started.start, finished));
+  finished = std::chrono::steady_clock::now();
   return report;
 }
 
@@ -215,6 +222,16 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
   if (resumed)
     savedAt = taken;
   TrainingEnd end = TrainingEnd::Finished;
+  std::optional<StartedStep> before; // whose loss has not been read
+  auto finishBefore = [&]() -> Status {
+    if (!before)
+      return Success();
+    HEDDLE_ASSIGN(StepReport report, finishStep(*before));
+    before.reset();
+    HEDDLE_CHECK(log.step(report));
+    progress.step(report);
+    return Success();
+  };
   while (taken < options.steps) {
     if (stopRequested()) {
       end = TrainingEnd::Stopped;
@@ -226,15 +243,19 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
     }
     if (options.profile)
       HEDDLE_CHECK(options.profile->enterStep());
-    HEDDLE_ASSIGN(StepReport report, takeStep());
+    HEDDLE_ASSIGN(StartedStep started, startStep());
     if (std::string remark = batches->takeRemark(); !remark.empty()) {
       progress.clear();
       heddle::log(batches->hasSkipped() ? LogLevel::Warning : LogLevel::Info, "training: " + remark);
     }
-    HEDDLE_CHECK(log.step(report));
-    progress.step(report);
+    HEDDLE_CHECK(finishBefore());
+    before = std::move(started);
+    // What is validated or saved is a step that went well.
+    bool validates = !inputs.validation.empty() && (due(options.validateEvery) || taken == options.steps);
+    if (validates || due(options.saveEvery))
+      HEDDLE_CHECK(finishBefore());
     bool best = false;
-    if (!inputs.validation.empty() && (due(options.validateEvery) || taken == options.steps)) {
+    if (validates) {
       HEDDLE_ASSIGN(best, validate(log, progress));
     }
     if (due(options.saveEvery) || best) {
@@ -242,6 +263,7 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
       savedAt = taken;
     }
   }
+  HEDDLE_CHECK(finishBefore());
   progress.clear();
   if (savedAt != taken)
     HEDDLE_CHECK(save());

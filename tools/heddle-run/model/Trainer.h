@@ -9,10 +9,12 @@
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace heddle::run {
@@ -68,8 +70,16 @@ private:
   Status prepare(bool fresh); // fresh: the weights are to be drawn
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
-  Result<StepReport> takeStep();
-  Status readLossScale(StepReport &report);
+  // A step that the device works on: the host prepares the next one before it asks how this one went.
+  struct StartedStep {
+    StepReport report; // without what the device computes
+    std::string_view lastEntry;
+    std::vector<PendingTensor> losses; // of the parts of the batch
+    PendingTensor learningRate, lossScale, skipped; // the latter two where the model scales its loss
+    std::chrono::steady_clock::time_point start;
+  };
+  Result<StartedStep> startStep();
+  Result<StepReport> finishStep(StartedStep &step); // waits for it
   Status checkLoss(double loss, std::string_view entry, uint64_t step) const;
   Result<bool> validate(TrainingLog &log, Progress &progress); // whether it was the best
   Status save();
@@ -82,6 +92,7 @@ private:
   std::unique_ptr<BatchSource> batches; // from begin() or resume() on
   ValidationRecord validated;
   uint64_t taken = 0, skipped = 0;
+  std::chrono::steady_clock::time_point finished; // when a step was last waited for
   bool resumed = false;
 };
 

@@ -1,0 +1,132 @@
+#include "runtime/session/EntryMemory.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+using Key = std::pair<uint64_t, uint64_t>; // offset and bytes of a range of the arena
+
+// Which ranges hold the same values, in part at least.
+class Ranges {
+public:
+  size_t number(const BindingRange &range) {
+    auto [found, added] = numbers.try_emplace({range.offset, range.bytes}, parent.size());
+    if (added)
+      parent.push_back(parent.size());
+    return found->second;
+  }
+
+  void write(const BindingRange &range) {
+    uint64_t begin = range.offset, end = range.offset + range.bytes;
+    std::vector<Piece> rest;
+    for (const Piece &piece : pieces) {
+      if (piece.begin < std::min(piece.end, begin))
+        rest.push_back({piece.begin, std::min(piece.end, begin), piece.writer});
+      if (std::max(piece.begin, end) < piece.end)
+        rest.push_back({std::max(piece.begin, end), piece.end, piece.writer});
+    }
+    rest.push_back({begin, end, number(range)});
+    pieces = std::move(rest);
+  }
+
+  // What reads a value is with those that wrote some of it.
+  void read(const BindingRange &range) {
+    size_t reader = number(range);
+    for (const Piece &piece : pieces)
+      if (piece.begin < range.offset + range.bytes && range.offset < piece.end)
+        parent[root(piece.writer)] = root(reader);
+  }
+
+  size_t root(size_t number) {
+    while (parent[number] != number)
+      number = parent[number] = parent[parent[number]];
+    return number;
+  }
+
+  std::map<Key, size_t> numbers;
+
+private:
+  struct Piece {
+    uint64_t begin, end;
+    size_t writer; // the range that was written last there
+  };
+  std::vector<Piece> pieces;
+  std::vector<size_t> parent; // of each range: another that shares its buffer, or itself
+};
+
+template <typename Visit> void forEachInArena(const std::vector<BindingRange> &ranges, Visit visit) {
+  for (const BindingRange &range : ranges)
+    if (range.space == schema::Space::Arena)
+      visit(range);
+}
+
+} // namespace
+
+EntryMemory::EntryMemory(DeviceState &state, const schema::Entry &entry, bool separate)
+    : state(state), separate(separate) {
+  if (separate) {
+    findParts(entry);
+    return;
+  }
+  auto reach = [&](uint64_t offset, uint64_t bytes) { arenaNeeded = std::max(arenaNeeded, offset + bytes); };
+  for (const schema::Port *port : *entry.inputs())
+    reach(port->arena_offset(), port->bytes());
+  for (const schema::Port *port : *entry.outputs())
+    reach(port->arena_offset(), port->bytes());
+  for (const schema::Launch *launch : *entry.launches())
+    for (const schema::Binding *binding : *launch->bindings())
+      if (binding->space() == schema::Space::Arena)
+        reach(binding->offset(), binding->bytes());
+}
+
+void EntryMemory::findParts(const schema::Entry &entry) {
+  Ranges ranges;
+  for (const schema::Port *port : *entry.inputs())
+    ranges.write(BindingRange(*port));
+  for (const schema::Launch *launch : *entry.launches()) {
+    LaunchAccess access(*launch);
+    forEachInArena(access.read, [&](const BindingRange &range) { ranges.read(range); });
+    forEachInArena(access.written, [&](const BindingRange &range) { ranges.write(range); });
+  }
+  for (const schema::Port *port : *entry.outputs())
+    ranges.read(BindingRange(*port));
+
+  std::map<size_t, size_t> partOfRoot;
+  for (const auto &[key, number] : ranges.numbers) {
+    auto [found, added] = partOfRoot.try_emplace(ranges.root(number), parts.size());
+    if (added)
+      parts.push_back({key.first, 0, nullptr}); // the keys come in the order of their offsets
+    Part &part = parts[found->second];
+    part.bytes = std::max(part.bytes, key.first + key.second - part.offset);
+    partOf[key] = found->second;
+  }
+}
+
+uint64_t EntryMemory::ownBytes() const {
+  return std::accumulate(parts.begin(), parts.end(), uint64_t(0), [](uint64_t sum, const Part &part) {
+    return sum + (part.buffer ? part.buffer->bytes() : 0);
+  });
+}
+
+Status EntryMemory::allocate() {
+  for (Part &part : parts)
+    if (!part.buffer) {
+      HEDDLE_ASSIGN(part.buffer,
+                    state.device.allocate(str("the values at byte ", part.offset, " of the arena"), part.bytes));
+    }
+  return Success();
+}
+
+EntryMemory::Place EntryMemory::at(uint64_t offset, uint64_t bytes) const {
+  if (!separate)
+    return {state.arena(), offset};
+  auto found = partOf.find({offset, bytes});
+  assert(found != partOf.end() && "no launch and no port names this range");
+  const Part &part = parts[found->second];
+  return {part.buffer.get(), offset - part.offset};
+}
+
+} // namespace heddle

@@ -1,0 +1,34 @@
+// Which memory a launch reads and writes, as the artifact says.
+#pragma once
+
+#include "runtime/artifact/Artifact.h"
+
+#include <vector>
+
+namespace heddle {
+
+// Bytes of the arena or of a variable.
+struct BindingRange {
+  schema::Space space;
+  uint32_t index;
+  uint64_t offset, bytes;
+
+  explicit BindingRange(const schema::Binding &binding);
+  // The memory of an input or an output.
+  explicit BindingRange(const schema::Port &port)
+      : space(schema::Space::Arena), index(0), offset(port.arena_offset()), bytes(port.bytes()) {}
+  bool overlaps(const BindingRange &other) const;
+  auto operator<=>(const BindingRange &) const = default;
+};
+
+struct LaunchAccess {
+  std::vector<BindingRange> read, written;
+
+  explicit LaunchAccess(const schema::Launch &launch);
+  // Where the artifact does not say, each tensor counts as read and as written.
+  static bool isKnown(const schema::Launch &launch) { return launch.reads() && launch.writes(); }
+};
+
+bool overlap(const std::vector<BindingRange> &some, const std::vector<BindingRange> &others);
+
+} // namespace heddle

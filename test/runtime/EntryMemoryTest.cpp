@@ -1,0 +1,188 @@
+// Inputs that stay on the device from run to run, and values with memory of their own.
+#include "runtime/session/Session.h"
+
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/Backends.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+constexpr size_t kCount = 1000; // as the artifact's largest vector: the last element is the last of its memory
+
+HostTensor filled(float value) { return HostTensor::vector(std::vector<float>(kCount, value)); }
+
+std::unique_ptr<Session> open(std::vector<std::byte> bytes, const test::Backend &backend, bool separateValues) {
+  auto artifact = Artifact::fromBytes(std::move(bytes), "adder");
+  EXPECT_TRUE(artifact.ok()) << artifact.message();
+  auto session = Session::open(*artifact, {.device = backend.name,
+                                           .deviceOptions = {.directAccess = backend.directAccess},
+                                           .separateValues = separateValues});
+  EXPECT_TRUE(session.ok()) << session.message();
+  return session ? std::move(*session) : nullptr;
+}
+
+void expectAll(Session &session, std::string_view output, float value) {
+  auto tensor = session.output(output);
+  ASSERT_TRUE(tensor.ok()) << tensor.message();
+  for (float element : tensor->values<float>())
+    ASSERT_EQ(element, value);
+}
+
+class EntryMemoryTest : public test::BackendTest {
+protected:
+  std::unique_ptr<Session> openAdder(bool separateValues = false) {
+    return open(test::buildAdder({.targets = GetParam().targets}), GetParam(), separateValues);
+  }
+  // Of entry `add`, the sum takes the place of `a`.
+  std::unique_ptr<Session> openInPlace(bool separateValues = false) {
+    return open(test::changed(test::buildAdder({.targets = GetParam().targets}),
+                              [](schema::ModuleT &module) {
+                                schema::EntryT &add = *module.entries[0];
+                                add.launches[0]->bindings[2] = add.launches[0]->bindings[0];
+                                add.outputs[0]->arena_offset = add.inputs[0]->arena_offset;
+                              }),
+                GetParam(), separateValues);
+  }
+};
+
+HEDDLE_FOR_EACH_BACKEND(EntryMemoryTest);
+
+TEST_P(EntryMemoryTest, inputsStayOnTheDevice) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  HostTensor one = filled(1), two = filled(2), other = filled(100);
+  ASSERT_TRUE(session->run("add", {{"a", one}, {"b", two}}).ok());
+  const Input others[] = {{"a", other}, {"b", other}};
+  ASSERT_TRUE(session->run("add", others, Send::Overwritten).ok());
+  expectAll(*session, "sum", 3); // of what was sent at first: nothing was sent again
+  ASSERT_TRUE(session->profile("add", others, Send::Overwritten).ok());
+  expectAll(*session, "sum", 3);
+  ASSERT_TRUE(session->run("add", others).ok());
+  expectAll(*session, "sum", 200);
+}
+
+TEST_P(EntryMemoryTest, outputsOnTheirWayKeepTheirValues) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  EXPECT_FALSE(session->outputLater("sum").ok()) << "nothing has run";
+  std::vector<PendingTensor> sums, totals;
+  for (float value = 1; value <= 5; ++value) { // more than submissions that are in flight
+    HostTensor tensor = filled(value);
+    ASSERT_TRUE(session->run("add", {{"a", tensor}, {"b", tensor}}).ok());
+    auto sum = session->outputLater("sum");
+    ASSERT_TRUE(sum.ok()) << sum.message();
+    sums.push_back(std::move(*sum));
+    ASSERT_TRUE(session->run("accumulate", {{"a", tensor}}).ok());
+    auto total = session->variableLater("total");
+    ASSERT_TRUE(total.ok()) << total.message();
+    totals.push_back(std::move(*total));
+  }
+  float total = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    auto sum = sums[i](), sumOfAll = totals[i]();
+    ASSERT_TRUE(sum.ok() && sumOfAll.ok());
+    float value = static_cast<float>(i + 1);
+    EXPECT_EQ(sum->values<float>()[kCount - 1], 2 * value);
+    EXPECT_EQ(sumOfAll->values<float>()[kCount - 1], total += value);
+  }
+  EXPECT_FALSE(session->outputLater("mean").ok());
+  EXPECT_FALSE(session->variableLater("mean").ok());
+}
+
+TEST_P(EntryMemoryTest, inputsThatAreOverwrittenAreSentAgain) {
+  auto session = openInPlace();
+  ASSERT_TRUE(session);
+  HostTensor one = filled(1), two = filled(2);
+  const Input inputs[] = {{"a", one}, {"b", two}};
+  ASSERT_TRUE(session->run("add", inputs).ok());
+  expectAll(*session, "sum", 3);
+  ASSERT_TRUE(session->run("add", inputs, Send::Overwritten).ok());
+  expectAll(*session, "sum", 3);
+}
+
+TEST_P(EntryMemoryTest, inputsOfAnotherEntryAreNotTakenForThese) {
+  auto session = openAdder();
+  ASSERT_TRUE(session);
+  HostTensor one = filled(1);
+  ASSERT_TRUE(session->run("add", {{"a", one}, {"b", one}}).ok());
+  ASSERT_TRUE(session->run("chain", {{"a", one}}).ok());
+  const Input inputs[] = {{"a", one}, {"b", one}};
+  Status status = session->run("add", inputs, Send::Overwritten);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("another entry ran last"), std::string::npos) << status.message();
+}
+
+TEST_P(EntryMemoryTest, valuesOfTheirOwnChangeNoResult) {
+  for (bool inPlace : {false, true}) {
+    auto session = inPlace ? openInPlace(true) : openAdder(true);
+    ASSERT_TRUE(session);
+    HostTensor one = filled(1), two = filled(2);
+    ASSERT_TRUE(session->run("add", {{"a", one}, {"b", two}}).ok());
+    expectAll(*session, "sum", 3);
+    ASSERT_TRUE(session->run("chain", {{"a", two}}).ok());
+    expectAll(*session, "double", 4);
+    expectAll(*session, "triple", 6);
+  }
+}
+
+TEST_P(EntryMemoryTest, theEnvironmentAsksForValuesOfTheirOwn) {
+  auto shared = openAdder();
+  setenv("HEDDLE_SEPARATE_VALUES", "1", 1);
+  auto separate = openAdder();
+  unsetenv("HEDDLE_SEPARATE_VALUES");
+  ASSERT_TRUE(shared && separate);
+  for (Session *session : {shared.get(), separate.get()})
+    ASSERT_TRUE(session->prepare({"add", "chain"}).ok());
+  // The two entries share the memory of three vectors, or have three each; a page is less than a vector.
+  EXPECT_LT(shared->memory().arena, 4 * kCount * sizeof(float));
+  EXPECT_GE(separate->memory().arena, 6 * kCount * sizeof(float));
+}
+
+// A value that is written in two parts and read as a whole keeps them together.
+TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
+  auto session = open(test::changed(test::buildAdder({.targets = GetParam().targets, .described = false}),
+                                    [](schema::ModuleT &module) {
+                                      // The second launch of `chain` and the output read a slot of which the first
+                                      // launch is given less.
+                                      schema::Binding &part = module.entries[1]->launches[0]->bindings[2];
+                                      part = schema::Binding(part.space(), part.index(), part.offset(), part.bytes() - 16);
+                                    }),
+                      GetParam(), true);
+  ASSERT_TRUE(session);
+  HostTensor two = HostTensor::vector(std::vector<float>(kCount - 4, 2));
+  ASSERT_TRUE(session->run("chain", {{"a", two}}).ok());
+  expectAll(*session, "double", 4);
+  expectAll(*session, "triple", 6);
+}
+
+// The sum of one element too many, which lands in the next value of the arena.
+void overrunAndExit(bool separateValues) {
+  std::vector<uint32_t> code = test::testPtx("add");
+  std::string text(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t));
+  text.replace(text.find("setp.ge.u32"), 11, "setp.gt.u32");
+  auto session = open(test::buildAdder({.targets = {"cuda:sm_80"}, .code = test::ptxWords(text.c_str())}),
+                      {"cuda", "cuda", true, {}}, separateValues);
+  if (!session)
+    std::_Exit(2);
+  HostTensor one = filled(1);
+  const Input inputs[] = {{"a", one}};
+  Status status = session->run("chain", inputs);
+  if (status.ok())
+    status = session->wait();
+  std::fprintf(stderr, "%s\n", status.ok() ? "nothing was seen" : status.message().c_str());
+  std::_Exit(status.ok() ? 0 : 1);
+}
+
+TEST(CudaEntryMemoryDeathTest, anOverrunIsSeenWhereValuesHaveMemoryOfTheirOwn) {
+  if (std::string why = test::absence({"cuda", "cuda", true, {}}); !why.empty())
+    GTEST_SKIP() << why;
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(overrunAndExit(true), testing::ExitedWithCode(1), "CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
+} // namespace
+} // namespace heddle
