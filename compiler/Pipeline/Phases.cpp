@@ -65,9 +65,8 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
-      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
-    else
-      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
+      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile)); // fragments
+    passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass()); // blocks and cooperative matrices
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }

@@ -63,6 +63,11 @@ public:
   /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
   /// come through shared memory.
   void setBlocks();
+  /// Several subgroups a workgroup, each with rows of its own (or columns, where tiles have one row), instead of `groups`
+  /// workgroups of a subgroup: as many as leave work for all of the device's processors. Returns their number.
+  int64_t joinSubgroups(int64_t groups);
+  /// `count` subgroups a workgroup.
+  void setSubgroups(int64_t count) { workgroup = count * profile.lanes; }
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   /// Fewer, where rows of `width` would else leave lanes that share them without elements.

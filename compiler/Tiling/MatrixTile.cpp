@@ -101,7 +101,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
 
 double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile) {
   int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns);
-  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.tensorProcessors));
+  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
   auto bytes = [&](int64_t elements) { return static_cast<double>(elements * bits) / 8; };
   double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(bits) / 16;
   double factors = bytes(tile.allRows() + tile.columns);
