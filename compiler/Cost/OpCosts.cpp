@@ -16,11 +16,11 @@ struct PerElement : CostOpInterface::ExternalModel<PerElement<Op, perElement>, O
   }
 };
 
-struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, MatmulOp> {
+template <typename ProductOp> struct ProductCost : CostOpInterface::ExternalModel<ProductCost<ProductOp>, ProductOp> {
   Amount countFlops(Operation *op, CostCounter &) const {
-    auto matmul = cast<MatmulOp>(op);
-    Amount depth = Amount::extent(matmul.getLhs().getType(), matmul.getTransposeLhs() ? 0 : 1);
-    return Amount::elements(matmul.getType()) * depth * 2;
+    auto product = cast<ProductOp>(op);
+    Type lhs = product.getLhs().getType(), rhs = product.getRhs().getType();
+    return Amount::elements(lhs) * Amount::extent(rhs, product.getTransposeRhs() ? 0 : 1) * 2;
   }
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
@@ -137,7 +137,9 @@ template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<Pa
 
 void heddle::registerOpCosts(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
-    MatmulOp::attachInterface<MatmulCost>(*context);
+    MatmulOp::attachInterface<ProductCost<MatmulOp>>(*context);
+    PartialProductsOp::attachInterface<ProductCost<PartialProductsOp>>(*context);
+    SumPartsOp::attachInterface<PerElement<SumPartsOp, 1>>(*context);
     ProjectOp::attachInterface<ProjectCost<ProjectOp>>(*context);
     ProjectGradInputOp::attachInterface<ProjectCost<ProjectGradInputOp>>(*context);
     ProjectGradWeightsOp::attachInterface<ProjectCost<ProjectGradWeightsOp>>(*context);

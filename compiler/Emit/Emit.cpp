@@ -428,6 +428,7 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   Offset<flatbuffers::Vector<uint32_t>> texels;
   if (!code.texels.empty())
     texels = builder.CreateVector(code.texels.data(), code.texels.size());
+  auto entry = code.entry.empty() ? Offset<flatbuffers::String>() : writeString(code.entry);
   schema::KernelBuilder kernel(builder);
   kernel.add_name(name);
   kernel.add_lanes(code.lanes);
@@ -442,6 +443,8 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_cooperative_side(code.cooperativeSide);
   kernel.add_packed_code(code.words.size_in_bytes());
   kernel.add_packed_binary(code.binary.size());
+  if (!code.entry.empty())
+    kernel.add_entry(entry);
   return kernel.Finish();
 }
 

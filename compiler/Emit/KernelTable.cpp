@@ -65,13 +65,14 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
     for (size_t number : kept)
       into.push_back(std::move(kernels[number]));
 
-  if (assembler.empty())
-    return success();
   SmallVector<std::pair<const TargetProfile *, KernelCode *>> assembled;
   for (auto [target, kernels] : llvm::zip(planned, targets))
-    if (!kernels.empty() && getBackend(*target.profile).hasAssembler())
-      for (KernelCode &code : kernels)
+    for (KernelCode &code : kernels) {
+      const Backend &backend = getBackend(*target.profile);
+      backend.nameEntry(code); // now that kernels which differ in nothing but their names are one
+      if (!assembler.empty() && backend.hasAssembler())
         assembled.push_back({target.profile, &code});
+    }
   return failableParallelForEach(first.getContext(), assembled, [&](auto pair) {
     auto [profile, code] = pair;
     return runKernelAction(first.getContext(), "assemble", code->name, [profile, code, assembler, &first] {

@@ -47,9 +47,10 @@ public:
     bool rows = func.getSpread() == "rows", blocks = func.getSpread() == "blocks", fragments = func.getSpread() == "fragments",
          cooperative = func.getSpread() == "cooperative";
     int64_t lanes = func.getWorkgroup(), vector = func.getVector();
-    int64_t alongRow = rows                           ? 1
+    int64_t alongRow = rows                                    ? 1
                        : blocks || func.getSpread() == "quads" ? static_cast<int64_t>(*func.getRowLanes())
-                                                           : lanes;
+                       : hasRows(func)                         ? std::min(lanes, profile->lanes)
+                                                               : lanes;
     auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
                            : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
                                            1, vector);
@@ -173,6 +174,18 @@ private:
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
     return dealt; // which does not fit either, as is told
+  }
+
+  /// Subgroups have rows of their own where there are rows.
+  static bool hasRows(tile::FuncOp func) {
+    auto isTall = [](Value value) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      return type && type.getDimSize(0) > 1;
+    };
+    return func.walk([&](Operation *op) {
+                 return llvm::any_of(op->getResults(), isTall) ? WalkResult::interrupt() : WalkResult::advance();
+               })
+        .wasInterrupted();
   }
 
   static bool isColumn(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1) == 1; }

@@ -25,7 +25,9 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   // A workgroup is a subgroup, but for these spreads.
   if (kernel.getSpread() == "fragments" || kernel.getSpread() == "cooperative")
     return std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
-  return kernel.getSpread() == "blocks" ? *kernel.getRowLanes() : kernel.getWorkgroup();
+  if (kernel.getSpread() == "quads")
+    return kernel.getWorkgroup();
+  return kernel.getRowLanes().value_or(kernel.getWorkgroup());
 }
 
 Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {

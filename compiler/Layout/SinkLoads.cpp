@@ -26,11 +26,18 @@ struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
   SinkLoadsPass(const SinkLoadsPass &other) : PassWrapper(other) {}
 
   void runOnOperation() override {
+    // Factors that do not come through shared memory come by loads like any other.
+    bool multiplies = false, reads = false;
+    getOperation().walk([&](Operation *op) {
+      multiplies |= isa<nvgpu::MmaSyncOp>(op);
+      reads |= isa<nvgpu::LdMatrixOp>(op);
+    });
+    anyLoad = !factors || (multiplies && !reads);
     getOperation().getBody().walk([&](Block *block) { sink(*block); });
   }
 
   bool isLoad(Operation *op) const {
-    return isa<nvgpu::LdMatrixOp>(op) || (!factors && isa<memref::LoadOp, vector::LoadOp>(op));
+    return isa<nvgpu::LdMatrixOp>(op) || (anyLoad && isa<memref::LoadOp, vector::LoadOp>(op));
   }
   bool mayWrite(Operation &op) const {
     return !isMemoryEffectFree(&op) && !isa<memref::LoadOp, vector::LoadOp, nvgpu::LdMatrixOp>(op);
@@ -56,6 +63,7 @@ struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
     }
   }
 
+  bool anyLoad = true;
   Option<bool> factors{*this, "factors", llvm::cl::init(false),
                        llvm::cl::desc("Move none but the loads of tensor cores' factors")};
   friend std::unique_ptr<Pass> heddle::createSinkLoadsPass(bool);

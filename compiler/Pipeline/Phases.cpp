@@ -15,6 +15,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/Backend.h"
+#include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
@@ -58,6 +59,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createSplitSumsPass(*options.profile));
+  passes.addPass(createSplitProductsPass(*options.profile));
   passes.addPass(createTilePass(*options.profile, options.choices));
 }
 
@@ -65,9 +67,8 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
-      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile));
-    else
-      passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass());
+      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile)); // fragments
+    passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass()); // blocks and cooperative matrices
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }

@@ -19,6 +19,7 @@
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
 #include "compiler/Target/Backend.h"
+#include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
@@ -70,6 +71,7 @@ void mlir::heddle::registerAllPasses() {
   registerDifferentiatePass();
   registerDeriveContractPass();
   registerFuseKernelsPass();
+  registerSplitProductsPass();
   registerSplitSumsPass();
   registerCountCostsPass();
   registerTilePass();

@@ -39,6 +39,10 @@ public:
   /// The code of such an op. Failure comes after an emitted error. Kernels are serialised in parallel.
   virtual LogicalResult serialize(Operation *kernel, const TargetProfile &profile, KernelCode &code) const = 0;
 
+  /// Gives the code's entry point the kernel's name, where profilers show it. Kernels that were alike in all but their
+  /// names are one by then.
+  virtual void nameEntry(KernelCode &) const {}
+
   /// Whether an assembler, a program of the target's maker, can make binaries of the code.
   virtual bool hasAssembler() const { return false; }
   /// Sets the binary, and what the assembler says of it. Failure comes after an error at `loc`. Kernels are assembled

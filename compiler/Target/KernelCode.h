@@ -12,6 +12,7 @@ namespace mlir::heddle {
 
 struct KernelCode {
   std::string name;
+  std::string entry; // the name of the code's entry point, where it is not `main`
   uint32_t lanes = 0;
   uint32_t subgroup = 0; // lanes that exchange values without shared memory
   SmallVector<uint32_t, 0> words;

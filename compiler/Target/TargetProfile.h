@@ -31,8 +31,7 @@ struct TargetProfile {
   /// What the factors of products can be rounded to.
   ArrayRef<Precision> precisions;
 
-  /// Lanes of a subgroup: they exchange values without shared memory or a barrier. Workgroups are one subgroup, but for
-  /// products on tensor cores.
+  /// Lanes of a subgroup: they exchange values without shared memory or a barrier.
   int64_t lanes;
   /// Whether devices have subgroups of so many lanes and no others.
   bool fixedLanes = false;
@@ -62,13 +61,14 @@ struct TargetProfile {
   int64_t blockColumns = 0;
   int64_t blockDepth = 0;
 
-  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the device's
-  /// processors (0: there are no tensor cores); the subgroups of a workgroup, the rows of each subgroup's part of the
-  /// tile and its columns, at most; how much of the contracted dimension a step takes; how many steps' factors are at
-  /// most in shared memory, where they are copied ahead of their use: fewer if they take more than its bytes for each
-  /// lane of a workgroup.
+  /// The device's processors, each of which runs workgroups by itself; 0: not known.
+  int64_t processors = 0;
+
+  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the subgroups of
+  /// a workgroup (0: there are no tensor cores), the rows of each subgroup's part of the tile and its columns, at most;
+  /// how much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where they
+  /// are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
   MatrixShape matrix;
-  int64_t tensorProcessors = 0;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;
   int64_t tensorColumns = 0;
@@ -103,6 +103,10 @@ struct TargetProfile {
   /// Whether the lanes share each row that is reduced, where they can take its columns in turn; otherwise each lane has
   /// rows of its own.
   bool sharesRows = false;
+
+  /// Subgroups of a workgroup of an elementwise or row kernel, each with rows of its own: fewer where processors would
+  /// be left without workgroups.
+  int64_t rowSubgroups = 1;
 
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;

@@ -24,10 +24,21 @@ static bool canHaveBlocks(const TargetProfile &profile, int64_t width) {
   return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
 }
 
+/// Tensor cores' factors of 32 bits come from device memory to registers, of which the results of wide heads leave too
+/// few: those are better off in blocks.
+static bool canHaveFragments(const TargetProfile &profile, const Attention &attention, int64_t width,
+                             int64_t products) {
+  constexpr int64_t mostOfResults = 64; // registers of a lane
+  int64_t results = (products > 3 ? 2 : 1) * width * profile.matrix.rows / profile.lanes;
+  return attention.hasTensorFactors && profile.tensorAttentionSubgroups > 0 &&
+         (isTensorFactor(attention.query.getType()) || results <= mostOfResults || !canHaveBlocks(profile, width));
+}
+
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
       isOneQuery(owns == Owns::OneQuery),
-      fragments(attention.hasTensorFactors && emitter.getProfile().tensorAttentionSubgroups > 0),
+      fragments(canHaveFragments(emitter.getProfile(), attention,
+                                 typeOf(attention.query).getDimSize(1) / attention.heads, products)),
       blocks(!isOneQuery && !fragments && attention.pairKeys == 0 &&
              canHaveBlocks(emitter.getProfile(), typeOf(attention.query).getDimSize(1) / attention.heads)),
       width(typeOf(attention.query).getDimSize(1) / attention.heads) {
@@ -58,7 +69,7 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
 }
 
 void AttentionFrame::chooseBlocks(int64_t products) {
-  // Bytes of shared memory that most devices have.
+  // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
   constexpr int64_t longestStep = 16, room = 32768;
   const TargetProfile &profile = emitter.getProfile();
   int64_t rowLanes = profile.blockRowLanes;
@@ -140,17 +151,18 @@ void AttentionFrame::chooseFragments(int64_t products) {
   bool staysInRegisters =
       !isTensorFactor(attention.query.getType()) || !canCopyFactors(typeOf(attention.query).getDimSize(1), width);
   int64_t kept = staysInRegisters ? tiles * width * bits / 32 : 0;
+  // Visited factors then come from device memory as well, and their addresses need registers.
+  int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
   auto registers = [&] { return rowsOfSubgroup * (results * width + tiles * step + kept) / emitter.getLanes(); };
   // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
-  int64_t shortestStep = 2 * profile.matrix.depth;
+  const int64_t shortestStep = staysInRegisters ? profile.matrix.depth : 2 * profile.matrix.depth;
   while (rowsOfSubgroup > profile.matrix.rows && maximumOwned() < 4 * subgroups * rowsOfSubgroup)
     rowsOfSubgroup /= 2;
   auto longestStep = [&] {
     return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
   };
   step = longestStep();
-  while (registers() > profile.tensorAttentionRegisters &&
-         (step > shortestStep || rowsOfSubgroup > profile.matrix.rows)) {
+  while (registers() > most && (step > shortestStep || rowsOfSubgroup > profile.matrix.rows)) {
     if (step > shortestStep) {
       step /= 2;
     } else {
@@ -158,8 +170,8 @@ void AttentionFrame::chooseFragments(int64_t products) {
       step = longestStep();
     }
   }
-  if (!staysInRegisters)
-    registersLeft = profile.tensorAttentionRegisters - registers();
+  if (!staysInRegisters || registers() > most)
+    registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
   rows = subgroups * rowsOfSubgroup;
   while (step / 2 >= maximumVisited() && step > profile.matrix.depth)
     step /= 2;
@@ -374,8 +386,9 @@ AttentionFrame::OwnedFactor AttentionFrame::ownedFactor(Value value) {
     return [value] { return value; };
   if (blocks)
     return [shared = share(load(value, ownedPlace))] { return shared; };
-  // Two of 16 bits share a register; others stay in any case.
-  int64_t registers = fragments ? rows * width / (2 * emitter.getLanes() * subgroups) : 0;
+  // Where tensor cores multiply; others stay in any case.
+  int64_t bits = typeOf(value).getElementTypeBitWidth();
+  int64_t registers = fragments ? rows * width * bits / (32 * emitter.getLanes() * subgroups) : 0;
   if (registers <= registersLeft) {
     registersLeft -= registers;
     return [tile = load(value, ownedPlace)] { return tile; };

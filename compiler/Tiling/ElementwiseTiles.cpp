@@ -78,6 +78,25 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
   }
 };
 
+struct SumPartsTile : TileOpInterface::ExternalModel<SumPartsTile, SumPartsOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto sum = cast<SumPartsOp>(op);
+    Matrix parts = *Matrix::of(typeOf(sum.getParts()));
+    Value total;
+    for (int64_t part = 0; part < parts.parts; ++part) {
+      Value first = emitter.index(part * parts.partColumns());
+      Place at = place;
+      at.column = emitter.add(place.column, first);
+      at.columnLimit = place.columnLimit ? emitter.add(place.columnLimit, first) : Value();
+      Value tile = emitter.load(emitter.memoryOf(sum.getParts()), at);
+      total = total ? arith::AddFOp::create(emitter.builder(), total, tile).getResult() : tile;
+    }
+    return {total};
+  }
+};
+
 struct DensifyTile : TileOpInterface::ExternalModel<DensifyTile, DensifyOp> {
   bool readsElsewhere(Operation *, unsigned) const { return true; }
 
@@ -272,6 +291,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     FillOp::attachInterface<FillTile>(*context);
     BroadcastOp::attachInterface<BroadcastTile>(*context);
     EmbeddingOp::attachInterface<EmbeddingTile>(*context);
+    SumPartsOp::attachInterface<SumPartsTile>(*context);
     DensifyOp::attachInterface<DensifyTile>(*context);
     IotaOp::attachInterface<IotaTile>(*context);
     SinusoidOp::attachInterface<SinusoidTile>(*context);

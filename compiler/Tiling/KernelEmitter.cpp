@@ -159,10 +159,24 @@ void KernelEmitter::setTensorTiles(int64_t count) {
   vector = 2;
 }
 
+int64_t KernelEmitter::joinSubgroups(int64_t groups) {
+  int64_t count = profile.rowSubgroups;
+  while (count > 1 && groups / count < profile.processors)
+    count /= 2;
+  setSubgroups(count);
+  return count;
+}
+
 void KernelEmitter::setBlocks() {
   workgroup = profile.blockLanes;
   spread = Spread::Blocks;
   rowLanes = profile.blockRowLanes;
+}
+
+void KernelEmitter::setSubgroups(int64_t count) {
+  workgroup = count * profile.lanes;
+  if (count > 1)
+    rowLanes = profile.lanes;
 }
 
 void KernelEmitter::setQuads(int64_t lanes) {
@@ -242,6 +256,10 @@ Value KernelEmitter::rowsOf(const Matrix &matrix) {
 
 int64_t KernelEmitter::maximumRows(const Matrix &matrix) const {
   return matrix.isDynamic() ? maximumOf(matrix.size) : matrix.rows;
+}
+
+int64_t KernelEmitter::fewestRows(const Matrix &matrix, int64_t subgroups) const {
+  return llvm::alignTo(llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups), subgroups);
 }
 
 RankedTensorType KernelEmitter::tileType(int64_t rows, int64_t columns, Type element) {
@@ -397,6 +415,8 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
+  if (spread == Spread::Blocks) // of which each lane along a row has a register
+    columns = std::max(columns, profile.blockRowLanes * vector);
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
     part.column = add(place.column, index(from));
@@ -481,14 +501,17 @@ LogicalResult KernelEmitter::emitElementwise() {
   int64_t rows, columns;
   if (matrix.columns == 1) {
     setSpread(Spread::Rows);
-    rows = matrix.rows == 1 ? 1 : getLanes();
+    rows = matrix.rows == 1 ? 1 : getLanes() * joinSubgroups(llvm::divideCeil(maximumRows(matrix), getLanes()));
     columns = 1;
   } else {
     setSpread(Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
-    rows = std::max<int64_t>(rows, llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups));
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
+    int64_t subgroups = joinSubgroups(llvm::divideCeil(maximumRows(matrix), rows) *
+                                      llvm::divideCeil(matrix.partColumns(), columns) * matrix.parts);
+    (matrix.rows == 1 ? columns : rows) *= subgroups;
+    rows = std::max(rows, fewestRows(matrix, matrix.rows == 1 ? 1 : subgroups));
   }
   Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);
   Value row = mul(setGrid(1, matrix.rows, matrix.size, rows), rows);

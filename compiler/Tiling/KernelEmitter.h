@@ -65,6 +65,11 @@ public:
   void setBlocks();
   /// So many lanes share each row, in turn with others that share further rows.
   void setQuads(int64_t lanes);
+  /// Several subgroups a workgroup, each with rows of its own (or columns, where tiles have one row), instead of `groups`
+  /// workgroups of a subgroup: as many as leave work for all of the device's processors. Returns their number.
+  int64_t joinSubgroups(int64_t groups);
+  /// `count` subgroups a workgroup.
+  void setSubgroups(int64_t count);
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   /// Fewer, where rows of `width` would else leave lanes that share them without elements.
@@ -101,6 +106,8 @@ public:
   /// The number of rows of a matrix, and the most that it can be.
   Value rowsOf(const Matrix &matrix);
   int64_t maximumRows(const Matrix &matrix) const;
+  /// The fewest rows of a tile that `subgroups` share, of which a launch then has no more than it can.
+  int64_t fewestRows(const Matrix &matrix, int64_t subgroups) const;
 
   RankedTensorType tileType(int64_t rows, int64_t columns, Type element = {});
   /// A tile of 16-bit factors as lanes multiply them: in f32. Others are left as they are.
@@ -166,7 +173,7 @@ private:
   tile::FuncOp func;
   Spread spread = Spread::Columns;
   int64_t vector = 1;
-  std::optional<int64_t> rowLanes; // of blocks and quads
+  std::optional<int64_t> rowLanes; // of blocks, of quads, and where a workgroup has several subgroups
   int64_t workgroup; // lanes
   Value sharedSums;    // see dealSums
   int64_t trips = 0;   // that one invocation's loops make at most, all together

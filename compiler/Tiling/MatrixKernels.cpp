@@ -48,6 +48,30 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   }
 };
 
+/// Each part of the result has the tiles of a product.
+struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsKernel, PartialProductsOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto products = cast<PartialProductsOp>(op);
+    if (!emitter.usesTensorCores(op, products.getLhs()))
+      return emitter.fail() << "parts of a product are made on tensor cores, which " << emitter.getProfile().name
+                            << " does not have for these factors";
+    bool transposeLhs = products.getTransposeLhs();
+    Matrix lhs = *Matrix::of(typeOf(products.getLhs())), result = *Matrix::of(typeOf(products.getResult()));
+    ProductFrame frame(emitter, transposeLhs, products.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs),
+                       {result.rows, result.partColumns(), result.size}, /*loops=*/1,
+                       typeOf(products.getLhs()).getElementTypeBitWidth(), result.parts);
+    Value total = frame.accumulate(products.getLhs(), products.getRhs(), frame.zeros(false))[0];
+    Place place = frame.place();
+    if (frame.part()) {
+      Value first = emitter.mul(frame.part(), result.partColumns());
+      place.column = emitter.add(place.column, first);
+      place.columnLimit = place.columnLimit ? emitter.add(place.columnLimit, first) : Value();
+    }
+    emitter.define(products.getResult(), place, total);
+    return emitter.finish(result, place);
+  }
+};
+
 //===-- Several products at once --------------------------------------------------------------------------------===//
 
 /// Runs `body` for the one of `count` parts whose number is `number`.
@@ -136,6 +160,7 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
 void heddle::registerMatrixKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     MatmulOp::attachInterface<MatmulKernel>(*context);
+    PartialProductsOp::attachInterface<PartialProductsKernel>(*context);
     ProjectOp::attachInterface<ProjectKernel>(*context);
     ProjectGradInputOp::attachInterface<ProjectGradInputKernel>(*context);
     ProjectGradWeightsOp::attachInterface<ProjectGradWeightsKernel>(*context);

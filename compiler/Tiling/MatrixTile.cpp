@@ -99,18 +99,21 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
   return best;
 }
 
-double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile) {
-  int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns);
-  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.tensorProcessors));
+double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile,
+                                int64_t parts) {
+  int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns) * parts;
+  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
   auto bytes = [&](int64_t elements) { return static_cast<double>(elements * bits) / 8; };
   double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(bits) / 16;
   double factors = bytes(tile.allRows() + tile.columns);
-  return std::max({waves * multiply / profile.tensorRate,
-                   waves * bytes(tile.allRows() + tile.subgroups * tile.columns) / profile.sharedRate,
-                   waves * factors / profile.cacheRate, static_cast<double>(tiles) * factors / profile.cacheRateOfAll});
+  double clocks =
+      std::max({waves * multiply / profile.tensorRate,
+                waves * bytes(tile.allRows() + tile.subgroups * tile.columns) / profile.sharedRate,
+                waves * factors / profile.cacheRate, static_cast<double>(tiles) * factors / profile.cacheRateOfAll});
+  return clocks / static_cast<double>(parts);
 }
 
-TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits) {
+TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, int64_t parts) {
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
   std::optional<TensorTile> best;
   double least = 0;
@@ -119,11 +122,34 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int
       // Wider factors leave room for fewer sums in a lane.
       for (int64_t columns = fewestColumns; columns <= profile.tensorColumns * 16 / bits; columns *= 2) {
         TensorTile tile{subgroups, rows, columns};
-        double cost = costOfTensorTile(profile, m, n, bits, tile);
+        double cost = costOfTensorTile(profile, m, n, bits, tile, parts);
         if (!best || cost < least)
           best = tile, least = cost;
       }
   return *best;
+}
+
+int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, int64_t m, int64_t n, int64_t k, int64_t bits) {
+  // A part that is shorter than a few steps does little but fill its shared memory; a launch more takes some 3 us.
+  constexpr int64_t fewestSteps = 8, most = 8;
+  constexpr double launch = 5000, worthIt = 0.8;
+  int64_t best = 1;
+  double whole = 0, least = 0;
+  for (int64_t parts = 1; parts <= most; parts *= 2) {
+    if (parts > 1 && k / parts < fewestSteps * profile.tensorDepth)
+      break;
+    TensorTile tile = chooseTensorTile(profile, m, n, bits, parts);
+    double cost = costOfTensorTile(profile, m, n, bits, tile, parts) * static_cast<double>(k);
+    if (parts == 1) {
+      whole = least = cost;
+      continue;
+    }
+    // Sums are written once and read once.
+    cost += launch + static_cast<double>(2 * 4 * parts * m * n) / profile.cacheRateOfAll;
+    if (cost < least)
+      best = parts, least = cost;
+  }
+  return least <= worthIt * whole ? best : 1;
 }
 
 MatrixTile heddle::chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices) {

@@ -67,10 +67,16 @@ struct TensorTile {
 ///   - the multiplications of the tiles that one processor computes, one after the other;
 ///   - reading the factors of these tiles from shared memory, as often as subgroups need them;
 ///   - bringing them there from the cache that processors share, by what one of them and all together can get.
-double costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile);
+/// Each of `parts` of the contracted dimension has workgroups of its own.
+double costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile,
+                        int64_t parts = 1);
 
 /// The tile that the model likes best: of equals the smallest.
-TensorTile chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits);
+TensorTile chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, int64_t parts = 1);
+
+/// How many parts of the contracted dimension should have workgroups of their own, whose products another launch then
+/// adds up: 1 unless the model finds a fifth or more of the time to be saved.
+int64_t choosePartsOfDepth(const TargetProfile &profile, int64_t m, int64_t n, int64_t k, int64_t bits);
 
 /// Tiles that were measured, and the products that a compilation asked for.
 struct TileChoices {

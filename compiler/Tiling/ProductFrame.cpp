@@ -12,14 +12,14 @@ using namespace mlir::heddle;
 static constexpr int64_t kStep = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-                           const Matrix &result, int64_t loops, int64_t tensorBits)
+                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   std::optional<std::pair<int64_t, int64_t>> block;
   if (!fragments)
     block = chooseBlocks(result, loops);
   blocks = block.has_value();
-  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits)
+  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)
                          : blocks  ? *block
                                    : chooseRegisters(contracted, result, loops);
 
@@ -29,9 +29,23 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     tile.rowLimit = emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);
+  begin = emitter.index(0);
   end = emitter.rowsOf(contracted);
   if (contracted.isDynamic() || depth % step != 0)
     depthLimit = end;
+  if (parts > 1)
+    takePart(parts);
+}
+
+void ProductFrame::takePart(int64_t parts) {
+  auto &b = emitter.builder();
+  ownPart = emitter.setGrid(2, parts, {}, 1);
+  // Whole steps, so that no step belongs to two parts.
+  int64_t stepOfAll = parts * step;
+  Value steps = b.createOrFold<arith::DivUIOp>(emitter.add(end, emitter.index(stepOfAll - 1)), emitter.index(stepOfAll));
+  Value length = emitter.mul(steps, step);
+  begin = b.createOrFold<arith::MulIOp>(ownPart, length);
+  end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
 }
 
 // Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
@@ -104,9 +118,9 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
   return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
 
-std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits) {
+std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits, int64_t parts) {
   const TargetProfile &profile = emitter.getProfile();
-  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits);
+  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits, parts);
   emitter.setTensorTiles(best.subgroups);
   constexpr int64_t shortest = 16; // less is not worth a barrier
   int64_t shallowest = std::max(shortest, profile.matrix.depth);
@@ -129,7 +143,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   // result's rows or columns only reach elements that are never stored.
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
-  return emitter.loop(emitter.index(0), end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
+  return emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
     Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                   : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
     Place rhsPlace = transposeRhs

@@ -11,12 +11,15 @@ class ProductFrame {
 public:
   /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's spread and the first two
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
-  /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores.
+  /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores. Each of `parts` of the contracted
+  /// dimension has workgroups of its own, along the third axis.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0);
+               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1);
 
   /// The workgroup's tile of the result.
   const Place &place() const { return tile; }
+  /// The number of the workgroup's part of the contracted dimension; null where there is one.
+  Value part() const { return ownPart; }
 
   /// The state to begin with: the product, and the sums of the right side's rows if they are wanted.
   SmallVector<Value> zeros(bool withSums) const;
@@ -34,14 +37,16 @@ private:
   /// These set the grid, and return the first row and column of a workgroup's tile.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
-  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits);
+  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits, int64_t parts);
+  /// Bounds the loop over the contracted dimension to the workgroup's part of it.
+  void takePart(int64_t parts);
   Value sumOfRows(Value rows) const;
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
 
   KernelEmitter &emitter;
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step;
-  Value end, depthLimit;
+  Value begin, end, depthLimit, ownPart;
   mutable Value sharedRows; // of all parts of a kernel: see sumOfRows
   Place tile;
 };

@@ -48,11 +48,13 @@ struct RowFrame {
     // Most lanes have a part of the row, or else rows of their own.
     bool shared = shares && (divides || (isNarrow ? 2 * width > together : matrix.parts == 1));
     emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
-    // One row a workgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
-    int64_t workgroups = emitter.getProfile().maxWorkgroups;
-    rows = shared             ? llvm::divideCeil(emitter.maximumRows(matrix), workgroups)
-           : matrix.rows == 1 ? 1
-                              : emitter.getLanes();
+    // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
+    rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
+    if (matrix.rows != 1) {
+      int64_t subgroups =
+          emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * matrix.parts);
+      rows = shared ? emitter.fewestRows(matrix, subgroups) : rows * subgroups;
+    }
     if (!shared) {
       chunk = chunkOf(width, emitter.getVector(), emitter.stepFor(width, std::min(kChunk, width), loops));
     } else if (divides) {
@@ -101,6 +103,29 @@ struct RowFrame {
   }
 };
 
+/// Of tiles with a row for each subgroup, the sums of their rows: subgroups meet in shared memory, and each then adds up
+/// all that is there.
+SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles) {
+  auto &b = emitter.builder();
+  Value zero = emitter.index(0);
+  SmallVector<Value> shared, sums;
+  for (Value tile : tiles) {
+    shared.push_back(emitter.sharedTile(typeOf(tile)));
+    tile::StoreOp::create(b, tile, shared.back(), zero, zero, Value(), Value());
+  }
+  tile::WaitOp::create(b, 0);
+  for (auto [tile, memory] : llvm::zip(tiles, shared)) {
+    Value sum;
+    for (int64_t row = 0; row < typeOf(tile).getDimSize(0); ++row) {
+      Place place{emitter.index(row), zero, 1, typeOf(tile).getDimSize(1), {}, {}};
+      Value part = emitter.load(memory, place, Padding::Any);
+      sum = sum ? arith::AddFOp::create(b, sum, part).getResult() : part;
+    }
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 /// Sums over the rows, of every such op in the kernel at once. `groups` workgroups share the rows of a strip of
 /// columns, a block of rows each in turn, and each have a row of the result.
 template <typename SumLike>
@@ -112,32 +137,47 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
     emitter.narrowVector(input.columns);
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
   int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
-  if (groups == 1)
+  // Subgroups share the rows of a strip, and meet at the end.
+  int64_t subgroups = input.columns == 1 ? 1 : emitter.getProfile().rowSubgroups;
+  while (subgroups > 1 && maximum < subgroups * step * groups)
+    subgroups /= 2;
+  emitter.setSubgroups(subgroups);
+  if (subgroups > 1)
+    step *= subgroups;
+  else if (groups == 1)
     step = emitter.stepFor(maximum, std::min(maximum, step));
   Value column = emitter.mul(emitter.setGrid(0, input.columns, {}, columns), columns);
   Value group = groups > 1 ? emitter.setGrid(1, groups, {}, 1) : emitter.index(0);
   Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
   Value end = emitter.rowsOf(input);
   Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
-  SmallVector<Value> zeros(sums.size(), emitter.constant(1, columns, 0));
+  SmallVector<Value> zeros(sums.size(), emitter.constant(subgroups, columns, 0));
+  int64_t rowsOfPiece = subgroups > 1 ? subgroups : step; // what is evaluated at a time
   SmallVector<Value> totals =
-      emitter.loop(emitter.mul(group, step), end, step * groups, maximum, zeros, [&](Value row, ValueRange state) {
-        Place place{row, column, step, columns, rowLimit, columnLimit};
-        SmallVector<Value> next;
-        for (auto [sum, total] : llvm::zip(sums, state)) {
-          Value tile = emitter.evaluate(sum.getInput(), place);
-          if (rowLimit) { // a prologue need not map zero to zero
-            Value inside =
-                arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0),
-                                      tile::SplatOp::create(b, emitter.tileType(step, 1, b.getI32Type()),
-                                                            arith::IndexCastOp::create(b, b.getI32Type(), rowLimit)));
-            tile = arith::SelectOp::create(b, emitter.broadcast(inside, step, columns), tile,
-                                           emitter.constant(step, columns, 0));
+      emitter.loop(emitter.mul(group, step), end, step * groups, maximum, zeros, [&](Value first, ValueRange state) {
+        SmallVector<Value> next(state);
+        for (int64_t done = 0; done < step; done += rowsOfPiece) {
+          Value row = emitter.add(first, emitter.index(done));
+          Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit};
+          for (auto [sum, total] : llvm::zip(sums, next)) {
+            Value tile = emitter.evaluate(sum.getInput(), place);
+            if (rowLimit) { // a prologue need not map zero to zero
+              Value limit = tile::SplatOp::create(b, emitter.tileType(rowsOfPiece, 1, b.getI32Type()),
+                                                  arith::IndexCastOp::create(b, b.getI32Type(), rowLimit));
+              Value inside =
+                  arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
+              tile = arith::SelectOp::create(b, emitter.broadcast(inside, rowsOfPiece, columns), tile,
+                                             emitter.constant(rowsOfPiece, columns, 0));
+            }
+            if (subgroups == 1)
+              tile = emitter.reduce(tile::Combine::Sum, tile, 0);
+            total = arith::AddFOp::create(b, total, tile);
           }
-          next.push_back(arith::AddFOp::create(b, total, emitter.reduce(tile::Combine::Sum, tile, 0)));
         }
         return next;
       });
+  if (subgroups > 1)
+    totals = sumsOfSubgroups(emitter, totals);
   for (auto [sum, total] : llvm::zip(sums, totals))
     emitter.store(sum.getResult(), total, {group, column, 1, columns, {}, columnLimit});
   return success();
@@ -412,6 +452,7 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
       emitter.setSpread(KernelEmitter::Spread::Rows);
       emitter.setVector({width});
     }
+    rows *= emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(tokens), rows) * result.columns);
     Value row = emitter.mul(emitter.setGrid(0, tokens.rows, tokens.size, rows), rows);
     Value head = emitter.setGrid(1, result.columns, {}, 1);
     Value limit = tokens.isDynamic() || tokens.rows % rows != 0 ? emitter.rowsOf(tokens) : Value();

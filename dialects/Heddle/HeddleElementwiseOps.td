@@ -36,6 +36,14 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
+def SumPartsOp : Heddle_Op<"sum_parts", [Pure, Heddle_Elementwise]> {
+  let summary = "The sum of the parts of each row, in their order: tensor<MxGxN> becomes tensor<MxN>";
+  let arguments = (ins Heddle_F32:$parts);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def DensifyOp : Heddle_Op<"densify", [Pure, Heddle_Elementwise]> {
   let summary = "The matrix whose row r is row `places[r]` of a compact one, or zeros where that is negative";
   let arguments = (ins Heddle_I32Matrix:$places, Heddle_F32Matrix:$rows);

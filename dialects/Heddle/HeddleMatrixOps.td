@@ -9,6 +9,23 @@ def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Differentiab
   let hasVerifier = 1;
 }
 
+def PartialProductsOp : Heddle_Op<"partial_products", [Pure]> {
+  let summary = "Products of parts of the contracted dimension, side by side, whose sum is the matrix product";
+  let description = [{
+    Part g of the result, which has G of them, contracts the g-th of G pieces. Made of `matmul` where one product would
+    keep too few of a device's processors busy; `sum_parts` adds the parts up.
+
+    ```mlir
+    %0 = heddle.partial_products %x, %g {transpose_lhs}
+      : tensor<?x512xbf16, #tokens>, tensor<?x256xbf16, #tokens> -> tensor<512x4x256xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_Factor:$lhs, Heddle_Factor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Heddle_F32:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 // Several linear transformations of the same rows, as one op: the queries, keys and values of an attention (3.2.2). The
 // weights stand one below the other, n of KxN as (n*K)xN, and so do the biases.
 def ProjectOp : Heddle_Op<"project", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
@@ -56,8 +73,8 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
 def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
   let summary = "Sums of the rows, several side by side, whose sum is that of all rows";
   let description = [{
-    Row g of the result, which has G rows, sums the blocks g, g + G, g + 2 G, ... of 8 rows each of the input: a matrix, or
-    a column, which counts as a matrix of one column. Made of `sum rows` where one sum would keep too little of a device
+    Row g of the result, which has G rows, sums the blocks g, g + G, g + 2 G, ... of rows of the input, a matrix or a
+    column, which counts as a matrix of one column. A block has 8 rows for each subgroup of a workgroup. Made of `sum rows` where one sum would keep too little of a device
     busy.
 
     ```mlir

@@ -365,15 +365,36 @@ LogicalResult AdamOp::verify() {
 
 //===-- Matrix products and reductions --------------------------------------------------------------------------===//
 
-LogicalResult MatmulOp::verify() {
-  RankedTensorType lhs = typeOf(getLhs()), rhs = typeOf(getRhs()), result = typeOf(getResult());
-  int64_t lhsRow = getTransposeLhs() ? 1 : 0, rhsColumn = getTransposeRhs() ? 0 : 1;
+/// `columns`: the dimension of the result that has the columns.
+template <typename ProductOp> static LogicalResult verifyProduct(ProductOp op, int columns) {
+  RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
+  int64_t lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
   if (lhs.getElementType() != rhs.getElementType())
-    return emitOpError() << "multiplies elements of a single type, got " << lhs << " and " << rhs;
-  if (failed(expectSameDim(*this, "contracted extent", {lhs, 1 - lhsRow}, {{rhs, 1 - rhsColumn}})) ||
-      failed(expectSameDim(*this, "number of rows", {lhs, lhsRow}, {{result, 0}})))
+    return op.emitOpError() << "multiplies elements of a single type, got " << lhs << " and " << rhs;
+  if (failed(expectSameDim(op, "contracted extent", {lhs, 1 - lhsRow}, {{rhs, 1 - rhsColumn}})) ||
+      failed(expectSameDim(op, "number of rows", {lhs, lhsRow}, {{result, 0}})))
     return failure();
-  return expectSameDim(*this, "number of columns", {rhs, rhsColumn}, {{result, 1}});
+  return expectSameDim(op, "number of columns", {rhs, rhsColumn}, {{result, columns}});
+}
+
+LogicalResult MatmulOp::verify() { return verifyProduct(*this, /*columns=*/1); }
+
+/// Parts of each row of a matrix, of which there is a static number.
+static LogicalResult verifyParts(Operation *op, RankedTensorType parts) {
+  if (parts.getRank() == 3 && !parts.isDynamicDim(1) && !parts.isDynamicDim(2))
+    return success();
+  return op->emitOpError() << "expects parts of rows, tensor<MxGxN> with static G and N, got " << parts;
+}
+
+LogicalResult PartialProductsOp::verify() {
+  return failed(verifyParts(*this, typeOf(getResult()))) ? failure() : verifyProduct(*this, /*columns=*/2);
+}
+
+LogicalResult SumPartsOp::verify() {
+  RankedTensorType parts = typeOf(getParts()), result = typeOf(getResult());
+  if (failed(verifyParts(*this, parts)) || failed(expectSameDim(*this, "number of rows", {parts, 0}, {{result, 0}})))
+    return failure();
+  return expectSameDim(*this, "number of columns", {parts, 2}, {{result, 1}});
 }
 
 /// `weights` and `biases` are those of `parts.size()` transformations from `input` to each of `parts`.

@@ -24,7 +24,8 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
     `spread` how they stand over a tile: along its "rows" or "columns", `row_lanes` of them along each row ("quads", four
     as a rule) or along each row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in
-    subgroups that hold "cooperative" matrices.
+    subgroups that hold "cooperative" matrices. Of several subgroups along columns each has rows of its own, unless all
+    tiles have one row.
     `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,

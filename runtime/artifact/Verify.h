@@ -42,9 +42,9 @@
 //   K3  kernels do not share code bytes within the file (a small file must not cost a long time)
 //   K5  packed code unpacks to what the file says, at most 256 MiB in all and 256 bytes for one, and the kernels' parts
 //       fill it; no kernel has code beside it
-//   K4  CUDA code is text that ends in NUL and has `.entry main`; a binary begins as ELF files do; lanes are a multiple
-//   of
-//       32 and at most 1024, shared memory is at most 227 KiB, and there are no texel buffers
+//   K4  CUDA code is text that ends in NUL and has the kernel's entry, whose name is one of PTX; a binary begins as ELF
+//       files do; lanes are a multiple of 32 and at most 1024, shared memory is at most 227 KiB, and there are no texel
+//       buffers
 #pragma once
 
 #include "runtime/artifact/KernelCode.h"

@@ -99,6 +99,7 @@ public:
 // A kernel as an artifact holds it. `Kernel` of schema/artifact.fbs defines the code of each backend.
 struct KernelSource {
   std::string_view name; // for messages
+  std::string_view entry = "main"; // the code's entry point
   std::span<const uint32_t> code;
   std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes

@@ -41,4 +41,7 @@ inline constexpr uint32_t kMaxCudaLanes = 1024;
 inline constexpr uint32_t kCudaWarp = 32;
 inline constexpr uint32_t kMaxCudaSharedBytes = 227 << 10;
 
+// Kernel.entry where it is absent.
+inline constexpr std::string_view kDefaultEntry = "main";
+
 } // namespace heddle::schema

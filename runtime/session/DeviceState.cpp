@@ -83,6 +83,8 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
     missing.push_back(index);
     hal::KernelSource &source = sources.emplace_back();
     source.name = view(kernel.name());
+    if (kernel.entry())
+      source.entry = view(kernel.entry());
     const KernelCode &code = artifact.code(target, index);
     source.code = code.words;
     source.binary = code.binary;

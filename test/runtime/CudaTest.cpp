@@ -3,6 +3,7 @@
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -148,6 +149,42 @@ TEST_F(CudaTest, binariesThatTheDriverRefusesGiveWayToThePtx) {
       load("crooked", test::ptxWords(".version 7.0\n.target sm_80\n.address_size 64\n.entry main() { bad; }\n"), elf);
   ASSERT_FALSE(kernels.ok());
   expectPart(kernels.message(), "Its binary cannot be used either");
+}
+
+// Which error it is does not matter, but for memory: the PTX would need more of it.
+TEST_F(CudaTest, aBinaryIsRefusedForManyReasons) {
+  if (device->info().name != "Heddle emulator")
+    GTEST_SKIP() << "only the emulated driver can be told what it says of binaries";
+  const uint8_t elf[64] = {0x7f, 'E', 'L', 'F'};
+  constexpr int outOfMemory = 2, unsupportedPtxVersion = 222, invalidSource = 300, notSupported = 801;
+  for (int error : {unsupportedPtxVersion, invalidSource, notSupported}) {
+    setenv("HEDDLE_EMULATOR_CUBIN_ERROR", std::to_string(error).c_str(), 1);
+    auto kernels = load("add", test::testPtx("add"), elf);
+    EXPECT_TRUE(kernels.ok()) << error << ": " << kernels.message();
+  }
+  setenv("HEDDLE_EMULATOR_CUBIN_ERROR", std::to_string(outOfMemory).c_str(), 1);
+  auto kernels = load("add", test::testPtx("add"), elf);
+  unsetenv("HEDDLE_EMULATOR_CUBIN_ERROR");
+  ASSERT_FALSE(kernels.ok());
+  expectPart(kernels.message(), "loading kernel 'add' failed on");
+  expectPart(kernels.message(), "CUDA_ERROR_OUT_OF_MEMORY");
+}
+
+TEST_F(CudaTest, anEntryHasTheNameThatTheKernelSays) {
+  hal::KernelSource source;
+  source.name = "add";
+  source.entry = "heddle_add";
+  std::string ptx(reinterpret_cast<const char *>(test::testPtx("add").data()));
+  ptx.replace(ptx.find("main"), 4, source.entry);
+  std::vector<uint32_t> code = test::ptxWords(ptx);
+  source.code = code;
+  source.lanes = 64;
+  auto kernels = device->load({&source, 1});
+  EXPECT_TRUE(kernels.ok()) << kernels.message();
+  source.entry = "main";
+  kernels = device->load({&source, 1});
+  ASSERT_FALSE(kernels.ok());
+  expectPart(kernels.message(), "finding the entry of kernel 'add'");
 }
 
 TEST_F(CudaTest, theFirstOfManyErrorsIsReported) {

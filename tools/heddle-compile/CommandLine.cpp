@@ -72,6 +72,11 @@ struct Flags {
       cl::desc("NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
                "CUDA_HOME or PATH, if it is installed there); none: PTX alone"),
       cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
+  cl::opt<int64_t> processors{
+      "processors",
+      cl::desc("Multiprocessors of the GPU that products on tensor cores are cut into tiles for (default: as many as an "
+               "A100 has, an A40 or an H100, by the target)"),
+      cl::value_desc("N"), cl::init(0), cl::cat(category)};
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
   // So that tests can run a GPU's kernels on a device with narrower subgroups.
@@ -168,17 +173,25 @@ std::optional<CommandLine> check(Flags &flags) {
     const TargetProfile *profile = lookupTargetProfile(name, message);
     if (!profile)
       return wrong(message);
+    static std::list<TargetProfile> changed; // passes keep their addresses
+    if (flags.processors.getNumOccurrences()) {
+      constexpr int64_t most = 1024;
+      if (profile->processors == 0 || flags.processors < 1 || flags.processors > most)
+        return wrong("--processors: expects a target with tensor cores and a number from 1 to " + std::to_string(most));
+      changed.push_back(*profile);
+      changed.back().processors = flags.processors;
+      profile = &changed.back();
+    }
     if (flags.lanes.getNumOccurrences()) {
       if (profile->fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
         return wrong("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "
                      "least 4");
-      static std::list<TargetProfile> narrow; // passes keep their addresses
-      narrow.push_back(*profile);
-      narrow.back().lanes = flags.lanes;
+      changed.push_back(*profile);
+      changed.back().lanes = flags.lanes;
       int64_t fewer = std::max<int64_t>(1, profile->blockRowLanes / flags.lanes);
-      narrow.back().blockRowLanes /= fewer;
-      narrow.back().blockLanes /= fewer; // the rows of a block stay
-      profile = &narrow.back();
+      changed.back().blockRowLanes /= fewer;
+      changed.back().blockLanes /= fewer; // the rows of a block stay
+      profile = &changed.back();
     }
     if (!llvm::is_contained(line.targets, profile))
       line.targets.push_back(profile);

@@ -34,6 +34,7 @@ public:
     buildCudaLowering(passes, profile.chip);
   }
   LogicalResult serialize(Operation *kernel, const TargetProfile &profile, KernelCode &code) const override;
+  void nameEntry(KernelCode &code) const override;
   bool hasAssembler() const override { return true; }
   LogicalResult assemble(StringRef ptxas, const TargetProfile &profile, Location loc, KernelCode &code) const override;
 };
@@ -41,9 +42,16 @@ public:
 } // namespace
 
 /// PTX is text; a null byte ends it, and more of them fill the last word.
+static void setText(KernelCode &code, StringRef ptx) {
+  code.words.assign(ptx.size() / sizeof(uint32_t) + 1, 0);
+  std::memcpy(code.words.data(), ptx.data(), ptx.size());
+}
+
+static StringRef getText(const KernelCode &code) { return reinterpret_cast<const char *>(code.words.data()); }
+
 LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &, KernelCode &code) const {
   auto module = cast<gpu::GPUModuleOp>(kernel);
-  auto main = module.lookupSymbol<LLVM::LLVMFuncOp>("main");
+  auto main = module.lookupSymbol<LLVM::LLVMFuncOp>(kEntryName);
   auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
   code.lanes = lanes[0];
   code.subgroup = ::heddle::schema::kCudaWarp;
@@ -52,16 +60,19 @@ LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &, K
   std::string ptx;
   if (failed(emitPtx(module, ptx)))
     return failure();
-  code.words.assign(ptx.size() / sizeof(uint32_t) + 1, 0);
-  std::memcpy(code.words.data(), ptx.data(), ptx.size());
+  setText(code, ptx);
   return success();
+}
+
+void CudaBackend::nameEntry(KernelCode &code) const {
+  code.entry = getEntryName(code.name);
+  setText(code, renameEntry(getText(code), code.entry));
 }
 
 LogicalResult CudaBackend::assemble(StringRef ptxas, const TargetProfile &profile, Location loc,
                                     KernelCode &code) const {
   std::string message;
-  StringRef ptx(reinterpret_cast<const char *>(code.words.data()));
-  std::optional<Cubin> cubin = assemblePtx(ptxas, ptx, profile.chip, message);
+  std::optional<Cubin> cubin = assemblePtx(ptxas, getText(code), profile.chip, message);
   if (!cubin)
     return emitError(loc) << "kernel '" << code.name << "': ptxas (" << ptxas << ") fails: " << message
                           << "; with --ptxas=none the driver compiles the PTX instead";

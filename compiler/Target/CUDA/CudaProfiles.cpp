@@ -8,7 +8,8 @@ namespace {
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16, Precision::F16};
 
 /// `shared`: bytes of shared memory that all workgroups of a processor have together.
-constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t shared) {
+constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
+                                 int64_t shared) {
   return {
       .name = name,
       .summary = summary,
@@ -22,8 +23,12 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .loadCost = 8,
       .shareCost = 4,
       .parallelGroups = 2048,
+      .blockLanes = 128,
+      .blockRows = 8,
+      .blockColumns = 8,
+      .blockDepth = 16,
+      .processors = processors,
       .matrix = {.rows = 16, .columns = 8, .depth = 16}, // mma.sync
-      .tensorProcessors = 132,
       .tensorSubgroups = 8,
       .tensorRows = 32,
       .tensorColumns = 128,
@@ -45,6 +50,8 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorAttentionKeys = 64,
       .tensorAttentionRegisters = 192,
       .sharesRows = true,
+      // A processor runs 32 workgroups at most, and of single warps that is half of what it has room for.
+      .rowSubgroups = 4,
       .elementwiseRows = 4,
       .elementwiseRuns = 1,
       .maxBindings = 16,
@@ -54,9 +61,10 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
 }
 
 constexpr TargetProfile kProfiles[] = {
-    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 164 * 1024),
-    makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 100 * 1024),
-    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 228 * 1024),
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 108, 164 * 1024),
+    makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 84,
+             100 * 1024),
+    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * 1024),
 };
 
 } // namespace

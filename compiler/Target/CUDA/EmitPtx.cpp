@@ -7,6 +7,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -17,6 +19,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
+#include <algorithm>
 #include <mutex>
 
 using namespace mlir;
@@ -96,6 +99,29 @@ LogicalResult heddle::emitPtx(gpu::GPUModuleOp kernel, std::string &ptx) {
   passes.run(*module);
   ptx.assign(text.data(), text.size());
   return success();
+}
+
+std::string heddle::getEntryName(StringRef kernel) {
+  std::string name = "heddle_" + kernel.str();
+  std::ranges::replace_if(name, [](char c) { return !llvm::isAlnum(c); }, '_');
+  return name;
+}
+
+std::string heddle::renameEntry(StringRef ptx, StringRef name) {
+  // Parameters are called `main_param_0` and so on. Registers and labels begin with other characters.
+  auto isPart = [](char c) { return llvm::isAlnum(c) || StringRef("_$%.").contains(c); };
+  std::string parameter = (kEntryName + "_param_").str(), text;
+  while (!ptx.empty()) {
+    size_t length = ptx.find_if(isPart) == 0 ? std::min(ptx.find_if_not(isPart), ptx.size())
+                                             : std::min(ptx.find_if(isPart), ptx.size());
+    StringRef word = ptx.take_front(length);
+    ptx = ptx.drop_front(length);
+    bool isEntry = word == kEntryName || word.starts_with(parameter);
+    if (isEntry)
+      text += name;
+    text += isEntry ? word.drop_front(kEntryName.size()) : word;
+  }
+  return text;
 }
 
 void heddle::registerPtxTranslations(DialectRegistry &registry) {

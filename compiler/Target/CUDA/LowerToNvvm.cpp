@@ -38,10 +38,14 @@ public:
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     SmallVector<Type> addresses(kernel.getNumArguments(), getGlobalPointer(context));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), addresses);
-    auto main = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), "main", type);
+    auto main = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kEntryName, type);
     main->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     main->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                   builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
+    // Else ptxas aims at more workgroups on a processor, and cuts registers for it until lanes that have sums in them
+    // spill. Kernels that wait for memory are better off as it makes them.
+    if (kernel.getSpread() == "blocks")
+      main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     main.getBody().takeBody(kernel.getBody());
     bindArguments(main);
     placeSharedMemory(main);

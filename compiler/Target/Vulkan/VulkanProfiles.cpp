@@ -43,7 +43,7 @@ constexpr TargetProfile makeSoftwareMatrices() {
   profile.summary = "Mesa's lavapipe from 26 on: the same lanes, and cooperative matrices of 8 x 8";
   profile.matrix = {.rows = 8, .columns = 8, .depth = 8};
   profile.cooperative = true;
-  profile.tensorProcessors = profile.tensorSubgroups = 4;
+  profile.processors = profile.tensorSubgroups = 4;
   profile.tensorRows = 16;
   profile.tensorColumns = 32; // 32 KiB of shared memory
   profile.tensorDepth = 16;
@@ -87,7 +87,7 @@ constexpr TargetProfile makeNvidia() {
   profile.parallelGroups = 2048;
   profile.matrix = {.rows = 16, .columns = 16, .depth = 16};
   profile.cooperative = true;
-  profile.tensorProcessors = 132;
+  profile.processors = 132;
   profile.tensorSubgroups = 4;
   profile.tensorRows = 32;
   profile.tensorColumns = 64; // with two stages, 48 KiB of shared memory

@@ -3,6 +3,7 @@
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -31,15 +32,18 @@ std::string checkPtx(const schema::Kernel &kernel, const KernelCode &parts) {
   for (char c : code)
     if (static_cast<uint8_t>(c) >= 0x7f || (static_cast<uint8_t>(c) < ' ' && !std::strchr("\t\n\r", c)))
       return "is not PTX: its code is not text";
-  constexpr std::string_view entry = ".entry main";
-  size_t at = code.find(entry);
+  const std::string name(kernel.entry() ? kernel.entry()->string_view() : schema::kDefaultEntry);
+  const std::string entry = ".entry " + name;
   auto namePart = [](char c) {
     return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   };
+  if (name.empty() || !std::ranges::all_of(name, namePart))
+    return "has an entry whose name is no name of PTX";
+  size_t at = code.find(entry);
   while (at != code.npos && at + entry.size() < code.size() && namePart(code[at + entry.size()]))
     at = code.find(entry, at + 1);
   if (at == code.npos)
-    return "has no entry 'main' in its PTX";
+    return str("has no entry '", name, "' in its PTX");
 
   if (kernel.shared_bytes() == 0 && code.find(".extern .shared") != code.npos)
     return "uses shared memory, and claims to need no shared memory";

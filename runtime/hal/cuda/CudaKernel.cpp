@@ -29,7 +29,8 @@ CudaKernel::~CudaKernel() {
   context.cuda->cuModuleUnload(module);
 }
 
-// The binary first: it costs no time to compile. One that this driver or device does not take is no error.
+// The binary first: it costs no time to compile. Whatever keeps a driver or device from taking it, the PTX may still do;
+// but the driver's compiler needs memory too.
 Status CudaKernel::loadModule(const KernelSource &source) {
   std::string refused;
   if (!source.binary.empty()) {
@@ -41,7 +42,7 @@ Status CudaKernel::loadModule(const KernelSource &source) {
       return Success();
     module = nullptr;
     refused = context.cuda->describe(status);
-    if (status != CUDA_ERROR_INVALID_IMAGE && status != CUDA_ERROR_NO_BINARY_FOR_GPU)
+    if (status == CUDA_ERROR_OUT_OF_MEMORY)
       return context.error(status, str("loading kernel '", name, "'"));
   }
   std::array<char, 8192> log{};
@@ -62,7 +63,7 @@ Status CudaKernel::loadModule(const KernelSource &source) {
 Status CudaKernel::load(const KernelSource &source) {
   HEDDLE_CHECK(loadModule(source));
   const Driver &cuda = *context.cuda;
-  if (CUresult status = cuda.cuModuleGetFunction(&function, module, "main"))
+  if (CUresult status = cuda.cuModuleGetFunction(&function, module, std::string(source.entry).c_str()))
     return context.error(status, str("finding the entry of kernel '", name, "'"));
   if (sharedBytes)
     if (CUresult status = cuda.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,

@@ -179,14 +179,14 @@ func.func @delta(%forward: !x, %gradient: !x) -> !heads {
 !heads = tensor<?x4xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// The lanes of a subgroup read a head of 64 together, two columns each, of some tokens at once; what was rounded is
-// widened where it is read.
+// The lanes of a subgroup read a head of 64 together, two columns each, of eight tokens at once, and four subgroups share
+// a workgroup; what was rounded is widened where it is read.
 // GPU-LABEL: func.func @wide_delta(
-// GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
+// GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
 // GPU-LABEL: tile.func @attention_delta_Tx4(
-// GPU-SAME: attributes {spread = "columns", vector = 2 : i64, workgroup = 32 : i64}
-// GPU-COUNT-2: arith.extf %{{.*}} : tensor<8x64xbf16> to tensor<8x64xf32>
-// GPU: tile.reduce sum %{{.*}} dim 1 : tensor<8x64xf32> -> tensor<8x1xf32>
+// GPU-SAME: attributes {row_lanes = 32 : i64, spread = "columns", vector = 2 : i64, workgroup = 128 : i64}
+// GPU-COUNT-2: arith.extf %{{.*}} : tensor<32x64xbf16> to tensor<32x64xf32>
+// GPU: tile.reduce sum %{{.*}} dim 1 : tensor<32x64xf32> -> tensor<32x1xf32>
 func.func @wide_delta(%forward: !x, %gradient: !x) -> !heads {
   %f = arith.extf %forward : !x to !wide
   %g = arith.extf %gradient : !x to !wide

@@ -606,7 +606,8 @@ HEDDLE_CUDA_API cuModuleLoadDataEx(void **module, const void *image, unsigned co
     magic |= uint32_t(bytes[i]) << (8 * i);
   if (magic == 0x464c457f || magic == 0xba55ed50 || magic == 0x466243b1) {
     errors.write("the emulator runs PTX only");
-    return kErrorNoBinaryForGpu;
+    const char *error = std::getenv("HEDDLE_EMULATOR_CUBIN_ERROR");
+    return error && *error ? std::atoi(error) : kErrorNoBinaryForGpu;
   }
   if (!std::isspace(bytes[0]) && bytes[0] != '/' && bytes[0] != '.')
     return kErrorInvalidImage;

@@ -13,7 +13,7 @@
 // RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
 
 // PRODUCT: .target sm_80
-// PRODUCT: .visible .entry main(
+// PRODUCT: .visible .entry heddle_matmul_truncf_Tx64(
 // PRODUCT: .maxntid 128
 // PRODUCT: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, %r{{[0-9]+}};
 // PRODUCT: cp.async.commit_group;

@@ -1,0 +1,140 @@
+// A product on tensor cores keeps a processor busy for each tile of its result. A gradient of weights has few tiles, and
+// each of them contracts all tokens. Where the model of their cost (MatrixTile.h) finds that it pays:
+//
+//   y = matmul a, b : M x K, K x N -> M x N      =>      p = partial_products a, b : M x K, K x N -> M x G x N
+//   z = f(y)                                             y = sum_parts p : M x G x N -> M x N
+//                                                        z = f(y)
+//
+// The product is a kernel, and its epilogue is one with the sum. The parts are added up in their order, whichever is
+// done first: results do not change from run to run.
+#include "compiler/Tiling/SplitProducts.h"
+
+#include "compiler/Cost/Cost.h"
+#include "compiler/Tiling/Fragments.h"
+#include "compiler/Tiling/KernelEmitter.h"
+#include "compiler/Tiling/Tiling.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+class SplitProductsPass : public PassWrapper<SplitProductsPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitProductsPass)
+  SplitProductsPass() = default;
+  explicit SplitProductsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
+  SplitProductsPass(const SplitProductsPass &other) : PassWrapper(other), profile(other.profile) {}
+
+  StringRef getArgument() const override { return "heddle-split-products"; }
+  StringRef getDescription() const override { return "Share the contracted dimension out among workgroups"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+
+  LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
+
+  void runOnOperation() override {
+    if (profile->tensorSubgroups == 0)
+      return;
+    maxima = getSizeMaxima(getOperation());
+    SmallVector<KernelOp> kernels;
+    getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    for (KernelOp kernel : kernels)
+      if (MatmulOp product = productOf(kernel))
+        if (int64_t parts = partsOf(product); parts > 1 && failed(split(kernel, product, parts)))
+          return signalPassFailure();
+  }
+
+private:
+  /// The kernel's only anchor, if that is a product on tensor cores of two operands of the kernel.
+  static MatmulOp productOf(KernelOp kernel) {
+    MatmulOp product;
+    for (Operation &op : kernel.getBody().front()) {
+      if (!isa<KernelOpInterface>(op))
+        continue;
+      auto matmul = dyn_cast<MatmulOp>(op);
+      if (product || !matmul || !hasTensorFactors(matmul, matmul.getLhs()))
+        return {};
+      product = matmul;
+    }
+    bool reads = product && isa<BlockArgument>(product.getLhs()) && isa<BlockArgument>(product.getRhs());
+    return reads ? product : MatmulOp();
+  }
+
+  int64_t partsOf(MatmulOp product) const {
+    auto extent = [&](RankedTensorType type, int dim) {
+      return type.isDynamicDim(dim) ? maxima.lookup(getSizeName(type, dim)) : type.getDimSize(dim);
+    };
+    RankedTensorType lhs = typeOf(product.getLhs()), result = product.getType();
+    return choosePartsOfDepth(*profile, extent(result, 0), extent(result, 1),
+                              extent(lhs, product.getTransposeLhs() ? 0 : 1), lhs.getElementTypeBitWidth());
+  }
+
+  LogicalResult split(KernelOp kernel, MatmulOp product, int64_t parts) {
+    OpBuilder builder(kernel);
+    RankedTensorType type = product.getType();
+    auto partial = RankedTensorType::get({type.getDimSize(0), parts, type.getDimSize(1)}, type.getElementType(),
+                                         type.getEncoding());
+    auto inputOf = [&](Value argument) { return kernel.getInputs()[cast<BlockArgument>(argument).getArgNumber()]; };
+
+    auto first = KernelOp::create(builder, kernel.getLoc(), TypeRange(partial), "partial_matmul",
+                                  ValueRange{inputOf(product.getLhs()), inputOf(product.getRhs())});
+    Block *block = builder.createBlock(&first.getBody(), {}, {product.getLhs().getType(), product.getRhs().getType()},
+                                       {product.getLoc(), product.getLoc()});
+    auto products = PartialProductsOp::create(builder, product.getLoc(), partial, block->getArgument(0),
+                                              block->getArgument(1), product.getTransposeLhs(),
+                                              product.getTransposeRhs());
+    products->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    YieldOp::create(builder, product.getLoc(), products.getResult());
+
+    // The rest of the kernel stays, with the partial products in place of the factors that nothing else reads.
+    Block &body = kernel.getBody().front();
+    BlockArgument argument = body.addArgument(partial, product.getLoc());
+    builder.setInsertionPoint(product);
+    auto sum = SumPartsOp::create(builder, product.getLoc(), type, argument);
+    product.replaceAllUsesWith(sum.getResult());
+    product.erase();
+    SmallVector<Value> inputs(kernel.getInputs());
+    inputs.push_back(first.getResult(0));
+    for (unsigned i = body.getNumArguments(); i-- > 0;)
+      if (body.getArgument(i).use_empty()) {
+        body.eraseArgument(i);
+        inputs.erase(inputs.begin() + i);
+      }
+    StringRef name = kernel.getName();
+    name.consume_front("matmul");
+    builder.setInsertionPoint(kernel);
+    auto second = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), ("sum_parts" + name).str(), inputs);
+    second.getBody().takeBody(kernel.getBody());
+    kernel.replaceAllUsesWith(second.getResults());
+    bool isCounted = kernel->hasAttr(kCostAttrName);
+    kernel.erase();
+    return isCounted ? count({first, second}) : success();
+  }
+
+  LogicalResult count(ArrayRef<KernelOp> kernels) {
+    CostCounter counter(getOperation());
+    for (KernelOp kernel : kernels) {
+      FailureOr<CostAttr> cost = counter.count(kernel);
+      if (failed(cost))
+        return failure();
+      kernel->setAttr(kCostAttrName, *cost);
+    }
+    return success();
+  }
+
+  const TargetProfile *profile = nullptr;
+  SizeMaxima maxima;
+  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that says how many processors there are"),
+                             llvm::cl::init(kDefaultTarget.str())};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createSplitProductsPass(const TargetProfile &profile) {
+  return std::make_unique<SplitProductsPass>(profile);
+}
+
+void heddle::registerSplitProductsPass() { PassRegistration<SplitProductsPass>(); }

@@ -1,0 +1,81 @@
+"""Products on tensor cores whose contracted dimension is shared out among workgroups, against numpy. Factors are small
+multiples of 1/8, so that every product and every sum is exact in any precision.
+
+    split_products.py --bin build/bin [--target=NAME] [--precision=NAME]"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import calls
+
+LONG = 4096
+MODEL = f"""
+heddle.size @tokens max {LONG}
+heddle.size @rows max 40
+!x = tensor<?x96xf32, #heddle.dims<"tokens">>
+!g = tensor<?x72xf32, #heddle.dims<"tokens">>
+!long = tensor<?x{LONG}xf32, #heddle.dims<"rows">>
+!y = tensor<?x72xf32, #heddle.dims<"rows">>
+func.func @gradient(%x: !x {{heddle.name = "x"}}, %g: !g {{heddle.name = "g"}},
+                    %before: tensor<96x72xf32> {{heddle.name = "before"}}) -> (tensor<96x72xf32> {{heddle.name = "y"}}) {{
+  %y = heddle.matmul %x, %g {{transpose_lhs}} : !x, !g -> tensor<96x72xf32>
+  %z = arith.addf %y, %before : tensor<96x72xf32>
+  return %z : tensor<96x72xf32>
+}}
+func.func @product(%x: !long {{heddle.name = "x"}}, %w: tensor<72x{LONG}xf32> {{heddle.name = "w"}})
+    -> (!y {{heddle.name = "y"}}) {{
+  %y = heddle.matmul %x, %w {{transpose_rhs}} : !long, tensor<72x{LONG}xf32> -> !y
+  return %y : !y
+}}
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="cuda:sm_80")
+    parser.add_argument("--precision", default="bf16")
+    arguments = parser.parse_args()
+    tools = arguments.bin
+    random = np.random.default_rng(7)
+    draw = lambda *shape: (random.integers(-8, 9, shape) / 8).astype(np.float32)
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/split.mlir", "w") as file:
+            file.write(MODEL)
+        subprocess.run([f"{tools}/heddle-compile", f"{folder}/split.mlir", "-o", f"{folder}/split.heddle",
+                        f"--target={arguments.target}", f"--precision={arguments.precision}", "--ptxas=none"], check=True,
+                       stdout=subprocess.DEVNULL)
+        described = json.loads(subprocess.run([f"{tools}/heddle-inspect", f"{folder}/split.heddle", "--json"], check=True,
+                                              capture_output=True, text=True).stdout)
+        names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]
+        if sum(name.startswith("partial_matmul") for name in names) != 2:
+            failed += 1
+            print(f"FAIL no two products are split: {', '.join(names)}")
+        session = calls.Session(tools, f"{folder}/split.heddle", folder)
+
+        def check(what, entry, inputs, expected):
+            nonlocal failed
+            (actual,) = session.call(entry, inputs, ["y"])
+            bad = not np.array_equal(actual, expected.astype(np.float32))
+            failed += bad
+            print(f"{'FAIL' if bad else 'ok  '} {what}")
+
+        double = lambda x: x.astype(np.float64)
+        for tokens in (LONG, LONG - 1, 1500, 65, 1):  # of the last ones some parts have nothing
+            x, g, before = draw(tokens, 96), draw(tokens, 72), draw(96, 72)
+            check(f"gradient of {tokens} rows", "gradient", {"x": x, "g": g, "before": before},
+                  double(x).T @ double(g) + before)
+        for rows in (40, 1):
+            x, w = draw(rows, LONG), draw(72, LONG)
+            check(f"{rows} rows of {LONG} columns", "product", {"x": x, "w": w}, double(x) @ double(w).T)
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
