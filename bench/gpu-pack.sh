@@ -142,6 +142,13 @@ for name in ${cases//,/ }; do
   echo "$name: $(cat "$HEDDLE_PACK_CASE"/*.calls | wc -l) calls, $(du -sh "$HEDDLE_PACK_CASE" | cut -f 1)"
 done
 
+# Cases share inputs.
+declare -A first=()
+while read -r file; do
+  known_file=${first[$(basename "$file")]:-}
+  if [ -n "$known_file" ]; then ln -f "$known_file" "$file"; else first[$(basename "$file")]=$file; fi
+done < <(find "$out/golden" -name '*.npy' -o -name '*.safetensors')
+
 # What is timed. Beside an artifact lies a file with a line for each entry to time, and the beginning of the names of the
 # kernels that PyTorch's call is compared with: of 16 bits, those between the kernels that round inputs and those that need
 # a result in 16 bits.

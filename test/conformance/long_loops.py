@@ -51,7 +51,7 @@ def main():
     tools = parser.parse_args().bin
     random = np.random.default_rng(3)
     # Positive, so that a loop cut short always shows; of few bits, so that packed inputs are small (bench/gpu-pack.sh).
-    draw = lambda *shape: (random.integers(1, 257, shape) / 256).astype(np.float32)
+    draw = lambda *shape: (random.integers(1, 17, shape) / 16).astype(np.float32)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/long.mlir", "w") as file:
