@@ -94,7 +94,7 @@ void AttentionFrame::chooseBlocks(int64_t products) {
 }
 
 void AttentionFrame::chooseRegisters(int64_t products) {
-  emitter.setSpread(KernelEmitter::Spread::Rows);
+  emitter.setSpread(tile::Spread::Rows);
   emitter.setVector({width, attention.pairKeys});
   const TargetProfile &profile = emitter.getProfile();
   // Where sequences are short, a lane need not own as many rows as it could.

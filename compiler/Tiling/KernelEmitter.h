@@ -54,9 +54,7 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Quads, Blocks, Fragments, Cooperative };
-  /// Along which dimension of its tiles the lanes stand.
-  void setSpread(Spread spread) { this->spread = spread; }
+  void setSpread(tile::Spread spread) { this->spread = spread; }
   /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
   /// cooperative matrices where that is how the target reaches its tensor cores.
   void setTensorTiles(int64_t subgroups);
@@ -171,7 +169,7 @@ private:
   TileChoices *choices;
   ImplicitLocOpBuilder b;
   tile::FuncOp func;
-  Spread spread = Spread::Columns;
+  tile::Spread spread = tile::Spread::Columns;
   int64_t vector = 1;
   std::optional<int64_t> rowLanes; // of blocks, of quads, and where a workgroup has several subgroups
   int64_t workgroup; // lanes
