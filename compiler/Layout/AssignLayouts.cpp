@@ -4,7 +4,6 @@
 // tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
-#include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"

@@ -1,7 +1,7 @@
 // What heddle-lower-to-lanes cannot do, told before it starts.
 #include "compiler/Layout/Lanes.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,7 +1,7 @@
 #include "compiler/Tiling/AttentionFrame.h"
 
-#include "compiler/Tiling/Fragments.h"
-#include "compiler/Tiling/MaskBounds.h"
+#include "compiler/Kernels/Fragments.h"
+#include "compiler/Kernels/MaskBounds.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,6 +1,6 @@
 #include "compiler/Tiling/KernelEmitter.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -11,8 +11,6 @@
 
 using namespace mlir;
 using namespace mlir::heddle;
-
-#include "compiler/Tiling/TilingInterfaces.cpp.inc"
 
 /// Of a matrix: kernels number its elements with 32 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 31;
@@ -34,11 +32,6 @@ bool Place::operator==(const Place &other) const {
   };
   return rows == other.rows && columns == other.columns && same(row, other.row) && same(column, other.column) &&
          same(rowLimit, other.rowLimit) && same(columnLimit, other.columnLimit);
-}
-
-bool heddle::isReadElsewhere(OpOperand &operand) {
-  auto op = dyn_cast<TileOpInterface>(operand.getOwner());
-  return op && op.readsElsewhere(operand.getOperandNumber());
 }
 
 /// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.

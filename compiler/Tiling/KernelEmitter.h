@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 #define HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 
+#include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Tiling/MatrixTile.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Tile/Tile.h"
@@ -187,15 +188,7 @@ private:
 /// The largest divisor of `extent` that is a multiple of `vector` and at most `limit`.
 int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 
-/// Whether an elementwise op reads the operand at other places than its own, so that it must be in memory.
-bool isReadElsewhere(OpOperand &operand);
-
-} // namespace mlir::heddle
-
-#include "compiler/Tiling/TilingInterfaces.h.inc"
-
-namespace mlir::heddle {
-/// Attach the models of TilingInterfaces.td to the dialects' ops.
+/// Attach the models of Kernels/KernelInterfaces.td to the dialects' ops.
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
