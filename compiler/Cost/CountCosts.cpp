@@ -1,6 +1,6 @@
 #include "compiler/Cost/Cost.h"
 
-#include "compiler/Tiling/KernelEmitter.h"
+#include "compiler/Kernels/KernelInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;

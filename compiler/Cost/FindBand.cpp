@@ -1,6 +1,6 @@
 #include "compiler/Cost/Cost.h"
 
-#include "compiler/Tiling/MaskBounds.h"
+#include "compiler/Kernels/MaskBounds.h"
 
 using namespace mlir;
 using namespace mlir::heddle;

@@ -8,8 +8,8 @@
 #include "compiler/Fusion/FuseKernels.h"
 
 #include "compiler/Cost/Cost.h"
+#include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Places/Places.h"
-#include "compiler/Tiling/KernelEmitter.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"

@@ -1,6 +1,6 @@
 #include "compiler/Fusion/SetPrecision.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -4,7 +4,6 @@
 // tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
 #include "compiler/Layout/AssignLayouts.h"
 
-#include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -16,9 +15,6 @@ using namespace mlir;
 using namespace mlir::tile;
 
 namespace {
-
-/// Of a product's result, left and right side.
-constexpr StringLiteral kUses[] = {CooperativeAttr::kSum, CooperativeAttr::kLeft, CooperativeAttr::kRight};
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
@@ -35,54 +31,24 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
-    if (func.getSpread() == "cooperative" && !profile->cooperative) {
+    spread = func.getSpread();
+    lanes = func.getWorkgroup();
+    vector = func.getVector();
+    if (spread == Spread::Cooperative && !profile->cooperative) {
       func.emitError() << "target " << profile->name << " has no cooperative matrices";
       return signalPassFailure();
     }
     separateSources(func);
     classes = {};
-    isBlocks = func.getSpread() == "blocks";
     func.walk([&](Operation *op) { connect(op); });
 
-    bool rows = func.getSpread() == "rows", blocks = func.getSpread() == "blocks", fragments = func.getSpread() == "fragments",
-         cooperative = func.getSpread() == "cooperative";
-    int64_t lanes = func.getWorkgroup(), vector = func.getVector();
-    int64_t alongRow = rows                                    ? 1
-                       : blocks || func.getSpread() == "quads" ? static_cast<int64_t>(*func.getRowLanes())
-                       : hasRows(func)                         ? std::min(lanes, profile->lanes)
-                                                               : lanes;
-    auto dealt = fragments ? SimtAttr::getFragment(&getContext(), lanes)
-                           : SimtAttr::get(&getContext(), lanes / alongRow, alongRow, alongRow == lanes ? 1 : alongRow,
-                                           1, vector);
-    auto whole = fragments ? SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)
-                           : SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
-
-    // The operand of a product that does not share the dimension along which the lanes stand is whole in every lane.
+    dealt = dealTiles();
     DenseMap<const void *, Attribute> layouts;
     WalkResult walked = func.walk([&](DotOp dot) {
-      bool onTensorCores = fragments || cooperative;
-      if (onTensorCores && (dot.getTransposeLhs() || !dot.getTransposeRhs())) {
-        dot.emitError("on tensor cores the right side is transposed, and the left side is not");
+      if (failed(checkSides(dot)))
         return WalkResult::interrupt();
-      }
-      if (!onTensorCores && !blocks && (rows ? dot.getTransposeLhs() : dot.getTransposeRhs())) {
-        dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
-                        << func.getSpread() << " the lanes share out the " << (rows ? "left" : "right") << " side";
-        return WalkResult::interrupt();
-      }
-      auto pieces = [&](StringRef use) -> Attribute {
-        return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
-      };
-      std::pair<Value, Attribute> needed[] = {{dot.getResult(), dealt},
-                                              {dot.getLhs(), rows || fragments ? dealt : whole},
-                                              {dot.getRhs(), rows || fragments ? whole : dealt}};
-      if (cooperative)
-        for (auto [place, use] : llvm::zip(needed, kUses))
-          place.second = pieces(use);
-      if (blocks)
-        for (auto [place, layout] : llvm::zip(needed, blocksOf(dot, lanes, vector)))
-          place.second = layout;
-      for (auto [value, layout] : needed) {
+      Value places[] = {dot.getResult(), dot.getLhs(), dot.getRhs()};
+      for (auto [value, layout] : llvm::zip(places, layoutsOf(dot))) {
         Attribute &known = layouts[classOf(value)];
         if (known && known != layout) {
           dot.emitError() << "a tile is needed in two layouts, " << known << " and " << layout;
@@ -102,7 +68,8 @@ public:
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
         shapes[classOf(value)].add(type);
     };
-    if (cooperative || blocks)
+    bool throughMemory = spread == Spread::Cooperative || spread == Spread::Blocks;
+    if (throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
     auto assign = [&](Value value) -> LogicalResult {
@@ -111,7 +78,7 @@ public:
         return success();
       Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = cooperative || blocks ? dealRows(lanes, vector, shapes.lookup(classOf(value)), dealt) : dealt;
+        layout = throughMemory ? dealRows(shapes.lookup(classOf(value))) : dealt;
       if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
@@ -138,9 +105,77 @@ public:
   }
 
 private:
+  /// The layout of tiles of which nothing else is known.
+  SimtAttr dealTiles() {
+    auto withAlong = [&](int64_t along) {
+      return SimtAttr::get(&getContext(), lanes / along, along, along == lanes ? 1 : along, 1, vector);
+    };
+    switch (spread) {
+    case Spread::Rows:
+      return withAlong(1);
+    case Spread::Quads:
+    case Spread::Blocks:
+      return withAlong(*getOperation().getRowLanes());
+    case Spread::Columns:
+    case Spread::Cooperative:
+      return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
+    case Spread::Fragments:
+      return SimtAttr::getFragment(&getContext(), lanes);
+    }
+    llvm_unreachable("unknown spread");
+  }
+
+  /// Whether a product's sides are transposed as the spread can multiply them; failure after an emitted error.
+  LogicalResult checkSides(DotOp dot) {
+    auto shared = [&](bool isTransposed, StringRef side) -> LogicalResult {
+      if (!isTransposed)
+        return success();
+      return dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
+                             << stringifySpread(spread) << " the lanes share out the " << side << " side";
+    };
+    switch (spread) {
+    case Spread::Rows:
+      return shared(dot.getTransposeLhs(), "left");
+    case Spread::Columns:
+    case Spread::Quads:
+      return shared(dot.getTransposeRhs(), "right");
+    case Spread::Blocks:
+      return success();
+    case Spread::Fragments:
+    case Spread::Cooperative:
+      if (!dot.getTransposeLhs() && dot.getTransposeRhs())
+        return success();
+      return dot.emitError("on tensor cores the right side is transposed, and the left side is not");
+    }
+    llvm_unreachable("unknown spread");
+  }
+
+  /// Of a product: the layouts of its result, left and right side. The side that does not share the dimension along
+  /// which the lanes stand is whole in every lane.
+  std::array<Attribute, 3> layoutsOf(DotOp dot) {
+    auto whole = SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
+    auto pieces = [&](MatrixUse use) {
+      return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
+    };
+    switch (spread) {
+    case Spread::Rows:
+      return {dealt, dealt, whole};
+    case Spread::Columns:
+    case Spread::Quads:
+      return {dealt, whole, dealt};
+    case Spread::Blocks:
+      return blocksOf(dot);
+    case Spread::Fragments:
+      return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
+    case Spread::Cooperative:
+      return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
+    }
+    llvm_unreachable("unknown spread");
+  }
+
   /// Of a product in blocks: the layouts of its result, left and right side. A lane has of the result's rows those of
   /// the left side, and of its columns those of the right side, whose rows are dealt one by one where it is transposed.
-  std::array<SimtAttr, 3> blocksOf(DotOp dot, int64_t lanes, int64_t vector) {
+  std::array<Attribute, 3> blocksOf(DotOp dot) {
     int64_t along = *getOperation().getRowLanes(), down = lanes / along;
     auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
       return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
@@ -166,7 +201,7 @@ private:
 
   /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one number a
   /// row, as `dealt` has them.
-  SimtAttr dealRows(int64_t lanes, int64_t vector, Shape shape, SimtAttr dealt) {
+  SimtAttr dealRows(Shape shape) {
     if (shape.columns == 0)
       return dealt;
     for (int64_t run = vector; run >= 1; run /= 2)
@@ -237,7 +272,7 @@ private:
     if (isa<scf::YieldOp>(op))
       return;
     // Lanes along a row of a block have its one number alike, however they have the rest of the row.
-    if (isBlocks)
+    if (spread == Spread::Blocks)
       if (isa<ReduceOp, BroadcastOp>(op) &&
           llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
         return;
@@ -257,7 +292,9 @@ private:
                              llvm::cl::desc("The target whose lanes hold the tiles")};
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
-  bool isBlocks = false;
+  Spread spread;
+  int64_t lanes, vector;
+  SimtAttr dealt;
 };
 
 } // namespace

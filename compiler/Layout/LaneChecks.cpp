@@ -1,7 +1,7 @@
 // What heddle-lower-to-lanes cannot do, told before it starts.
 #include "compiler/Layout/Lanes.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -106,12 +106,12 @@ LogicalResult checkConstant(arith::ConstantOp op) {
 LogicalResult checkCooperativeDot(tile::DotOp op) {
   using tile::CooperativeAttr;
   CooperativeAttr sum = tile::getCooperativeLayout(op.getType());
-  auto has = [&](Value value, StringRef use) {
+  auto has = [&](Value value, tile::MatrixUse use) {
     return sum && tile::getCooperativeLayout(value.getType()) ==
                       CooperativeAttr::get(op.getContext(), use, sum.getSide(), sum.getSubgroups());
   };
-  if (!op.getTransposeLhs() && op.getTransposeRhs() && has(op.getResult(), CooperativeAttr::kSum) &&
-      has(op.getLhs(), CooperativeAttr::kLeft) && has(op.getRhs(), CooperativeAttr::kRight))
+  if (!op.getTransposeLhs() && op.getTransposeRhs() && has(op.getResult(), tile::MatrixUse::Sum) &&
+      has(op.getLhs(), tile::MatrixUse::Left) && has(op.getRhs(), tile::MatrixUse::Right))
     return success();
   return op.emitOpError() << "multiplies a left and a right tile of cooperative matrices to a sum, the right one "
                           << "transposed, got " << op.getLhs().getType() << " and " << op.getRhs().getType();

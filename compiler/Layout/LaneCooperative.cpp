@@ -69,7 +69,7 @@ struct LowerPieceLoad : CooperativePattern<tile::LoadOp> {
     LaneBuilder b(op.getLoc(), rewriter);
     Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
     // The right side's tile has the matrix's columns as its rows.
-    bool isRight = pieces.layout.getUse() == tile::CooperativeAttr::kRight;
+    bool isRight = pieces.layout.getUse() == tile::MatrixUse::Right;
     UnitAttr transpose = op.getTransposed() != isRight ? b.getUnitAttr() : UnitAttr();
     SmallVector<Value> registers;
     for (int64_t i = 0; i < pieces.shape.rows; ++i)
@@ -127,7 +127,7 @@ struct LowerPieceDot : CooperativePattern<tile::DotOp> {
 struct LowerBarrier : CooperativePattern<tile::WaitOp> {
   using CooperativePattern::CooperativePattern;
   LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (op->getParentOfType<tile::FuncOp>().getSpread() == "fragments")
+    if (op->getParentOfType<tile::FuncOp>().getSpread() == tile::Spread::Fragments)
       return failure();
     rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
     return success();

@@ -6,7 +6,7 @@
 // the two neighbours that the lane has, of both factors: a sum does not mind the order of what it adds up.
 #include "compiler/Layout/Lanes.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

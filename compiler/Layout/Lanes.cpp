@@ -22,12 +22,19 @@ int64_t heddle::columnsOfRun(RankedTensorType tile) {
 }
 
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
-  // A workgroup is a subgroup, but for these spreads.
-  if (kernel.getSpread() == "fragments" || kernel.getSpread() == "cooperative")
-    return std::min<int64_t>(kernel.getWorkgroup(), tile::SimtAttr::kFragmentLanes);
-  if (kernel.getSpread() == "quads")
-    return kernel.getWorkgroup();
-  return kernel.getRowLanes().value_or(kernel.getWorkgroup());
+  auto workgroup = static_cast<int64_t>(kernel.getWorkgroup());
+  switch (kernel.getSpread()) {
+  case tile::Spread::Quads: // a workgroup is a subgroup
+    return workgroup;
+  case tile::Spread::Rows:
+  case tile::Spread::Columns:
+  case tile::Spread::Blocks:
+    return kernel.getRowLanes().value_or(workgroup);
+  case tile::Spread::Fragments:
+  case tile::Spread::Cooperative:
+    return std::min(workgroup, tile::SimtAttr::kFragmentLanes);
+  }
+  llvm_unreachable("unknown spread");
 }
 
 Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {
@@ -97,11 +104,18 @@ Value LaneBuilder::assemble(Type type, ArrayRef<Value> elements) {
 
 Type heddle::getRegisterType(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile)) {
-    StringRef use = layout.getUse();
-    StringRef operand = use == tile::CooperativeAttr::kLeft    ? "AOp"
-                        : use == tile::CooperativeAttr::kRight ? "BOp"
-                                                               : "COp";
-    return gpu::MMAMatrixType::get({layout.getSide(), layout.getSide()}, tile.getElementType(), operand);
+    auto operand = [&] {
+      switch (layout.getUse()) {
+      case tile::MatrixUse::Left:
+        return "AOp";
+      case tile::MatrixUse::Right:
+        return "BOp";
+      case tile::MatrixUse::Sum:
+        return "COp";
+      }
+      llvm_unreachable("unknown use of a matrix");
+    };
+    return gpu::MMAMatrixType::get({layout.getSide(), layout.getSide()}, tile.getElementType(), operand());
   }
   int64_t vector = tile::getLaneShape(tile).vector;
   return vector == 1 ? tile.getElementType() : VectorType::get({vector}, tile.getElementType());

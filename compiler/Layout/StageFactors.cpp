@@ -7,7 +7,7 @@
 //                                }
 #include "compiler/Layout/StageFactors.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -60,7 +60,7 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
-    if (kernel.getSpread() != "fragments" || stages < 2)
+    if (kernel.getSpread() != Spread::Fragments || stages < 2)
       return;
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });

@@ -63,7 +63,7 @@ public:
       const Stage *stage = find(source(factor));
       return stage && !stage->turned;
     };
-    return dot->getParentOfType<tile::FuncOp>().getSpread() == "blocks" && isStaged(dot.getLhs()) &&
+    return dot->getParentOfType<tile::FuncOp>().getSpread() == Spread::Blocks && isStaged(dot.getLhs()) &&
            isStaged(dot.getRhs());
   }
 
@@ -121,14 +121,14 @@ struct StageThroughRegistersPass : PassWrapper<StageThroughRegistersPass, Operat
   }
 
   void runOnOperation() override {
-    StringRef spread = getOperation().getSpread();
-    if (spread != "cooperative" && spread != "blocks")
+    Spread spread = getOperation().getSpread();
+    if (spread != Spread::Cooperative && spread != Spread::Blocks)
       return;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     rings.clear();
     getOperation().walk([&](SharedOp shared) {
-      if (spread == "blocks") // whoever uses it after a loop waits for all lanes
+      if (spread == Spread::Blocks) // whoever uses it after a loop waits for all lanes
         rings.push_back(shared);
     });
     loopsBefore = 0;
@@ -197,7 +197,7 @@ private:
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());
-      bool turned = load.getTransposed() && getOperation().getSpread() == "cooperative";
+      bool turned = load.getTransposed() && getOperation().getSpread() == Spread::Cooperative;
       if (turned)
         std::swap(shape[0], shape[1]);
       Stage stage{load, type.clone(shape), turned, {}, {}, /*isSource=*/true};

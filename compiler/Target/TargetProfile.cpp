@@ -40,3 +40,11 @@ const TargetProfile *heddle::lookupTargetProfile(StringRef name, std::string &me
     message = ("there is no target '" + name + "'; this build has " + known).str();
   return nullptr;
 }
+
+LogicalResult heddle::resolveTarget(const TargetProfile *&profile, StringRef target) {
+  std::string message;
+  if (profile || (profile = lookupTargetProfile(target, message)))
+    return success();
+  llvm::errs() << message << "\n";
+  return failure();
+}

@@ -4,6 +4,7 @@
 
 #include "compiler/Target/Precision.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/LogicalResult.h"
 
 #include <cstdint>
 #include <string>
@@ -130,6 +131,9 @@ inline constexpr StringLiteral kDefaultTarget = "vulkan:software";
 
 /// The profile called `name`. Otherwise null, and `message` says why and what to write instead.
 const TargetProfile *lookupTargetProfile(StringRef name, std::string &message);
+
+/// For passes that a command line names a target for: looks it up unless `profile` is known, or says what is wrong.
+LogicalResult resolveTarget(const TargetProfile *&profile, StringRef target);
 
 } // namespace mlir::heddle
 

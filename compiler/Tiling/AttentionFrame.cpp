@@ -1,7 +1,7 @@
 #include "compiler/Tiling/AttentionFrame.h"
 
-#include "compiler/Tiling/Fragments.h"
-#include "compiler/Tiling/MaskBounds.h"
+#include "compiler/Kernels/Fragments.h"
+#include "compiler/Kernels/MaskBounds.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -94,7 +94,7 @@ void AttentionFrame::chooseBlocks(int64_t products) {
 }
 
 void AttentionFrame::chooseRegisters(int64_t products) {
-  emitter.setSpread(KernelEmitter::Spread::Rows);
+  emitter.setSpread(tile::Spread::Rows);
   emitter.setVector({width, attention.pairKeys});
   const TargetProfile &profile = emitter.getProfile();
   // Where sequences are short, a lane need not own as many rows as it could.

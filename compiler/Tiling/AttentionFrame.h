@@ -3,7 +3,7 @@
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONFRAME_H
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 

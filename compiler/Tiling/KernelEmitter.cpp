@@ -1,6 +1,6 @@
 #include "compiler/Tiling/KernelEmitter.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -11,8 +11,6 @@
 
 using namespace mlir;
 using namespace mlir::heddle;
-
-#include "compiler/Tiling/TilingInterfaces.cpp.inc"
 
 /// Of a matrix: kernels number its elements with 32 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 31;
@@ -34,11 +32,6 @@ bool Place::operator==(const Place &other) const {
   };
   return rows == other.rows && columns == other.columns && same(row, other.row) && same(column, other.column) &&
          same(rowLimit, other.rowLimit) && same(columnLimit, other.columnLimit);
-}
-
-bool heddle::isReadElsewhere(OpOperand &operand) {
-  auto op = dyn_cast<TileOpInterface>(operand.getOwner());
-  return op && op.readsElsewhere(operand.getOperandNumber());
 }
 
 /// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.
@@ -90,7 +83,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
     if (mlir::failed(addMatrix(value)))
       return failure();
 
-  func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, "columns", 1,
+  func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, spread, 1,
                               /*row_lanes=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
   Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
@@ -112,8 +105,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  constexpr StringLiteral spreads[] = {"rows", "columns", "quads", "blocks", "fragments", "cooperative"};
-  func.setSpread(spreads[static_cast<size_t>(spread)]);
+  func.setSpread(spread);
   func.setWorkgroup(workgroup);
   func.setVector(vector);
   if (rowLanes)
@@ -152,10 +144,10 @@ InFlightDiagnostic KernelEmitter::fail() {
 void KernelEmitter::setTensorTiles(int64_t count) {
   workgroup = profile.lanes * count;
   if (profile.cooperative) {
-    spread = Spread::Cooperative;
+    spread = tile::Spread::Cooperative;
     return;
   }
-  spread = Spread::Fragments;
+  spread = tile::Spread::Fragments;
   vector = 2;
 }
 
@@ -169,7 +161,7 @@ int64_t KernelEmitter::joinSubgroups(int64_t groups) {
 
 void KernelEmitter::setBlocks() {
   workgroup = profile.blockLanes;
-  spread = Spread::Blocks;
+  spread = tile::Spread::Blocks;
   rowLanes = profile.blockRowLanes;
 }
 
@@ -180,7 +172,7 @@ void KernelEmitter::setSubgroups(int64_t count) {
 }
 
 void KernelEmitter::setQuads(int64_t lanes) {
-  spread = Spread::Quads;
+  spread = tile::Spread::Quads;
   rowLanes = lanes;
 }
 
@@ -409,13 +401,13 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
-  int64_t mostElements = spread == Spread::Blocks ? 16 : 32;
-  bool cooperative = spread == Spread::Cooperative;
-  int64_t parts = cooperative || spread == Spread::Fragments || spread == Spread::Blocks
+  int64_t mostElements = spread == tile::Spread::Blocks ? 16 : 32;
+  bool cooperative = spread == tile::Spread::Cooperative;
+  int64_t parts = cooperative || spread == tile::Spread::Fragments || spread == tile::Spread::Blocks
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
-  if (spread == Spread::Blocks) // of which each lane along a row has a register
+  if (spread == tile::Spread::Blocks) // of which each lane along a row has a register
     columns = std::max(columns, profile.blockRowLanes * vector);
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
@@ -436,7 +428,7 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
       Value columns = type == tile.getType() ? tile : tile::ColumnsOp::create(b, type, tile, from).getResult();
-      parts.emplace_back(value, part, block, spread == Spread::Cooperative ? dealSums(columns) : columns);
+      parts.emplace_back(value, part, block, spread == tile::Spread::Cooperative ? dealSums(columns) : columns);
     }
   tiles.insert(tiles.begin(), parts.begin(), parts.end()); // found first, where the part is the whole
 }
@@ -500,11 +492,11 @@ LogicalResult KernelEmitter::emitElementwise() {
   Matrix matrix = *Matrix::of(cast<RankedTensorType>(first.getType()));
   int64_t rows, columns;
   if (matrix.columns == 1) {
-    setSpread(Spread::Rows);
+    setSpread(tile::Spread::Rows);
     rows = matrix.rows == 1 ? 1 : getLanes() * joinSubgroups(llvm::divideCeil(maximumRows(matrix), getLanes()));
     columns = 1;
   } else {
-    setSpread(Spread::Columns);
+    setSpread(tile::Spread::Columns);
     int64_t run = getLanes() * getVector();
     rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));

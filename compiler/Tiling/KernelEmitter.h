@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 #define HEDDLE_COMPILER_TILING_KERNELEMITTER_H
 
+#include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Tiling/MatrixTile.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Tile/Tile.h"
@@ -54,9 +55,7 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  enum class Spread { Rows, Columns, Quads, Blocks, Fragments, Cooperative };
-  /// Along which dimension of its tiles the lanes stand.
-  void setSpread(Spread spread) { this->spread = spread; }
+  void setSpread(tile::Spread spread) { this->spread = spread; }
   /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
   /// cooperative matrices where that is how the target reaches its tensor cores.
   void setTensorTiles(int64_t subgroups);
@@ -171,7 +170,7 @@ private:
   TileChoices *choices;
   ImplicitLocOpBuilder b;
   tile::FuncOp func;
-  Spread spread = Spread::Columns;
+  tile::Spread spread = tile::Spread::Columns;
   int64_t vector = 1;
   std::optional<int64_t> rowLanes; // of blocks, of quads, and where a workgroup has several subgroups
   int64_t workgroup; // lanes
@@ -189,15 +188,7 @@ private:
 /// The largest divisor of `extent` that is a multiple of `vector` and at most `limit`.
 int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 
-/// Whether an elementwise op reads the operand at other places than its own, so that it must be in memory.
-bool isReadElsewhere(OpOperand &operand);
-
-} // namespace mlir::heddle
-
-#include "compiler/Tiling/TilingInterfaces.h.inc"
-
-namespace mlir::heddle {
-/// Attach the models of TilingInterfaces.td to the dialects' ops.
+/// Attach the models of Kernels/KernelInterfaces.td to the dialects' ops.
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);

@@ -1,5 +1,5 @@
 // Matrix products. A workgroup owns a tile of the result, in registers, and walks along the contracted dimension.
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/ProductFrame.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

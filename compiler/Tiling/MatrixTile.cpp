@@ -1,6 +1,6 @@
 #include "compiler/Tiling/MatrixTile.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,6 +1,6 @@
 #include "compiler/Tiling/ProductFrame.h"
 
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -89,7 +89,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
   int64_t rows = emitter.maximumRows(result), columns = result.columns;
-  emitter.setSpread(transposeRhs ? KernelEmitter::Spread::Rows : KernelEmitter::Spread::Columns);
+  emitter.setSpread(transposeRhs ? tile::Spread::Rows : tile::Spread::Columns);
   MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
   if (transposeRhs) {
     rows = lanes * part.dealt;

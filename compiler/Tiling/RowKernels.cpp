@@ -47,7 +47,7 @@ struct RowFrame {
     bool divides = width % together == 0, isNarrow = width < together;
     // Most lanes have a part of the row, or else rows of their own.
     bool shared = shares && (divides || (isNarrow ? 2 * width > together : matrix.parts == 1));
-    emitter.setSpread(shared ? KernelEmitter::Spread::Columns : KernelEmitter::Spread::Rows);
+    emitter.setSpread(shared ? tile::Spread::Columns : tile::Spread::Rows);
     // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (matrix.rows != 1) {
@@ -132,7 +132,7 @@ template <typename SumLike>
 LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t groups, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
-  emitter.setSpread(KernelEmitter::Spread::Columns);
+  emitter.setSpread(tile::Spread::Columns);
   if (emitter.getProfile().sharesRows)
     emitter.narrowVector(input.columns);
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
@@ -446,10 +446,10 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     // Lanes that share a head's columns read neighbours of each other, each of some rows at once.
     if (emitter.getProfile().sharesRows && width % lanes == 0) {
       rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // what a lane has registers for
-      emitter.setSpread(KernelEmitter::Spread::Columns);
+      emitter.setSpread(tile::Spread::Columns);
       emitter.setVector({width / lanes});
     } else {
-      emitter.setSpread(KernelEmitter::Spread::Rows);
+      emitter.setSpread(tile::Spread::Rows);
       emitter.setVector({width});
     }
     rows *= emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(tokens), rows) * result.columns);

@@ -10,7 +10,7 @@
 #include "compiler/Tiling/SplitProducts.h"
 
 #include "compiler/Cost/Cost.h"
-#include "compiler/Tiling/Fragments.h"
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "compiler/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"

@@ -243,14 +243,6 @@ private:
 
 } // namespace
 
-LogicalResult heddle::resolveTarget(const TargetProfile *&profile, StringRef target) {
-  std::string message;
-  if (profile || (profile = lookupTargetProfile(target, message)))
-    return success();
-  llvm::errs() << message << "\n";
-  return failure();
-}
-
 std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileChoices *choices) {
   return std::make_unique<TilePass>(profile, choices);
 }

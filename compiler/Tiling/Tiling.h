@@ -13,9 +13,6 @@ namespace mlir::heddle {
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
 void registerTilePass();
 
-/// For passes that a command line names a target for: looks it up unless `profile` is known, or says what is wrong.
-LogicalResult resolveTarget(const TargetProfile *&profile, StringRef target);
-
 /// Attaches to the dialects' ops what they say of fusion and tiling; `fuse` and `tile` need it.
 void registerTilingInterfaces(DialectRegistry &registry);
 

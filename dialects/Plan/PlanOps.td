@@ -6,7 +6,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
-include "dialects/Tile/TileAttributes.td"
+include "dialects/Tile/TileGrid.td"
 
 def Plan_Space : I32EnumAttr<"Space", "where an argument lies", [
     I32EnumAttrCase<"Variable", 0, "variable">, I32EnumAttrCase<"Arena", 1, "arena">,

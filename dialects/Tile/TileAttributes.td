@@ -1,10 +1,27 @@
-// Layouts and launch grids.
+// How lanes stand over tiles, and layouts.
 #ifndef TILE_ATTRIBUTES_TD
 #define TILE_ATTRIBUTES_TD
 
 include "dialects/Tile/TileDialect.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/TensorEncoding.td"
+
+class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_Spread : Tile_Enum<"Spread", "how the lanes of a workgroup stand over a tile", [
+    I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">, I32EnumAttrCase<"Quads", 2, "quads">,
+    I32EnumAttrCase<"Blocks", 3, "blocks">, I32EnumAttrCase<"Fragments", 4, "fragments">,
+    I32EnumAttrCase<"Cooperative", 5, "cooperative">]>;
+def Tile_SpreadAttr : EnumAttr<Tile_Dialect, Tile_Spread, "spread"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Tile_MatrixUse : Tile_Enum<"MatrixUse", "what a matrix is in a product", [
+    I32EnumAttrCase<"Left", 0, "left">, I32EnumAttrCase<"Right", 1, "right">, I32EnumAttrCase<"Sum", 2, "sum">]>;
 
 def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "simt";
@@ -40,27 +57,18 @@ def Tile_CooperativeAttr : AttrDef<Tile_Dialect, "Cooperative", [DeclareAttrInte
   let summary = "Square pieces that a subgroup's lanes hold together, the device knows how";
   let description = [{
     The tile is cut into pieces of `side` x `side` elements, each of them one cooperative matrix (VK_KHR_cooperative_matrix).
-    `use` says what it is in a product: "left", "right" or "sum". Of a left side and of a sum the `subgroups` of the
+    `use` says what the tile is in a product. Of a left side and of a sum the `subgroups` of the
     workgroup have equally many neighbouring rows each; a right side, which is given transposed (a row of the tile for
     each column of the product), is whole in each subgroup. Which lane has which element of a piece is not known:
     elements are reached through memory.
   }];
-  let parameters = (ins StringRefParameter<>:$use, "int64_t":$side, "int64_t":$subgroups);
+  let parameters = (ins EnumParameter<Tile_MatrixUse>:$use, "int64_t":$side, "int64_t":$subgroups);
   let assemblyFormat = "`<` $use `,` `side` `=` $side `,` `subgroups` `=` $subgroups `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    static constexpr StringLiteral kLeft = "left", kRight = "right", kSum = "sum";
     /// Subgroups that share the rows out.
-    int64_t getRowShares() const { return getUse() == kRight ? 1 : getSubgroups(); }
+    int64_t getRowShares() const { return getUse() == MatrixUse::Right ? 1 : getSubgroups(); }
   }];
 }
-
-def Tile_GridAttr : AttrDef<Tile_Dialect, "Grid"> {
-  let mnemonic = "grid";
-  let summary = "Workgroups along one axis: ceil(size / tile) * repeat, or `repeat` where no size is named";
-  let parameters = (ins StringRefParameter<>:$size, "int64_t":$tile, "int64_t":$repeat);
-  let assemblyFormat = "`<` $size `,` $tile `,` $repeat `>`";
-}
-def Tile_GridArrayAttr : TypedArrayAttrBase<Tile_GridAttr, "one grid attribute an axis">;
 
 #endif

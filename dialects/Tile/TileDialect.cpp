@@ -51,10 +51,8 @@ LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType
   return success();
 }
 
-LogicalResult CooperativeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef use, int64_t side,
+LogicalResult CooperativeAttr::verify(function_ref<InFlightDiagnostic()> emitError, MatrixUse, int64_t side,
                                       int64_t subgroups) {
-  if (!llvm::is_contained({kLeft, kRight, kSum}, use))
-    return emitError() << "expects the use left, right or sum, got '" << use << "'";
   if (side < 1 || subgroups < 1)
     return emitError() << "expects a side and subgroups of at least 1";
   return success();
@@ -117,16 +115,13 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
-  if (!llvm::is_contained({"rows", "columns", "quads", "blocks", "fragments", "cooperative"}, getSpread()))
-    return emitOpError() << "expects 'spread' to be \"rows\", \"columns\", \"quads\", \"blocks\", \"fragments\" or "
-                         << "\"cooperative\", got \"" << getSpread() << "\"";
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (getSpread() == "blocks" || getSpread() == "quads") {
+  if (getSpread() == Spread::Blocks || getSpread() == Spread::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
-      return emitOpError() << "expects 'row_lanes' of " << getSpread() << " to divide the workgroup of " << getWorkgroup() << ", got "
-                           << along;
+      return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread()) << " to divide the workgroup of "
+                           << getWorkgroup() << ", got " << along;
   }
   if (getFunctionType().getNumResults() != 0)
     return emitOpError("returns nothing: a kernel writes its results to memory");

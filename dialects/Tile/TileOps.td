@@ -3,11 +3,11 @@
 #define TILE_OPS_TD
 
 include "dialects/Tile/TileAttributes.td"
+include "dialects/Tile/TileGrid.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
-include "mlir/IR/EnumAttr.td"
 include "mlir/IR/SymbolInterfaces.td"
 
 class TileOf<list<Type> elements> : 2DTensorOf<elements>;
@@ -22,14 +22,14 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its "rows" or "columns", `row_lanes` of them along each row ("quads", four
-    as a rule) or along each row of the results of products ("blocks"), as a tensor core wants "fragments" of it, or in
-    subgroups that hold "cooperative" matrices. Of several subgroups along columns each has rows of its own, unless all
+    `spread` how they stand over a tile: along its `rows` or `columns`, `row_lanes` of them along each row (`quads`, four
+    as a rule) or along each row of the results of products (`blocks`), as a tensor core wants `fragments` of it, or in
+    subgroups that hold `cooperative` matrices. Of several subgroups along columns each has rows of its own, unless all
     tiles have one row.
     `vector` is how many neighbouring columns a register may hold.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
-                       StrAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
+                       Tile_SpreadAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
@@ -142,11 +142,8 @@ def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_Combine : I32EnumAttr<"Combine", "how a reduction combines two elements", [
-    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
-  let cppNamespace = "::mlir::tile";
-  let genSpecializedAttr = 0;
-}
+def Tile_Combine : Tile_Enum<"Combine", "how a reduction combines two elements", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]>;
 def Tile_CombineAttr : EnumAttr<Tile_Dialect, Tile_Combine, "combine">;
 
 def ReduceOp : Tile_Op<"reduce", [Pure]> {

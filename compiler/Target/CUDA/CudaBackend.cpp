@@ -6,7 +6,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "runtime/schema/Constants.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -49,12 +48,12 @@ static void setText(KernelCode &code, StringRef ptx) {
 
 static StringRef getText(const KernelCode &code) { return reinterpret_cast<const char *>(code.words.data()); }
 
-LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &, KernelCode &code) const {
+LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &profile, KernelCode &code) const {
   auto module = cast<gpu::GPUModuleOp>(kernel);
   auto main = module.lookupSymbol<LLVM::LLVMFuncOp>(kEntryName);
   auto lanes = main->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getMaxntidAttrName());
   code.lanes = lanes[0];
-  code.subgroup = ::heddle::schema::kCudaWarp;
+  code.subgroup = static_cast<uint32_t>(profile.lanes);
   if (auto shared = module->getAttrOfType<IntegerAttr>(kSharedBytesName))
     code.sharedBytes = static_cast<uint32_t>(shared.getInt());
   std::string ptx;

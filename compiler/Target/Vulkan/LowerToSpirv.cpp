@@ -67,7 +67,7 @@ public:
   LogicalResult run() {
     Uses uses{};
     uses.exchange = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    uses.cooperative = kernel.getSpread() == "cooperative";
+    uses.cooperative = kernel.getSpread() == tile::Spread::Cooperative;
     uses.halves = llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
       auto matrix = dyn_cast<MemRefType>(type);
       return matrix && matrix.getElementType().isF16();
@@ -80,8 +80,9 @@ public:
     uses.texels = texelLoads && bindTexels(main);
     module.setVceTripleAttr(getTriple(context, uses));
     if (uses.exchange)
-      module->setAttr(kExchangeName, builder.getI64IntegerAttr(kernel.getSpread() == "blocks" ? *kernel.getRowLanes()
-                                                                                              : kernel.getWorkgroup()));
+      module->setAttr(kExchangeName,
+                      builder.getI64IntegerAttr(kernel.getSpread() == tile::Spread::Blocks ? *kernel.getRowLanes()
+                                                                                           : kernel.getWorkgroup()));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -190,9 +191,9 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    LaneNumber number = !uses.exchange                     ? LaneNumber::OfWorkgroup
-                        : kernel.getSpread() == "blocks" ? LaneNumber::OfAllSubgroups
-                                                         : LaneNumber::OfSubgroup;
+    LaneNumber number = !uses.exchange                               ? LaneNumber::OfWorkgroup
+                        : kernel.getSpread() == tile::Spread::Blocks ? LaneNumber::OfAllSubgroups
+                                                                     : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, patterns);
     populateSharedPatterns(converter, patterns);
     return applyFullConversion(main, *target, std::move(patterns));

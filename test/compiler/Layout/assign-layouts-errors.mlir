@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts))' --verify-diagnostics --split-input-file
 
-tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x8xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x12xf32>
@@ -13,7 +13,7 @@ tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i6
 
 // -----
 
-tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x4xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
@@ -27,7 +27,7 @@ tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i
 // -----
 
 // One tile as both sides.
-tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
@@ -40,7 +40,7 @@ tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread
 // -----
 
 // The result of a product as the whole side of the next one.
-tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x32xf32>
   %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
@@ -55,7 +55,7 @@ tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
-tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{the tile 'tensor<12x8xf32>' does not fit the layout #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>: 12 rows cannot be dealt to 8 lanes}}
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<12x8xf32>
@@ -65,7 +65,7 @@ tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spre
 
 // -----
 
-tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{16 columns cannot be dealt to 8 lanes in runs of 4}}
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x16xf32>
@@ -75,7 +75,7 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
 
 // -----
 
-tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -87,6 +87,6 @@ tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, 
 // -----
 
 // expected-error @+1 {{target vulkan:software has no cooperative matrices}}
-tile.func @cooperative() attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+tile.func @cooperative() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
   tile.return
 }

@@ -3,7 +3,7 @@
 
 // Columns are dealt to the lanes in turn, 4 at a time; a tile of one column lies in each lane whole under the same layout.
 // CHECK-LABEL: tile.func @columns
-tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %arg0{{.*}} -> tensor<4x32xf32, [[COLUMNS]]>
   %a = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<4x32xf32>
@@ -24,7 +24,7 @@ tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {wo
 
 // A row belongs to a lane, and so does what a reduction makes of it; loops carry both.
 // CHECK-LABEL: tile.func @rows
-tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -44,7 +44,7 @@ tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgro
 
 // With lanes along the columns, the left side of a product is the one that every lane needs whole.
 // CHECK-LABEL: tile.func @product_along_columns
-tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[L:.*]] = tile.load %arg0{{.*}} -> tensor<16x4xf32, [[WHOLE]]>
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<16x4xf32>
@@ -59,7 +59,7 @@ tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) at
 
 // Along the rows it is the right one. What is computed of it before is whole as well, in a lane of its own each.
 // CHECK-LABEL: tile.func @product_along_rows
-tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %arg0{{.*}} -> tensor<8x8xf32, [[ROWS]]>
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<8x8xf32>
@@ -76,7 +76,7 @@ tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attri
 
 // A constant that both sides use is made twice, once in each layout.
 // CHECK-LABEL: tile.func @constant_in_two_layouts
-tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK-DAG: %[[A:.*]] = arith.constant dense<1.000000e+00> : tensor<32x32xf32, [[WHOLE]]>
   // CHECK-DAG: %[[B:.*]] = arith.constant dense<1.000000e+00> : tensor<32x32xf32, [[COLUMNS]]>
@@ -91,7 +91,7 @@ tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup 
 // On tensor cores the left side and the sums are dealt alike to all subgroups, and the right side whole to each. What is
 // computed of the sums is dealt like them.
 // CHECK-LABEL: tile.func @fragments
-tile.func @fragments(%x: memref<?x64xbf16>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+tile.func @fragments(%x: memref<?x64xbf16>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load {{.*}} -> tensor<64x16xbf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> tensor<64x16xbf16>

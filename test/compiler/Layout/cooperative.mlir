@@ -4,17 +4,17 @@
 // Factors and sums are cooperative matrices. What comes from memory and goes there is dealt to lanes row by row: the 128
 // lanes are 8 along a row of the part of 32 columns that is stored, four elements each.
 // LAYOUT-LABEL: tile.func @product
-// LAYOUT: arith.constant dense<0.000000e+00> : tensor<128x64xf32, #tile.cooperative<"sum", side = 16, subgroups = 4>>
-// LAYOUT: tile.load {{.*}} -> tensor<128x32xf16, #tile.cooperative<"left", side = 16, subgroups = 4>>
-// LAYOUT: tile.load {{.*}} -> tensor<64x32xf16, #tile.cooperative<"right", side = 16, subgroups = 4>>
-// LAYOUT: tile.columns {{.*}} -> tensor<128x32xf32, #tile.cooperative<"sum", side = 16, subgroups = 4>>
+// LAYOUT: arith.constant dense<0.000000e+00> : tensor<128x64xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
+// LAYOUT: tile.load {{.*}} -> tensor<128x32xf16, #tile.cooperative<left, side = 16, subgroups = 4>>
+// LAYOUT: tile.load {{.*}} -> tensor<64x32xf16, #tile.cooperative<right, side = 16, subgroups = 4>>
+// LAYOUT: tile.columns {{.*}} -> tensor<128x32xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
 // LAYOUT: tile.load {{.*}} -> tensor<128x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 // LAYOUT: tile.load {{.*}} -> tensor<1x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 
 // Each of four subgroups has two times four pieces of the sum, of which two times two are in the part that is stored.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
-    attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
   // CHECK: %[[ZERO:.*]] = gpu.subgroup_mma_constant_matrix %{{.*}} : !gpu.mma_matrix<16x16xf32, "COp">
   // CHECK: gpu.barrier
   // CHECK: %[[SUBGROUP:.*]] = gpu.subgroup_id : index

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes))' --split-input-file --verify-diagnostics
 
-tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{has no layout for 'tensor<4x64xf32>'; run heddle-assign-layouts first}}
   %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
@@ -10,7 +10,7 @@ tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 // -----
 
 #dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-tile.func @contracted() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @contracted() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x32xf32, #dealt>
   %r = arith.constant dense<1.0> : tensor<32x64xf32, #dealt>
   %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
@@ -23,7 +23,7 @@ tile.func @contracted() attributes {workgroup = 8 : i64, spread = "columns", vec
 
 #dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %r = arith.constant dense<1.0> : tensor<8x64xf32, #whole>
   %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
@@ -38,7 +38,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector
 #columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 // Each lane has neighbouring columns of the left side, but rows of the result that lie eight apart.
-tile.func @transposed() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @transposed() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x64xf32, #columns>
   %r = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %a = arith.constant dense<0.0> : tensor<64x8xf32, #rows>
@@ -51,7 +51,7 @@ tile.func @transposed() attributes {workgroup = 8 : i64, spread = "rows", vector
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @kept() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @kept() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
   // expected-error @+1 {{keeps a dimension, which}}
   %0 = tile.reduce sum %t dim 1 : tensor<8x64xf32, #rows> -> tensor<8x1xf32, #whole>
@@ -61,7 +61,7 @@ tile.func @kept() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 :
 // -----
 
 #six = #tile.simt<lanes = [6, 1], strides = [1, 1], vector = 4>
-tile.func @exchange() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @exchange() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<12x64xf32, #six>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 8}}
   %0 = tile.reduce sum %t dim 0 : tensor<12x64xf32, #six> -> tensor<1x64xf32, #six>
@@ -72,7 +72,7 @@ tile.func @exchange() attributes {workgroup = 8 : i64, spread = "rows", vector =
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @broadcast() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @broadcast() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<8x1xf32, #whole>
   // expected-error @+1 {{keeps dimension 0, which}}
   %0 = tile.broadcast %t : tensor<8x1xf32, #whole> -> tensor<8x64xf32, #rows>
@@ -82,7 +82,7 @@ tile.func @broadcast() attributes {workgroup = 8 : i64, spread = "rows", vector 
 // -----
 
 #eight = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<1x64xf32, #eight>
   // expected-error @+1 {{takes whole registers of every lane, 32 columns each}}
   %0 = tile.columns %t from 16 : tensor<1x64xf32, #eight> -> tensor<1x32xf32, #eight>
@@ -93,7 +93,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, spread = "columns", vector
 
 #four = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #one = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
-tile.func @registers() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @registers() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<1x64xf32, #four>
   // expected-error @+1 {{cannot change the registers of}}
   %0 = tile.broadcast %t : tensor<1x64xf32, #four> -> tensor<8x64xf32, #one>
@@ -104,7 +104,7 @@ tile.func @registers() attributes {workgroup = 8 : i64, spread = "rows", vector 
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
   // expected-error @+1 {{cannot deal the rows of}}
@@ -116,7 +116,7 @@ tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
-tile.func @random() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @random() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %s = arith.constant 1 : i32
   %t = arith.constant dense<1> : tensor<8x64xi32, #whole>
   // expected-error @+1 {{cannot deal 'tensor<8x64xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>' otherwise than its places}}
@@ -127,7 +127,7 @@ tile.func @random() attributes {workgroup = 8 : i64, spread = "rows", vector = 4
 // -----
 
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 2>
-tile.func @constant() attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @constant() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   // expected-error @+1 {{is a tile whose elements differ; a lane knows only constants that all lanes share}}
   %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #whole>
   tile.return
@@ -136,7 +136,7 @@ tile.func @constant() attributes {workgroup = 8 : i64, spread = "rows", vector =
 // -----
 
 #dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
-tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #dealt>
   %zero = arith.constant dense<0.0> : tensor<16x16xf32, #dealt>
@@ -149,7 +149,7 @@ tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, sprea
 
 #dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
 #rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
-tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = "fragments", vector = 2 : i64} {
+tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<32x16xbf16, #rows>
   %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #dealt>
@@ -162,7 +162,7 @@ tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 
 // -----
 
 #dealt = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
-tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = "fragments", vector = 2 : i64} {
+tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #dealt>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 32}}
@@ -172,8 +172,8 @@ tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : 
 
 // -----
 
-#sum = #tile.cooperative<"sum", side = 16, subgroups = 4>
-tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+#sum = #tile.cooperative<sum, side = 16, subgroups = 4>
+tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x16xf32, #sum>
   // expected-error @+1 {{does not work on cooperative matrices}}
   %y = arith.addf %x, %x : tensor<64x16xf32, #sum>
@@ -182,8 +182,8 @@ tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64,
 
 // -----
 
-#left = #tile.cooperative<"left", side = 16, subgroups = 4>
-tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+#left = #tile.cooperative<left, side = 16, subgroups = 4>
+tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{moves cooperative matrices, which is possible from and to shared memory, without limits}}
   %x = tile.load %a[%c0, %c0] : memref<64x16xf16> -> tensor<64x16xf16, #left>
@@ -192,9 +192,9 @@ tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spre
 
 // -----
 
-#left = #tile.cooperative<"left", side = 16, subgroups = 4>
-#sum = #tile.cooperative<"sum", side = 16, subgroups = 4>
-tile.func @uses() attributes {workgroup = 128 : i64, spread = "cooperative", vector = 4 : i64} {
+#left = #tile.cooperative<left, side = 16, subgroups = 4>
+#sum = #tile.cooperative<sum, side = 16, subgroups = 4>
+tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x64xf16, #left>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sum>
   // expected-error @+1 {{multiplies a left and a right tile of cooperative matrices to a sum}}

@@ -8,7 +8,7 @@
 // read from the last one instead, and one branch a row keeps them from being written.
 // CHECK-LABEL: tile.func @elementwise
 tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   // CHECK-DAG: %[[LANE:.*]] = gpu.thread_id x
   // CHECK-DAG: %[[ROW:.*]] = gpu.block_id y
   // CHECK: %[[COLUMN:.*]] = arith.muli %[[LANE]], %c4
@@ -36,7 +36,7 @@ tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
 // A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>
   // CHECK-COUNT-1: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
   // CHECK-COUNT-8: gpu.shuffle idx
@@ -65,7 +65,7 @@ tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x3
 // With a row a lane, a reduction along it needs no other lane.
 // CHECK-LABEL: tile.func @ownRow
 tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
-    attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   // CHECK-NOT: gpu.shuffle
   // CHECK: arith.maxnumf %{{.*}}, %{{.*}} fastmath<nnan> : vector<4xf32>
   // CHECK-COUNT-3: arith.maxnumf {{.*}} : f32
@@ -81,7 +81,7 @@ tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
 // With a row over all lanes, they exchange their parts over distances 1, 2 and 4; all have the result, one writes it.
 // CHECK-LABEL: tile.func @sharedRow
 tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   // CHECK-COUNT-3: gpu.shuffle xor
   // CHECK-NOT: gpu.shuffle
   // CHECK: %[[OWNER:.*]] = arith.cmpi eq, %{{.*}}, %c0
@@ -97,7 +97,7 @@ tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
 // Columns that a register numbers are the four words of one counter: ten rounds of two products serve it.
 // CHECK-LABEL: tile.func @random
 tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   // CHECK-COUNT-20: arith.mului_extended
   // CHECK-NOT: arith.mului_extended
   // CHECK: vector.from_elements

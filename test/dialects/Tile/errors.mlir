@@ -22,23 +22,24 @@ func.func private @columns(tensor<4x48xf32, #l>)
 
 // -----
 
-// expected-error @+1 {{expects the use left, right or sum, got 'middle'}}
-#l = #tile.cooperative<"middle", side = 16, subgroups = 4>
+// expected-error @+2 {{expected ::mlir::tile::MatrixUse to be one of: left, right, sum}}
+// expected-error @+1 {{failed to parse}}
+#l = #tile.cooperative<middle, side = 16, subgroups = 4>
 
 // -----
 
 // expected-error @+1 {{expects a side and subgroups of at least 1}}
-#l = #tile.cooperative<"left", side = 0, subgroups = 4>
+#l = #tile.cooperative<left, side = 0, subgroups = 4>
 
 // -----
 
-#l = #tile.cooperative<"left", side = 16, subgroups = 4>
+#l = #tile.cooperative<left, side = 16, subgroups = 4>
 // expected-error @+1 {{32 x 16 elements cannot be cut into pieces of 16 x 16 for 4 subgroups}}
 func.func private @pieces(tensor<32x16xf16, #l>)
 
 // -----
 
-#l = #tile.cooperative<"right", side = 16, subgroups = 4>
+#l = #tile.cooperative<right, side = 16, subgroups = 4>
 // expected-error @+1 {{a tile has two static dimensions}}
 func.func private @dynamic_pieces(tensor<?x16xf16, #l>)
 
@@ -50,36 +51,37 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+1 {{expects 'spread' to be "rows", "columns", "quads", "blocks", "fragments" or "cooperative", got "diagonals"}}
-tile.func @spread() attributes {workgroup = 8 : i64, spread = "diagonals", vector = 4 : i64} {
+// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, fragments, cooperative}}
+// expected-error @+1 {{failed to parse}}
+tile.func @spread() attributes {workgroup = 8 : i64, spread = #tile.spread<diagonals>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects a workgroup of at least 1 lane}}
-tile.func @workgroup() attributes {workgroup = 0 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @workgroup() attributes {workgroup = 0 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 0}}
-tile.func @kernel() attributes {workgroup = 128 : i64, spread = "blocks", vector = 4 : i64} {
+tile.func @kernel() attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{returns nothing: a kernel writes its results to memory}}
-tile.func @returns() -> index attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @returns() -> index attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects matrices in memory and sizes as arguments, got 'f32'}}
-tile.func @arguments(%x: f32) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @arguments(%x: f32) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 
@@ -93,7 +95,7 @@ func.func @nothing(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>, %y: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>, %y: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @count(%x: tensor<4xf32>) {
@@ -104,7 +106,7 @@ func.func @count(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @grid(%x: tensor<4xf32>) {
@@ -115,7 +117,7 @@ func.func @grid(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @reuse() {
@@ -126,7 +128,7 @@ func.func @reuse() {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @reused() {

@@ -3,9 +3,9 @@
 #dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
-// CHECK-LABEL: tile.func @memory(%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<?x1xi32>, %{{.*}}: index) attributes {spread = "columns", vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-LABEL: tile.func @memory(%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<?x1xi32>, %{{.*}}: index) attributes {spread = #tile.spread<columns>, vector = 4 : i64, workgroup = 8 : i64}
 tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x64xf32> -> tensor<4x64xf32>
   %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
@@ -25,7 +25,7 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
 
 // CHECK-LABEL: tile.func @values
 tile.func @values(%a: memref<?x64xf32>, %b: memref<?x4xf32>)
-    attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1 : i32
   %half = arith.constant 0.5 : f32
@@ -62,13 +62,13 @@ func.func @entry(%x: tensor<?x64xf32>, %i: tensor<?xi32>) -> tensor<?x64xf32> {
 }
 
 tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>, %tokens: index)
-    attributes {workgroup = 8 : i64, spread = "rows", vector = 1 : i64} {
+    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 1 : i64} {
   tile.return
 }
 
 // CHECK-LABEL: tile.func @staged
-// CHECK-SAME: spread = "fragments"
-tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = "fragments", vector = 2 : i64} {
+// CHECK-SAME: spread = #tile.spread<fragments>
+tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
   %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

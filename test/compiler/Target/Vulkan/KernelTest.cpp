@@ -28,7 +28,7 @@ TEST(KernelTest, elementwiseWithRowLimit) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<?x64xf32>, %b: memref<1x64xf32>, %c: memref<?x64xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %c4 = arith.constant 4 : index
       %y = gpu.block_id y
@@ -60,7 +60,7 @@ TEST(KernelTest, elementwiseWithColumnLimit) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = $vector>
     tile.func @kernel(%a: memref<5x$widthxf32>, %c: memref<5x$widthxf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = "columns", vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = $vector : i64} {
       %c0 = arith.constant 0 : index
       %c32 = arith.constant 32 : index
       %x = gpu.block_id x
@@ -93,7 +93,7 @@ TEST(KernelTest, transposedLoad) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<?x12xf32>, %c: memref<12x32xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %t = tile.load %a[%c0, %c0] rows(%n) {transposed} : memref<?x12xf32> -> tensor<12x32xf32, #l>
       tile.store %t, %c[%c0, %c0] : tensor<12x32xf32, #l>, memref<12x32xf32>
@@ -112,7 +112,7 @@ TEST(KernelTest, gather) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<11x64xf32>, %ids: memref<?x1xi32>, %c: memref<?x64xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = "columns", vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %rows = tile.load %ids[%c0, %c0] rows(%n) : memref<?x1xi32> -> tensor<4x1xi32, #l>
       %t = tile.gather %a[%rows, %c0] : memref<11x64xf32>, tensor<4x1xi32, #l> -> tensor<4x64xf32, #l>
@@ -148,7 +148,7 @@ TEST_P(ProductTest, matchesLoops) {
     #turned = #tile.simt<lanes = [$turned], strides = [1, 1], vector = $vector>
     #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = $vector>
     tile.func @kernel(%a: memref<$lhsx$lhswxf32>, %b: memref<$rhsx$rhswxf32>, %c: memref<$mx$nxf32>, %m: index, %k: index)
-        attributes {workgroup = 8 : i64, spread = "$spread", vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<$spread>, vector = $vector : i64} {
       %x = gpu.block_id x
       %y = gpu.block_id y
       %c0 = arith.constant 0 : index
@@ -236,7 +236,7 @@ TEST(KernelTest, reductions) {
   const char *text = R"(
     #l = #tile.simt<lanes = [$lanes], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<8x64xf32>, %c: memref<$resultxf32>)
-        attributes {workgroup = 8 : i64, spread = "rows", vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %t = tile.load %a[%c0, %c0] : memref<8x64xf32> -> tensor<8x64xf32, #l>
       %r = tile.reduce $combine %t dim $dim : tensor<8x64xf32, #l> -> tensor<$resultxf32, #l>
@@ -291,7 +291,7 @@ TEST(KernelTest, random) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = $vector>
     tile.func @kernel(%seed: memref<1x4xi32>, %c: memref<6x64xf32>)
-        attributes {workgroup = 8 : i64, spread = "columns", vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = $vector : i64} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index

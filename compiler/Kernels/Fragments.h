@@ -1,6 +1,6 @@
 // Products on tensor cores: of factors of 16 bits, or of f32 that are rounded to tf32 on the way.
-#ifndef HEDDLE_COMPILER_TILING_FRAGMENTS_H
-#define HEDDLE_COMPILER_TILING_FRAGMENTS_H
+#ifndef HEDDLE_COMPILER_KERNELS_FRAGMENTS_H
+#define HEDDLE_COMPILER_KERNELS_FRAGMENTS_H
 
 #include "dialects/Tile/Tile.h"
 #include "llvm/Support/MathExtras.h"

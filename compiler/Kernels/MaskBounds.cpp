@@ -1,4 +1,4 @@
-#include "compiler/Tiling/MaskBounds.h"
+#include "compiler/Kernels/MaskBounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

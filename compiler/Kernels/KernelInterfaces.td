@@ -1,7 +1,7 @@
 // How an op takes part in a kernel. Attached to the dialects' ops as external models, since the dialects know nothing of
 // the compiler.
-#ifndef HEDDLE_TILING_INTERFACES_TD
-#define HEDDLE_TILING_INTERFACES_TD
+#ifndef HEDDLE_KERNEL_INTERFACES_TD
+#define HEDDLE_KERNEL_INTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 

@@ -1,6 +1,6 @@
 // What an attention mask says about which tiles of the scores are worth a visit.
-#ifndef HEDDLE_COMPILER_TILING_MASKBOUNDS_H
-#define HEDDLE_COMPILER_TILING_MASKBOUNDS_H
+#ifndef HEDDLE_COMPILER_KERNELS_MASKBOUNDS_H
+#define HEDDLE_COMPILER_KERNELS_MASKBOUNDS_H
 
 #include "mlir/IR/Region.h"
 

@@ -1,0 +1,36 @@
+# heddle_room(<folder> [SEES <folder>...])
+#
+# Adds a room of the compiler: a folder with a library of its own, Heddle<folder> (Target/CUDA has HeddleTargetCUDA), and a
+# CMakeLists.txt that gives it sources. It sees the dialects and the rooms named here, which must exist already: so no two
+# rooms see each other. `runtime/<folder>` stands for a folder of the runtime. All headers have one search root, so a
+# compiler would find those of any room: the test `rooms` compares the includes with these names.
+function(heddle_room folder)
+  cmake_parse_arguments(ROOM "" "" "SEES" ${ARGN})
+  heddle_room_library("${folder}" library)
+  add_library(${library} STATIC)
+  target_link_libraries(${library} PUBLIC HeddleDialects)
+  heddle_precompile(${library})
+  set(seen)
+  foreach(other IN LISTS ROOM_SEES)
+    if(other MATCHES "^runtime/(.+)")
+      target_link_libraries(${library} PRIVATE "heddle_${CMAKE_MATCH_1}")
+      list(APPEND seen "${other}")
+      continue()
+    endif()
+    heddle_room_library("${other}" other_library)
+    if(NOT TARGET ${other_library})
+      message(FATAL_ERROR "the room ${folder} sees ${other}, which is not a room listed before it")
+    endif()
+    target_link_libraries(${library} PUBLIC ${other_library})
+    list(APPEND seen "compiler/${other}")
+  endforeach()
+  list(JOIN seen " " seen)
+  set_property(GLOBAL APPEND_STRING PROPERTY HEDDLE_ROOMS "compiler/${folder}: ${seen}\n")
+  set_property(GLOBAL APPEND PROPERTY HEDDLE_ROOM_LIBRARIES ${library})
+  add_subdirectory("${folder}")
+endfunction()
+
+function(heddle_room_library folder result)
+  string(REPLACE "/" "" name "${folder}")
+  set(${result} "Heddle${name}" PARENT_SCOPE)
+endfunction()

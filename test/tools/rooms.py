@@ -1,0 +1,86 @@
+"""Includes keep to the rooms: rooms.py SOURCE TABLE, where TABLE is the rooms.txt that CMake writes of the compiler's rooms.
+
+A line of TABLE is "FOLDER: FOLDER...": a room, and the other folders whose headers its files may include. The dialects may be
+included by the compiler alone, and include nothing but each other; the runtime includes itself alone.
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+INCLUDE = re.compile(r'^\s*#?\s*include\s+"((?:bench|compiler|dialects|runtime|test|tools)/[^"]+)"', re.MULTILINE)
+SUFFIXES = {".cpp", ".h", ".inc", ".td"}
+
+
+def read_table(text):
+    lines = (line.split(":") for line in text.splitlines() if line)
+    return {room.strip(): set(seen.split()) for room, seen in lines}
+
+
+def find_violations(root, table):
+    """What includes break the table, what folders it lacks, and what it allows that no include needs."""
+    used = {room: set() for room in table}
+    for top in ("compiler", "dialects", "runtime"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            name, folder = path.relative_to(root).as_posix(), path.parent.relative_to(root).as_posix()
+            if top == "compiler" and folder not in table:
+                yield f"{name}: {folder} is no room of compiler/CMakeLists.txt"
+                continue
+            for header in INCLUDE.findall(path.read_text()):
+                other = header.rpartition("/")[0]
+                if top == "compiler":
+                    used[folder].add(other)
+                    allowed = other == folder or other in table[folder] or header.startswith("dialects/")
+                else:
+                    allowed = header.startswith(top + "/")
+                if not allowed:
+                    yield f"{name} includes {header}, and {folder} does not see {other} (compiler/CMakeLists.txt)"
+    for room, seen in table.items():
+        for other in sorted(seen - used[room]):
+            yield f"{room} sees {other} (compiler/CMakeLists.txt) and includes nothing of it"
+
+
+def check_itself():
+    """The violations of a small tree are all found, and nothing else is."""
+    files = {
+        "compiler/A/A.cpp": '#include "compiler/A/A.h"\n#include "dialects/D/D.h"\n',
+        "compiler/A/A.td": 'include "compiler/B/B.td"\n',
+        "compiler/B/B.cpp": '#include "compiler/A/A.h"\n#include "runtime/schema/S.h"\n#include "runtime/hal/H.h"\n',
+        "compiler/B/Inner/I.h": '#include <vector>\n',
+        "compiler/B/Inner/Deep/D.h": "",
+        "dialects/D/D.h": '#include "compiler/A/A.h"\n',
+        "runtime/schema/S.h": '#include "runtime/core/C.h"\n#include "dialects/D/D.h"\n',
+    }
+    table = read_table("compiler/A: \ncompiler/B: compiler/A runtime/schema\ncompiler/B/Inner: compiler/A\n")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        found = [line.split(" (")[0] for line in find_violations(pathlib.Path(folder), table)]
+    expected = [
+        "compiler/A/A.td includes compiler/B/B.td, and compiler/A does not see compiler/B",
+        "compiler/B/B.cpp includes runtime/hal/H.h, and compiler/B does not see runtime/hal",
+        "compiler/B/Inner/Deep/D.h: compiler/B/Inner/Deep is no room of compiler/CMakeLists.txt",
+        "dialects/D/D.h includes compiler/A/A.h, and dialects/D does not see compiler/A",
+        "runtime/schema/S.h includes dialects/D/D.h, and runtime/schema does not see dialects/D",
+        "compiler/B/Inner sees compiler/A",
+    ]
+    if found != expected:
+        sys.exit("rooms.py does not find the violations of its own example:\n" + "\n".join(found))
+
+
+def main():
+    root, table = pathlib.Path(sys.argv[1]), read_table(pathlib.Path(sys.argv[2]).read_text())
+    check_itself()
+    violations = list(find_violations(root, table))
+    if violations:
+        sys.exit("\n".join(violations))
+    print(f"{len(table)} rooms include what they see")
+
+
+if __name__ == "__main__":
+    main()
