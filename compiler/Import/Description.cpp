@@ -4,7 +4,11 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 #include <cmath>
 
@@ -19,6 +23,9 @@ namespace {
 
 using Member = DescriptionKey::Member;
 
+constexpr StringLiteral kModel = "model";      // the key that names a text
+constexpr StringLiteral kTextEnding = ".weft"; // of a text's file
+constexpr double kLearningRate = 1e-3;         // at the end of warm-up, of a text without d_model
 constexpr size_t kShownOverride = 200; // bytes of it in a message
 
 template <typename T> constexpr bool holds(const Member &member) {
@@ -45,10 +52,15 @@ public:
   Reader(MLIRContext *context, Description description) : context(context), description(std::move(description)) {}
 
   void readFile();
+  void readModel(const toml::node &value, LocationAttr where);
+  void readText(StringRef textPath, LocationAttr where);
+  void setText(FailureOr<language::ModelText> text);
   void readOverride(StringRef text);
   FailureOr<Description> change(const DescriptionChanges &changes);
   void check();
+  void checkStructure();
   void checkStacks();
+  void applyText();
 
   FailureOr<Description> finish() {
     if (failed)
@@ -70,7 +82,9 @@ private:
     return FileLineColLoc::get(context, path, source.begin.line, source.begin.column);
   }
 
+  void readParameter(StringRef name, const toml::node &value, LocationAttr where);
   void readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere);
+  bool store(const DescriptionKey &key, const toml::node &value);
   bool assign(const DescriptionKey &key, const toml::node &value, LocationAttr where);
   bool checkValue(const DescriptionKey &key, LocationAttr where);
 
@@ -111,13 +125,54 @@ void Reader::readFile() {
     return place(a.first) < place(b.first);
   });
   for (auto [name, value] : entries)
-    readKey(StringRef(name->str()), *value, locate(name->source()), locate(value->source()));
-  if (failed)
+    if (StringRef(name->str()) == kModel)
+      readModel(*value, locate(value->source()));
+  for (auto [name, value] : entries)
+    if (StringRef(name->str()) != kModel)
+      readKey(StringRef(name->str()), *value, locate(name->source()), locate(value->source()));
+  if (failed || description.text)
     return;
   for (const DescriptionKey &key : getDescriptionKeys())
     if (key.required && !description.given.contains(key.name))
       fail(description.start) << "the description lacks '" << key.name << "'; add a line `" << key.name << " = ...`, "
                               << key.describeValues() << " (" << key.doc << ")";
+}
+
+/// `model = "name.weft"`: a text beside the description, or one of those that Heddle brings along.
+void Reader::readModel(const toml::node &value, LocationAttr where) {
+  std::optional<std::string> name = value.value_exact<std::string>();
+  if (!name) {
+    fail(where) << "'" << kModel << "' expects the name of a model text, such as \"mine.weft\", got " << describe(value);
+    return;
+  }
+  SmallString<128> beside(llvm::sys::path::parent_path(path));
+  llvm::sys::path::append(beside, *name);
+  StringRef stem = StringRef(*name).ends_with(kTextEnding) ? StringRef(*name).drop_back(kTextEnding.size()) : "";
+  if (!llvm::sys::fs::exists(beside) && !language::findLibraryText(stem).empty())
+    setText(language::ModelText::read(context, *name, language::findLibraryText(stem)));
+  else
+    readText(beside, where);
+}
+
+void Reader::readText(StringRef textPath, LocationAttr where) {
+  auto file = llvm::MemoryBuffer::getFile(textPath, /*IsText=*/true);
+  if (!file)
+    fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message()
+                << "; name a " << kTextEnding << " file that exists";
+  else
+    setText(language::ModelText::read(context, textPath, (*file)->getBuffer()));
+}
+
+void Reader::setText(FailureOr<language::ModelText> text) {
+  if (mlir::failed(text)) {
+    failed = true;
+    return;
+  }
+  description.text = std::make_shared<language::ModelText>(std::move(*text));
+  description.architecture = llvm::StringSwitch<std::string>(description.text->getTask())
+                                 .Case("translate", "transformer")
+                                 .Case("language", "decoder")
+                                 .Default("encoder");
 }
 
 void Reader::readOverride(StringRef text) {
@@ -133,7 +188,8 @@ void Reader::readOverride(StringRef text) {
   const DescriptionKey *key = findDescriptionKey(name);
   toml::table table;
   // A shell strips quotes, so a string is taken as it stands.
-  if (key && holds<std::string>(key->member)) {
+  bool isWord = llvm::isAlpha(value.front()) && value != "true" && value != "false" && !value.contains('"');
+  if ((key && holds<std::string>(key->member)) || (description.text && description.text->hasParameter(name) && isWord)) {
     table.insert("value", value.trim('"').str());
   } else if (nestsTooDeepTOML(value)) {
     table.insert("value", value.take_front(20).str() + "...");
@@ -149,6 +205,19 @@ void Reader::readOverride(StringRef text) {
 
 void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere) {
   const DescriptionKey *key = findDescriptionKey(name);
+  if (description.text) {
+    if (description.text->hasParameter(name)) {
+      readParameter(name, value, valueWhere);
+      if (!key)
+        return;
+    } else if (!key || key->isStructure) {
+      StringRef nearest = description.text->findNearestParameter(name);
+      fail(keyWhere) << "neither the model text nor a description has '" << name << "'; "
+                     << (nearest.empty() ? "heddle-compile --help-description lists a description's keys"
+                                         : "the nearest parameter of the text is '" + nearest.str() + "'");
+      return;
+    }
+  }
   if (!key) {
     const DescriptionKey *nearest = findNearestKey(name);
     fail(keyWhere) << "unknown key '" << name << "'; "
@@ -160,9 +229,26 @@ void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWh
     description.given[name] = keyWhere;
 }
 
+void Reader::readParameter(StringRef name, const toml::node &value, LocationAttr where) {
+  language::Setting setting{false, where};
+  if (std::optional<bool> flag = value.value_exact<bool>())
+    setting.value = *flag;
+  else if (std::optional<int64_t> whole = value.value_exact<int64_t>())
+    setting.value = *whole;
+  else if (std::optional<double> number = value.value_exact<double>())
+    setting.value = *number;
+  else if (std::optional<std::string> string = value.value_exact<std::string>())
+    setting.value = *string;
+  else {
+    fail(where) << "the parameter '" << name << "' is a number, a string or a flag, not " << describe(value);
+    return;
+  }
+  description.settings[name] = setting;
+}
+
 /// Stores the value if it is of the key's type. A whole number will do for a number.
-bool Reader::assign(const DescriptionKey &key, const toml::node &value, LocationAttr where) {
-  bool assigned = std::visit(
+bool Reader::store(const DescriptionKey &key, const toml::node &value) {
+  return std::visit(
       [&](auto member) {
         using T = std::remove_reference_t<decltype(description.*member)>;
         std::optional<T> read;
@@ -175,6 +261,10 @@ bool Reader::assign(const DescriptionKey &key, const toml::node &value, Location
         return read.has_value();
       },
       key.member);
+}
+
+bool Reader::assign(const DescriptionKey &key, const toml::node &value, LocationAttr where) {
+  bool assigned = store(key, value);
   if (!assigned)
     fail(where) << "'" << key.name << "' expects " << key.describeValues() << ", got " << describe(value);
   return assigned;
@@ -202,13 +292,13 @@ void Reader::check() {
   if (failed)
     return;
   const Description &d = description;
-  if (d.dModel % d.heads != 0)
-    failAtKey("heads") << "'heads' must divide 'd_model', but " << d.heads << " does not divide " << d.dModel
-                       << "; change either of them";
-  checkStacks();
-  if (!d.learnedPositions() && d.dModel % 2 != 0)
-    failAtKey("d_model") << "sinusoidal positions come in pairs of a sine and a cosine, but 'd_model' is " << d.dModel
-                         << "; make it even, or set positions = \"learned\"";
+  if (d.text) {
+    applyText();
+    if (failed)
+      return;
+  } else {
+    checkStructure();
+  }
   if (!d.given.contains("max_length"))
     description.maxLength = std::min(d.maxLength, d.maxTokens);
   if (d.maxLength > d.maxTokens)
@@ -216,7 +306,42 @@ void Reader::check() {
                             << ", but a call holds at most 'max_tokens' = " << d.maxTokens
                             << " tokens; lower 'max_length' or raise 'max_tokens'";
   if (description.learningRate == 0)
-    description.learningRate = 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup));
+    description.learningRate =
+        d.dModel > 0 ? 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup)) : kLearningRate;
+}
+
+void Reader::checkStructure() {
+  const Description &d = description;
+  if (d.dModel % d.heads != 0)
+    failAtKey("heads") << "'heads' must divide 'd_model', but " << d.heads << " does not divide " << d.dModel
+                       << "; change either of them";
+  checkStacks();
+  if (!d.learnedPositions() && d.dModel % 2 != 0)
+    failAtKey("d_model") << "sinusoidal positions come in pairs of a sine and a cosine, but 'd_model' is " << d.dModel
+                         << "; make it even, or set positions = \"learned\"";
+}
+
+/// Gives the text its parameters. Those that are keys too, such as vocab_size, are then the description's.
+void Reader::applyText() {
+  if (mlir::failed(description.text->setParameters(description.settings))) {
+    failed = true;
+    return;
+  }
+  for (const auto &parameter : description.text->getParameters()) {
+    const DescriptionKey *key = findDescriptionKey(parameter.getKey());
+    if (!key || description.given.contains(key->name))
+      continue;
+    const language::Setting &setting = parameter.getValue();
+    toml::table table;
+    std::visit([&](const auto &value) { table.insert("value", value); }, setting.value);
+    // What a text calls by the name of a key of another architecture need not be the same.
+    if (key->isStructure ? store(*key, *table.get("value"))
+                         : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
+      description.given[key->name] = setting.where;
+  }
+  if (!failed && description.vocabSize == 0)
+    fail(description.start) << "the model has no vocabulary size; add `vocab_size = N` to the description, "
+                            << "--set vocab_size=N, or `param vocab_size = N` to the text";
 }
 
 /// An architecture is which of the two stacks there are; some keys belong to one of them.
@@ -249,6 +374,13 @@ FailureOr<Description> Reader::change(const DescriptionChanges &changes) {
 FailureOr<Description> heddle::overrideDescription(MLIRContext *context, Description description,
                                                    const DescriptionChanges &changes) {
   return Reader(context, std::move(description)).change(changes);
+}
+
+FailureOr<Description> heddle::readTextDescription(MLIRContext *context, StringRef path,
+                                                   const DescriptionChanges &changes) {
+  Reader reader(context, path);
+  reader.readText(path, UnknownLoc::get(context));
+  return reader.change(changes);
 }
 
 FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path,

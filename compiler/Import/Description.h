@@ -3,6 +3,7 @@
 #ifndef HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 #define HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 
+#include "compiler/Language/ModelText.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
@@ -68,6 +69,11 @@ struct Description {
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 
+  /// What the model computes, as a text of its own; null for the architectures that a description can name.
+  std::shared_ptr<language::ModelText> text;
+  /// Values of the text's parameters, from outside of it.
+  language::Settings settings;
+
   /// Which of the two stacks (3.1, Figure 1) there are. An encoder alone is not trained: it has no task of its own.
   bool hasEncoder() const { return encoderLayers > 0; }
   bool hasDecoder() const { return decoderLayers > 0; }
@@ -85,7 +91,9 @@ struct Description {
   /// Every key with its value, the marks' token ids, and `tensors`.
   llvm::json::Object toJSON() const;
 
+  /// The start of the file that describes the model.
   LocationAttr start;
+  /// Where each key that has a value from outside got it.
   llvm::StringMap<LocationAttr> given;
 };
 
@@ -104,7 +112,8 @@ struct DescriptionKey {
 
   StringLiteral name;
   Member member;
-  bool required;
+  bool required;    // of a description without a text of its own
+  bool isStructure; // what the model computes: a text has parameters of its own in such a key's place
   NumberRange range;
   ArrayRef<StringLiteral> choices; // of a string
   StringLiteral doc;
@@ -134,6 +143,9 @@ struct DescriptionChanges {
 
 /// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.
 FailureOr<Description> readDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
+/// The description of the model text at `path`, changed: every key that is not of the text has its default.
+FailureOr<Description> readTextDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
 /// Changes `description` and checks the whole, as readDescription does.
 FailureOr<Description> overrideDescription(MLIRContext *context, Description description,

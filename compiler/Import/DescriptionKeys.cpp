@@ -38,6 +38,8 @@ const StringLiteral kHeads[] = {"linear", "transform", "none"};
 
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
+constexpr bool kStructure = true;
+constexpr bool kSetting = false;
 
 } // namespace
 
@@ -45,81 +47,81 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
   using D = Description;
   // clang-format off
   static const DescriptionKey keys[] = {
-      {"architecture", &D::architecture, kRequired, kAny, kArchitectures,
+      {"architecture", &D::architecture, kRequired, kStructure, kAny, kArchitectures,
        "Which stacks the model has: an encoder and a decoder (transformer), or an encoder or a decoder alone."},
-      {"d_model", &D::dModel, kRequired, kWidth, {}, "The width of every layer's input and output."},
-      {"heads", &D::heads, kRequired, kWidth, {}, "Attention heads of a layer; their number divides d_model (3.2.2)."},
-      {"d_ff", &D::dFF, kRequired, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
-      {"encoder_layers", &D::encoderLayers, kRequired, kLayers, {},
+      {"d_model", &D::dModel, kRequired, kStructure, kWidth, {}, "The width of every layer's input and output."},
+      {"heads", &D::heads, kRequired, kStructure, kWidth, {}, "Attention heads of a layer; their number divides d_model (3.2.2)."},
+      {"d_ff", &D::dFF, kRequired, kStructure, kWidth, {}, "The width inside the feed-forward networks (3.3)."},
+      {"encoder_layers", &D::encoderLayers, kRequired, kStructure, kLayers, {},
        "Layers of the encoder (3.1); 0 for a decoder alone."},
-      {"decoder_layers", &D::decoderLayers, kRequired, kLayers, {},
+      {"decoder_layers", &D::decoderLayers, kRequired, kStructure, kLayers, {},
        "Layers of the decoder (3.1); 0 for an encoder alone."},
-      {"vocab_size", &D::vocabSize, kRequired, kVocabulary, {},
+      {"vocab_size", &D::vocabSize, kRequired, kSetting, kVocabulary, {},
        "Tokens of the vocabulary, which both sides share; the marks for unknown text, begin, end and padding count "
        "too."},
-      {"norm", &D::norm, kOptional, kAny, kNorms,
+      {"norm", &D::norm, kOptional, kStructure, kAny, kNorms,
        "Layer normalisation after each residual sum, as in the paper (3.1), or before each sub-layer and at the end of "
        "each stack."},
-      {"positions", &D::positions, kOptional, kAny, kPositions,
+      {"positions", &D::positions, kOptional, kStructure, kAny, kPositions,
        "Fixed or learned position encodings (3.5); fixed encodings are sines and cosines in turn, or all sines first."},
-      {"activation", &D::activation, kOptional, kAny, kActivations,
+      {"activation", &D::activation, kOptional, kStructure, kAny, kActivations,
        "The function between the two products of a feed-forward network (3.3)."},
-      {"head", &D::head, kOptional, kAny, kHeads,
+      {"head", &D::head, kOptional, kStructure, kAny, kHeads,
        "How hidden states become logits: by a linear transformation (3.4), by another layer of the same width with "
        "activation and norm in front of it (transform), or not at all. A decoder's head is linear."},
-      {"attention_window", &D::attentionWindow, kOptional, kWindow, {},
+      {"attention_window", &D::attentionWindow, kOptional, kStructure, kWindow, {},
        "The neighbourhood that self-attention is restricted to (4): a token sees tokens at a distance of at most half "
        "of "
        "it, rounded down; 0 lets a token see all others."},
-      {"attention_soft_cap", &D::attentionSoftCap, kOptional, kNorm, {},
+      {"attention_soft_cap", &D::attentionSoftCap, kOptional, kStructure, kNorm, {},
        "The bound c of attention's scores: a score s becomes c tanh(s / c); 0 leaves scores as they are."},
-      {"share_embeddings", &D::shareEmbeddings, kOptional, kAny, {},
+      {"share_embeddings", &D::shareEmbeddings, kOptional, kStructure, kAny, {},
        "Whether source embedding, target embedding and output projection are the same matrix (3.4)."},
-      {"scale_embeddings", &D::scaleEmbeddings, kOptional, kAny, {},
+      {"scale_embeddings", &D::scaleEmbeddings, kOptional, kStructure, kAny, {},
        "Whether embeddings are multiplied by the root of d_model (3.4)."},
-      {"embedding_norm", &D::embeddingNorm, kOptional, kAny, {},
+      {"embedding_norm", &D::embeddingNorm, kOptional, kStructure, kAny, {},
        "Whether the sum of embedding and position is normalised before the first layer."},
-      {"token_types", &D::tokenTypes, kOptional, kTypes, {},
+      {"token_types", &D::tokenTypes, kOptional, kStructure, kTypes, {},
        "Kinds of tokens that an encoder tells apart, such as tokens of a first and of a second sentence; 0 gives "
        "tokens no "
        "kind."},
-      {"output_bias", &D::outputBias, kOptional, kAny, {}, "Whether each token's logit has a bias."},
-      {"pooler", &D::pooler, kOptional, kAny, {},
+      {"output_bias", &D::outputBias, kOptional, kStructure, kAny, {}, "Whether each token's logit has a bias."},
+      {"pooler", &D::pooler, kOptional, kStructure, kAny, {},
        "Whether an encoder also gives a vector for each sequence, made of its first token's hidden state."},
-      {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kEpsilon, {},
+      {"layer_norm_epsilon", &D::layerNormEpsilon, kOptional, kStructure, kEpsilon, {},
        "The number that a layer norm adds to the variance before it takes the root."},
-      {"dropout", &D::dropout, kOptional, kRate, {},
+      {"dropout", &D::dropout, kOptional, kStructure, kRate, {},
        "Rate of dropout on each sub-layer's output and on the embeddings (5.4)."},
-      {"attention_dropout", &D::attentionDropout, kOptional, kRate, {}, "Rate of dropout on attention's weights."},
-      {"label_smoothing", &D::labelSmoothing, kOptional, kRate, {}, "Target mass spread over all tokens (5.4)."},
-      {"learning_rate", &D::learningRate, kOptional, kLearningRate, {},
+      {"attention_dropout", &D::attentionDropout, kOptional, kStructure, kRate, {}, "Rate of dropout on attention's weights."},
+      {"label_smoothing", &D::labelSmoothing, kOptional, kStructure, kRate, {}, "Target mass spread over all tokens (5.4)."},
+      {"learning_rate", &D::learningRate, kOptional, kSetting, kLearningRate, {},
        "The rate at the end of warm-up, where it peaks; 0 stands for the paper's d_model^-0.5 * warmup^-0.5 (5.3)."},
-      {"warmup", &D::warmup, kOptional, kSteps, {}, "Steps over which the learning rate rises (5.3)."},
-      {"adam_beta1", &D::adamBeta1, kOptional, kRate, {}, "Decay of Adam's first moment (5.3)."},
-      {"adam_beta2", &D::adamBeta2, kOptional, kRate, {}, "Decay of Adam's second moment (5.3)."},
-      {"adam_epsilon", &D::adamEpsilon, kOptional, kEpsilon, {},
+      {"warmup", &D::warmup, kOptional, kSetting, kSteps, {}, "Steps over which the learning rate rises (5.3)."},
+      {"adam_beta1", &D::adamBeta1, kOptional, kSetting, kRate, {}, "Decay of Adam's first moment (5.3)."},
+      {"adam_beta2", &D::adamBeta2, kOptional, kSetting, kRate, {}, "Decay of Adam's second moment (5.3)."},
+      {"adam_epsilon", &D::adamEpsilon, kOptional, kSetting, kEpsilon, {},
        "The number that Adam adds to the root of its second moment (5.3)."},
-      {"clip_norm", &D::clipNorm, kOptional, kNorm, {}, "The gradient's largest norm; 0 leaves gradients as they are."},
-      {"ema_decay", &D::emaDecay, kOptional, kRate, {},
+      {"clip_norm", &D::clipNorm, kOptional, kSetting, kNorm, {}, "The gradient's largest norm; 0 leaves gradients as they are."},
+      {"ema_decay", &D::emaDecay, kOptional, kSetting, kRate, {},
        "Decay of an average of the weights over all steps, kept beside them (`heddle-run average --ema`); 0 keeps no "
        "average."},
-      {"loss_scale", &D::lossScale, kOptional, kNorm, {},
+      {"loss_scale", &D::lossScale, kOptional, kSetting, kNorm, {},
        "The factor of the loss while it is differentiated, so that 16 bits hold small gradients; it is halved where "
        "gradients overflow; 0 leaves the loss as it is. With --precision=f16 the default is 65536."},
-      {"loss_scale_interval", &D::lossScaleInterval, kOptional, kSteps, {},
+      {"loss_scale_interval", &D::lossScaleInterval, kOptional, kSetting, kSteps, {},
        "Steps in a row without overflow after which the loss's scale is doubled."},
-      {"accumulate", &D::accumulate, kOptional, kAny, {},
+      {"accumulate", &D::accumulate, kOptional, kSetting, kAny, {},
        "Whether gradients may be summed over several batches before a step: adds the entries `accumulate_step` and "
        "`apply_step`."},
-      {"logits_entry", &D::logitsEntry, kOptional, kAny, {},
+      {"logits_entry", &D::logitsEntry, kOptional, kSetting, kAny, {},
        "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them "
        "then."},
-      {"explain_entry", &D::explainEntry, kOptional, kAny, {},
+      {"explain_entry", &D::explainEntry, kOptional, kSetting, kAny, {},
        "Whether there is an entry `explain`, which gives the weights of every attention (`heddle-run explain`)."},
-      {"beam", &D::beam, kOptional, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
-      {"max_tokens", &D::maxTokens, kOptional, kTokens, {}, "The most tokens that a call holds, on each side."},
-      {"max_sequences", &D::maxSequences, kOptional, kSequences, {}, "The most sequences that a call holds."},
-      {"max_length", &D::maxLength, kOptional, kTokens, {},
+      {"beam", &D::beam, kOptional, kSetting, kBeam, {}, "The widest beam that a translation may ask for (6.1)."},
+      {"max_tokens", &D::maxTokens, kOptional, kSetting, kTokens, {}, "The most tokens that a call holds, on each side."},
+      {"max_sequences", &D::maxSequences, kOptional, kSetting, kSequences, {}, "The most sequences that a call holds."},
+      {"max_length", &D::maxLength, kOptional, kSetting, kTokens, {},
        "The longest sequence in tokens, begin or end mark included; at most max_tokens, which is the default where it "
        "is "
        "smaller."},
@@ -190,6 +192,12 @@ llvm::json::Object Description::toJSON() const {
   object["eos_id"] = endId;
   if (paddingId)
     object["pad_id"] = *paddingId;
+  if (text) {
+    llvm::json::Object parameters;
+    for (const auto &parameter : text->getParameters())
+      std::visit([&](const auto &value) { parameters[parameter.getKey()] = value; }, parameter.getValue().value);
+    object["parameters"] = std::move(parameters);
+  }
   if (!tensors.empty())
     object["tensors"] = llvm::json::Object(tensors);
   return object;

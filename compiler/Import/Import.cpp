@@ -29,7 +29,14 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
   context->loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(Location(description->start));
   Graph graph(*module, *description);
-  Entries(graph, *description).build();
+  if (description->text) {
+    language::Limits limits{description->vocabSize, description->maxTokens, description->maxSequences,
+                            description->maxLength};
+    if (failed(description->text->elaborate(*module, limits)))
+      return {};
+  } else {
+    Entries(graph, *description).build();
+  }
   if (!description->tensors.empty() && failed(addShapes(graph, description->tensors)))
     return {};
   std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
@@ -42,6 +49,10 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
 OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path,
                                                 const DescriptionChanges &changes) {
   return build(context, readDescription(context, path, changes));
+}
+
+OwningOpRef<ModuleOp> heddle::importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+  return build(context, readTextDescription(context, path, changes));
 }
 
 OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,

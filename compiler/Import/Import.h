@@ -13,6 +13,9 @@ namespace mlir::heddle {
 /// then null.
 OwningOpRef<ModuleOp> importDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
+/// Imports the model text (.weft) at `path`; changes are of its parameters and of a description's keys of training.
+OwningOpRef<ModuleOp> importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
 /// Imports the model of a Hugging Face folder by the description that is made of its config.json, changed. The weights
 /// stay where they are: `tensors` in the module's description names them.
 OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);

@@ -42,6 +42,8 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
   StringRef extension = llvm::sys::path::extension(line.model);
   if (extension == ".toml")
     return importDescription(context, line.model, changes);
+  if (extension == ".weft")
+    return importText(context, line.model, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
   return fail("the name '" + line.model +

@@ -1,0 +1,421 @@
+#include "compiler/Language/Builtins.h"
+#include "compiler/Language/Parts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+using namespace mlir::heddle::language;
+
+/// Unfused scores have room for a multiple of so many keys, whose rows then divide into registers and steps.
+static constexpr int64_t kKeyUnit = 16;
+
+ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
+  using E = Elaborator;
+  static const std::vector<Builtin> builtins = {
+      {"exp", {"x"}, 1, &E::mathOf},
+      {"log", {"x"}, 1, &E::mathOf},
+      {"sqrt", {"x"}, 1, &E::mathOf},
+      {"rsqrt", {"x"}, 1, &E::mathOf},
+      {"tanh", {"x"}, 1, &E::mathOf},
+      {"erf", {"x"}, 1, &E::mathOf},
+      {"floor", {"x"}, 1, &E::mathOf},
+      {"max", {"a", "b"}, 2, &E::largerOrSmaller},
+      {"min", {"a", "b"}, 2, &E::largerOrSmaller},
+      {"columns", {"x"}, 1, &E::columnsOf},
+      {"require", {"condition", "message"}, 2, &E::require},
+      {"normal", {"deviation"}, 1, &E::weightStart},
+      {"uniform", {"bound"}, 1, &E::weightStart},
+      {"transpose", {"matrix"}, 1, &E::transpose},
+      {"sum", {"x"}, 1, &E::sumOf},
+      {"first", {"x"}, 1, &E::firstRows},
+      {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
+      {"dropout", {"x", "rate"}, 2, &E::dropout},
+      {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
+      {"pairs", {"query", "key", "heads"}, 2, &E::pairs},
+      {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
+      {"softmax", {"scores"}, 1, &E::softmax},
+      {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
+  };
+  return builtins;
+}
+
+const Elaborator::Builtin *Elaborator::findBuiltin(StringRef name) {
+  const auto *found = llvm::find_if(getBuiltins(), [&](const Builtin &builtin) { return builtin.name == name; });
+  return found == getBuiltins().end() ? nullptr : found;
+}
+
+bool Elaborator::isBuiltin(StringRef name) { return findBuiltin(name); }
+
+Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
+  const Builtin *builtin = findBuiltin(expression.text);
+  if (!builtin) {
+    SmallVector<StringRef> known = llvm::to_vector(definitions.keys());
+    for (const Builtin &other : getBuiltins())
+      known.push_back(other.name);
+    llvm::sort(known); // so that one of two that are as near is always the same
+    StringRef nearest = findNearest(expression.text, known);
+    InFlightDiagnostic error = fail(expression.where) << "there is no function '" << expression.text << "'";
+    if (!nearest.empty())
+      error << "; the nearest is '" << nearest << "'";
+    return mistake();
+  }
+  if (expression.block && !builtin->takesBlock) {
+    fail(expression.block->where) << "'" << expression.text << "' takes no block";
+    return mistake();
+  }
+  std::optional<SmallVector<Given>> given = arrange(expression, builtin->parameters, builtin->required, scope);
+  if (!given)
+    return mistake();
+  for (const Given &argument : *given)
+    if (argument.where && argument.item.isMistake())
+      return mistake();
+  BuiltinCall call{expression, scope, std::move(*given)};
+  return (this->*builtin->evaluate)(call);
+}
+
+//===-- Constants and elements ----------------------------------------------------------------------------------===//
+
+Item Elaborator::mathOf(BuiltinCall &call) {
+  StringRef name = call.expression.text;
+  const Given &x = call.given[0];
+  if (const auto *constant = x.item.as<NumberItem>()) {
+    double a = constant->value;
+    double value = llvm::StringSwitch<double>(name)
+                       .Case("exp", std::exp(a))
+                       .Case("log", a > 0 ? std::log(a) : NAN)
+                       .Case("sqrt", a >= 0 ? std::sqrt(a) : NAN)
+                       .Case("rsqrt", a > 0 ? 1 / std::sqrt(a) : NAN)
+                       .Case("tanh", std::tanh(a))
+                       .Case("erf", std::erf(a))
+                       .Default(std::floor(a));
+    if (std::isfinite(value))
+      return NumberItem{value, name == "floor"};
+    fail(call.where()) << name << " of " << describe(x.item) << " is no number";
+    return mistake();
+  }
+  Value value = tensor(x.item, x.where, "what '" + name + "' is of");
+  if (!value)
+    return mistake();
+  const auto *from = x.item.as<TensorItem>();
+  const Side *keys = from ? from->keys : nullptr;
+  Location at = place(call.where());
+  if (!typeOf(value).getElementType().isF32() || name == "floor") {
+    fail(x.where) << "there is no '" << name << "' of " << describe(x.item);
+    return mistake();
+  }
+  if (name == "exp")
+    return make(math::ExpOp::create(builder, at, value), keys);
+  if (name == "log")
+    return make(math::LogOp::create(builder, at, value), keys);
+  if (name == "sqrt")
+    return make(math::SqrtOp::create(builder, at, value), keys);
+  if (name == "rsqrt")
+    return make(math::RsqrtOp::create(builder, at, value), keys);
+  if (name == "tanh")
+    return make(math::TanhOp::create(builder, at, value), keys);
+  return make(math::ErfOp::create(builder, at, value), keys);
+}
+
+Item Elaborator::largerOrSmaller(BuiltinCall &call) {
+  bool larger = call.expression.text == "max";
+  Item a = call.given[0].item, b = call.given[1].item;
+  const auto *x = a.as<NumberItem>(), *y = b.as<NumberItem>();
+  if (x && y)
+    return NumberItem{larger ? std::max(x->value, y->value) : std::min(x->value, y->value), x->isWhole && y->isWhole};
+  if (x)
+    std::swap(a, b);
+  Value left = tensor(a, call.where(), "what '" + call.expression.text + "' compares");
+  if (!left)
+    return mistake();
+  Value right = widen(b, typeOf(left), call.where());
+  if (!right || !typeOf(left).getElementType().isF32()) {
+    fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and " << describe(b);
+    return mistake();
+  }
+  const auto *from = a.as<TensorItem>();
+  const Side *keys = from ? from->keys : nullptr;
+  Location at = place(call.where());
+  if (larger)
+    return make(arith::MaximumFOp::create(builder, at, left, right), keys);
+  return make(arith::MinimumFOp::create(builder, at, left, right), keys);
+}
+
+Item Elaborator::columnsOf(BuiltinCall &call) {
+  const Item &x = call.given[0].item;
+  if (const auto *weight = x.as<std::shared_ptr<WeightItem>>())
+    return wholeNumber((*weight)->shape.back());
+  const auto *item = x.as<TensorItem>();
+  auto type = item ? dyn_cast<RankedTensorType>(item->value.getType()) : RankedTensorType();
+  if (!type || type.getRank() != 2) {
+    fail(call.where()) << describe(x) << " has no columns";
+    return mistake();
+  }
+  return wholeNumber(type.getDimSize(1));
+}
+
+Item Elaborator::require(BuiltinCall &call) {
+  std::optional<bool> holds = flag(call.given[0], "what a model requires");
+  const auto *message = call.given[1].item.as<std::string>();
+  if (!message)
+    fail(call.given[1].where) << "the message of require(condition, message) is a string, not "
+                              << describe(call.given[1].item);
+  else if (holds && !*holds)
+    fail(call.where()) << *message;
+  return ListItem();
+}
+
+Item Elaborator::weightStart(BuiltinCall &call) {
+  std::optional<double> scale = real(call.given[0], "what " + call.expression.text + "() takes");
+  if (!scale)
+    return mistake();
+  return WeightStart{call.expression.text == "normal" ? WeightStart::Normal : WeightStart::Uniform, *scale};
+}
+
+Item Elaborator::transpose(BuiltinCall &call) {
+  Value matrix = tensor(call.given[0].item, call.given[0].where, "what is transposed");
+  if (!matrix)
+    return mistake();
+  if (typeOf(matrix).getRank() != 2 || !typeOf(matrix).hasStaticShape()) {
+    fail(call.where()) << "a matrix of weights can be transposed, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  return TensorItem{matrix, nullptr, /*isTransposed=*/true};
+}
+
+//===-- Rows ----------------------------------------------------------------------------------------------------===//
+
+/// table[indices]
+Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr where) {
+  if (table.isMistake() || indices.isMistake())
+    return mistake();
+  Value rows = tensor(table, where, "what is indexed"), places = rows ? tensor(indices, where, "an index") : Value();
+  if (!places)
+    return mistake();
+  RankedTensorType rowsType = typeOf(rows), placesType = typeOf(places);
+  if (rowsType.getRank() != 2 || !rowsType.hasStaticShape() || placesType.getRank() != 1 ||
+      !placesType.getElementType().isInteger(32)) {
+    fail(where) << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
+                << "here are " << describe(table) << " and " << describe(indices);
+    return mistake();
+  }
+  RankedTensorType type = getTypeOfDims({{placesType, 0}, {rowsType, 1}}, builder.getF32Type());
+  return make(EmbeddingOp::create(builder, place(where), type, places, rows));
+}
+
+Item Elaborator::firstRows(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what the first rows are of");
+  if (!x)
+    return mistake();
+  Side *side = findSide(typeOf(x));
+  if (!side || typeOf(x).getRank() != 2) {
+    fail(call.where()) << "first() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  Value starts = import(side->starts);
+  RankedTensorType type = getTypeOfDims({{typeOf(starts), 0}, {typeOf(x), 1}}, builder.getF32Type());
+  return make(EmbeddingOp::create(builder, place(call.where()), type, starts, x));
+}
+
+/// The sum of each row's elements.
+Item Elaborator::sumOf(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
+  if (!x)
+    return mistake();
+  if (typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
+    fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item) << " has no rows";
+    return mistake();
+  }
+  Type type = getDimType(typeOf(x), 0, builder.getF32Type());
+  return make(SumOp::create(builder, place(call.where()), type, x, /*columns=*/true));
+}
+
+Item Elaborator::sinusoid(BuiltinCall &call) {
+  Value positions = tensor(call.given[0].item, call.given[0].where, "what sinusoid() is of");
+  std::optional<int64_t> width = whole(call.given[1], "the width of sinusoid()");
+  std::optional<bool> halves = call.has(2) ? flag(call.given[2], "'halves'") : std::optional(false);
+  if (!positions || !width || !halves)
+    return mistake();
+  if (*width % 2 != 0) {
+    fail(call.given[1].where) << "sinusoidal positions come in pairs of a sine and a cosine, but the width is " << *width;
+    return mistake();
+  }
+  RankedTensorType perToken = typeOf(positions);
+  if (perToken.getRank() != 1 || !perToken.getElementType().isInteger(32)) {
+    fail(call.given[0].where) << "sinusoid() takes positions, such as source.positions, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  auto type = RankedTensorType::get({perToken.getDimSize(0), *width}, builder.getF32Type(), perToken.getEncoding());
+  return make(SinusoidOp::create(builder, place(call.where()), type, positions, *halves));
+}
+
+/// Draws from the counters `seed` and `step`. Entries that do not train leave it out.
+Item Elaborator::dropout(BuiltinCall &call) {
+  std::optional<double> rate = real(call.given[1], "the rate of dropout");
+  Value x = tensor(call.given[0].item, call.given[0].where, "what dropout() is of");
+  if (!rate || !x)
+    return mistake();
+  if (*rate < 0 || *rate >= 1) {
+    fail(call.given[1].where) << "the rate of dropout is from 0 to below 1, not " << describe(call.given[1].item);
+    return mistake();
+  }
+  const auto *from = call.given[0].item.as<TensorItem>();
+  const Side *keys = from ? from->keys : nullptr;
+  if (*rate == 0)
+    return make(x, keys);
+  Location at = place(call.where());
+  Value seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()), "seed");
+  Value step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()), "step");
+  return make(DropoutOp::create(builder, at, x.getType(), x, seed, step, builder.getF32FloatAttr(*rate),
+                                builder.getI32IntegerAttr(streams++)),
+              keys);
+}
+
+Item Elaborator::normalise(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what is normalised");
+  Value gain = x ? tensor(call.given[1].item, call.given[1].where, "the gain") : Value();
+  Value bias = gain ? tensor(call.given[2].item, call.given[2].where, "the bias") : Value();
+  std::optional<double> epsilon = call.has(3) ? real(call.given[3], "epsilon") : std::optional(1e-5);
+  if (!bias || !epsilon)
+    return mistake();
+  auto isRow = [&](Value value) {
+    return typeOf(value).getRank() == 1 && typeOf(value).hasStaticShape() && typeOf(x).getRank() == 2 &&
+           typeOf(value).getDimSize(0) == typeOf(x).getDimSize(1);
+  };
+  if (!isRow(gain) || !isRow(bias)) {
+    fail(call.where()) << "normalise() takes rows, and a gain and a bias of their width, but here are "
+                       << describe(call.given[0].item) << ", " << describe(call.given[1].item) << " and "
+                       << describe(call.given[2].item);
+    return mistake();
+  }
+  RankedTensorType perRow = getDimType(typeOf(x), 0, builder.getF32Type());
+  auto op = LayerNormOp::create(builder, place(call.where()), TypeRange{x.getType(), perRow, perRow}, x, gain, bias,
+                                builder.getF32FloatAttr(*epsilon));
+  return make(op.getResult());
+}
+
+Item Elaborator::crossEntropy(BuiltinCall &call) {
+  Value logits = tensor(call.given[0].item, call.given[0].where, "what cross entropy is of");
+  Value targets = logits ? tensor(call.given[1].item, call.given[1].where, "the targets of cross entropy") : Value();
+  std::optional<double> smoothing = call.has(2) ? real(call.given[2], "the smoothing of labels") : std::optional(0.0);
+  if (!targets || !smoothing)
+    return mistake();
+  if (*smoothing < 0 || *smoothing >= 1) {
+    fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not " << describe(call.given[2].item);
+    return mistake();
+  }
+  if (typeOf(logits).getRank() != 2 || typeOf(targets) != getDimType(typeOf(logits), 0, builder.getI32Type())) {
+    fail(call.where()) << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "
+                       << "here are " << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+    return mistake();
+  }
+  Type perToken = getDimType(typeOf(logits), 0, builder.getF32Type());
+  auto op = CrossEntropyOp::create(builder, place(call.where()), perToken, perToken, logits, targets,
+                                   builder.getF32FloatAttr(*smoothing));
+  return make(op.getLoss());
+}
+
+//===-- Pairs of queries and keys -------------------------------------------------------------------------------===//
+
+/// For each query the dot products with all keys of its sequence (3.2.1), head by head.
+Item Elaborator::pairs(BuiltinCall &call) {
+  Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
+  Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
+  std::optional<int64_t> heads = call.has(2) ? whole(call.given[2], "the number of heads") : std::optional<int64_t>(1);
+  if (!key || !heads)
+    return mistake();
+  Side *ofQuery = findSide(typeOf(query)), *ofKey = findSide(typeOf(key));
+  if (!ofQuery || !ofKey || typeOf(query).getRank() != 2 || typeOf(key).getRank() != 2 ||
+      typeOf(query).getDimSize(1) != typeOf(key).getDimSize(1)) {
+    fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
+                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+    return mistake();
+  }
+  if (typeOf(query).getDimSize(1) % *heads != 0) {
+    fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
+                       << typeOf(query).getDimSize(1) << " columns";
+    return mistake();
+  }
+  Location at = place(call.where());
+  auto room = static_cast<int64_t>(llvm::alignTo(limits.maxLength, kKeyUnit));
+  auto type = RankedTensorType::get({typeOf(query).getDimSize(0), *heads, room}, builder.getF32Type(),
+                                    typeOf(query).getEncoding());
+  Value queryStarts = import(ofQuery->starts), queryLengths = import(ofQuery->lengths);
+  Value keyStarts = import(ofKey->starts), keyLengths = import(ofKey->lengths);
+  // Where each query is: before the scores, so that a mask can be part of their kernel.
+  RankedTensorType perQuery = getDimType(typeOf(query), 0, builder.getI32Type());
+  part->located = LocateOp::create(builder, at, perQuery, perQuery, queryStarts, queryLengths, ofQuery->longest);
+  Value scores = ScoresOp::create(builder, at, type, query, key, /*key_rows=*/Value(), queryStarts, queryLengths,
+                                  keyStarts, keyLengths, ofQuery->longest, ofKey->longest);
+  return make(scores, ofKey);
+}
+
+/// Leaves out the keys of other sequences, and the pairs of which the block says that they do not count.
+Item Elaborator::mask(BuiltinCall &call) {
+  const auto *scores = call.given[0].item.as<TensorItem>();
+  if (!scores || !scores->keys) {
+    fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    return mistake();
+  }
+  Location at = place(call.where());
+  LocateOp located = part->located; // of these queries: any pairs of other queries came with theirs
+  auto op = MaskOp::create(builder, at, scores->value.getType(), scores->value, located.getPosition(),
+                           located.getSequence(), import(scores->keys->lengths),
+                           builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  if (!call.expression.block)
+    return make(op, scores->keys);
+  OpBuilder::InsertionGuard guard(builder);
+  Type index = builder.getI32Type();
+  mlir::Block *body = builder.createBlock(&op.getMask(), {}, {index, index}, {at, at});
+  BlockItem block{call.expression.block.get(), &call.scope, path};
+  Item counts = callBlock(block, {make(body->getArgument(0)), make(body->getArgument(1))}, call.where());
+  if (counts.isMistake()) {
+    body->erase();
+    return mistake();
+  }
+  Value value;
+  if (const bool *always = counts.as<bool>())
+    value = arith::ConstantOp::create(builder, at, builder.getBoolAttr(*always));
+  else if (const auto *item = counts.as<TensorItem>())
+    value = item->value;
+  if (!value || !value.getType().isInteger(1) || value.getParentBlock() != body) {
+    fail(call.expression.block->where) << "a mask's block says of a query's and a key's index whether the pair counts, as in "
+                                       << "{ |query, key| key <= query }, and not " << describe(counts);
+    body->erase();
+    return mistake();
+  }
+  YieldOp::create(builder, at, ValueRange{value});
+  return make(op, scores->keys);
+}
+
+Item Elaborator::softmax(BuiltinCall &call) {
+  const auto *scores = call.given[0].item.as<TensorItem>();
+  if (!scores || !scores->keys) {
+    fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    return mistake();
+  }
+  return make(SoftmaxOp::create(builder, place(call.where()), scores->value), scores->keys);
+}
+
+/// weights @ values: for each query the sum of its keys' values times their weights.
+Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
+  Value value = tensorOrNull(values, where);
+  RankedTensorType type = typeOf(weights.value), valueType = typeOf(value);
+  Side *ofQuery = findSide(type), *ofKey = findSide(valueType);
+  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % type.getDimSize(1) != 0) {
+    fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
+                << "; there is a value for each key, and heads share its columns";
+    return mistake();
+  }
+  RankedTensorType result = getTypeOfDims({{type, 0}, {valueType, 1}}, builder.getF32Type());
+  return make(ContextOp::create(builder, place(where), result, weights.value, value, /*key_rows=*/Value(),
+                                import(ofQuery->starts), import(ofQuery->lengths), import(ofKey->starts),
+                                import(ofKey->lengths), ofQuery->longest, ofKey->longest));
+}

@@ -1,0 +1,397 @@
+#include "compiler/Language/Elaborator.h"
+
+#include "compiler/Language/Builtins.h"
+#include "compiler/Language/Parts.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::heddle;
+using namespace mlir::heddle::language;
+
+/// Calls within each other: far fewer than a stack has room for, far more than models have.
+static constexpr int kDeepestCall = 60;
+/// Expressions evaluated for a model. GPT-3's 96 layers are some 20,000.
+static constexpr int64_t kMostOperations = 2'000'000;
+static constexpr int64_t kMostRepetitions = 4096;
+
+StringRef language::findNearest(StringRef name, ArrayRef<StringRef> names) {
+  StringRef nearest;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (StringRef candidate : names) {
+    size_t distance = name.edit_distance(candidate, /*AllowReplacements=*/true, static_cast<unsigned>(least));
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+Elaborator::Elaborator(const ModelText &text) : model(text), builder(text.context) {
+  for (const std::shared_ptr<Text> &part : text.texts)
+    for (const Definition &definition : part->definitions)
+      definitions[definition.name.text] = &definition;
+}
+
+InFlightDiagnostic Elaborator::fail(LocationAttr where) {
+  failed = true;
+  return emitError(Location(where));
+}
+
+Elaborator::At::At(Elaborator &elaborator, StringRef name) : elaborator(elaborator), outer(elaborator.path.size()) {
+  if (!elaborator.path.empty() && !name.empty())
+    elaborator.path += '.';
+  elaborator.path += name;
+}
+
+//===-- Statements and blocks -----------------------------------------------------------------------------------===//
+
+Item Elaborator::evaluateBlock(const Body &block, Scope &scope) {
+  Item last;
+  for (const Statement &statement : block.statements)
+    last = evaluateStatement(statement, scope);
+  return last;
+}
+
+Item Elaborator::evaluateStatement(const Statement &statement, Scope &scope) {
+  llvm::SaveAndRestore restore(pathOfStatement, path.size());
+  if (statement.names.empty())
+    return evaluate(*statement.value, scope);
+  if (statement.names.size() == 1) {
+    At at(*this, statement.names.front().text);
+    Item item = evaluate(*statement.value, scope);
+    scope.items[statement.names.front().text] = item;
+    return item;
+  }
+  Item item = evaluate(*statement.value, scope);
+  const auto *list = item.as<ListItem>();
+  if (!item.isMistake() && (!list || list->size() != statement.names.size()))
+    fail(statement.names.front().where) << statement.names.size() << " names get their values here, but the right side is "
+                                        << describe(item);
+  for (auto [i, name] : llvm::enumerate(statement.names))
+    scope.items[name.text] = list && i < list->size() ? (*list)[i] : mistake();
+  return item;
+}
+
+Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
+  if (++operations > kMostOperations) {
+    if (!failed)
+      fail(expression.where) << "the model has more than " << kMostOperations
+                             << " operations; it repeats a part too often, or a definition within itself";
+    return mistake();
+  }
+  switch (expression.kind) {
+  case Expression::Number:
+    return NumberItem{expression.number, expression.isWhole};
+  case Expression::String:
+    return expression.text;
+  case Expression::Flag:
+    return expression.number != 0;
+  case Expression::Variable:
+    return lookUp(expression, scope);
+  case Expression::Negate:
+    return negate(expression, scope);
+  case Expression::Not: {
+    Item operand = evaluate(*expression.operands[0], scope);
+    std::optional<bool> value = flag({operand, expression.operands[0]->where}, "what 'not' inverts");
+    return value ? Item(!*value) : mistake();
+  }
+  case Expression::Binary:
+    return binary(expression, scope);
+  case Expression::Call:
+    return call(expression, scope);
+  case Expression::Index: {
+    Item table = evaluate(*expression.operands[0], scope);
+    return gather(table, evaluate(*expression.operands[1], scope), expression.where);
+  }
+  case Expression::Weight:
+    return declareWeight(expression, scope);
+  case Expression::If:
+    return choose(expression, scope);
+  case Expression::Repeat:
+    return repeat(expression, scope);
+  case Expression::List: {
+    ListItem items;
+    for (const ExpressionPtr &operand : expression.operands)
+      items.push_back(evaluate(*operand, scope));
+    return items;
+  }
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+Item Elaborator::choose(const Expression &expression, Scope &scope) {
+  Item condition = evaluate(*expression.operands[0], scope);
+  std::optional<bool> holds = flag({condition, expression.operands[0]->where}, "the condition of 'if'");
+  if (!holds)
+    return mistake();
+  if (*holds)
+    return evaluateBlock(*expression.block, scope);
+  if (expression.otherwise)
+    return evaluate(*expression.otherwise, scope);
+  return expression.otherBlock ? evaluateBlock(*expression.otherBlock, scope) : Item(ListItem());
+}
+
+/// Iteration i is a part of the model called i.
+Item Elaborator::repeat(const Expression &expression, Scope &scope) {
+  Item countItem = evaluate(*expression.operands[0], scope);
+  std::optional<int64_t> count = whole({countItem, expression.operands[0]->where}, "the number of repetitions", 0);
+  if (!count)
+    return mistake();
+  if (*count > kMostRepetitions) {
+    fail(expression.operands[0]->where) << "the block is repeated " << *count << " times; at most " << kMostRepetitions
+                                        << " are possible";
+    return mistake();
+  }
+  SmallVector<Item> states;
+  for (const State &state : expression.states)
+    states.push_back(evaluate(*state.start, scope));
+  for (int64_t i = 0; i < *count; ++i) {
+    At at(*this, std::to_string(i));
+    Scope inner{&scope, {}};
+    for (auto [state, item] : llvm::zip_equal(expression.states, states))
+      inner.items[state.name.text] = item;
+    Item result = evaluateBlock(*expression.block, inner);
+    if (result.isMistake())
+      return mistake();
+    const auto *list = result.as<ListItem>();
+    if (states.size() == 1 && !list) {
+      states.front() = result;
+    } else if (list && list->size() == states.size()) {
+      states.assign(list->begin(), list->end());
+    } else {
+      fail(expression.block->where) << "the repetition carries on " << states.size()
+                                    << " values, but the last line of its block is " << describe(result);
+      return mistake();
+    }
+  }
+  return states.size() == 1 ? states.front() : Item(ListItem(states.begin(), states.end()));
+}
+
+//===-- Names ---------------------------------------------------------------------------------------------------===//
+
+Item Elaborator::lookUp(const Expression &variable, const Scope &scope) {
+  SmallVector<StringRef> known;
+  for (const Scope *at = &scope; at; at = at->outer) {
+    auto found = at->items.find(variable.text);
+    if (found != at->items.end())
+      return found->second;
+    for (const auto &[name, item] : at->items)
+      known.push_back(name);
+  }
+  InFlightDiagnostic error = fail(variable.where) << "nothing is called '" << variable.text << "' here";
+  if (definitions.contains(variable.text) || isBuiltin(variable.text))
+    error << "; it is a function: call it, as in " << variable.text << "(x)";
+  else if (StringRef nearest = findNearest(variable.text, known); !nearest.empty())
+    error << "; the nearest name is '" << nearest << "'";
+  return mistake();
+}
+
+Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
+  At at(*this, expression.text);
+  auto weight = std::make_shared<WeightItem>();
+  weight->where = expression.where;
+  bool ok = true;
+  for (const ExpressionPtr &operand : expression.operands) {
+    std::optional<int64_t> extent = whole({evaluate(*operand, scope), operand->where}, "an extent of a weight");
+    ok &= extent.has_value();
+    weight->shape.push_back(extent.value_or(1));
+  }
+  if (weight->shape.size() > 2) {
+    fail(expression.where) << "a weight is a row or a matrix, but this one has " << weight->shape.size() << " extents";
+    return mistake();
+  }
+  if (expression.start) {
+    Item start = evaluate(*expression.start, scope);
+    if (const auto *constant = start.as<NumberItem>())
+      weight->start = {WeightStart::Constant, constant->value};
+    else if (const auto *drawn = start.as<WeightStart>())
+      weight->start = *drawn;
+    else
+      ok = false;
+    if (!ok && !start.isMistake())
+      fail(expression.start->where) << "a weight starts as a number, normal(deviation) or uniform(bound), not as "
+                                    << describe(start);
+  } else if (weight->shape.size() == 2) { // Glorot and Bengio's bound
+    weight->start = {WeightStart::Uniform, std::sqrt(6.0 / static_cast<double>(weight->shape[0] + weight->shape[1]))};
+  }
+  if (!ok)
+    return mistake();
+  // The second weight of a name becomes name_2.
+  weight->name = path;
+  for (int64_t i = 2; !weightNames.insert(weight->name).second; ++i)
+    weight->name = path + "_" + std::to_string(i);
+  return weight;
+}
+
+static bool holdsBlock(const Item &item) {
+  const auto *list = item.as<ListItem>();
+  return item.as<BlockItem>() || (list && llvm::any_of(*list, holdsBlock));
+}
+
+//===-- Calls ---------------------------------------------------------------------------------------------------===//
+
+Item Elaborator::call(const Expression &expression, Scope &scope) {
+  for (const Scope *at = &scope; at; at = at->outer) {
+    auto found = at->items.find(expression.text);
+    if (found == at->items.end())
+      continue;
+    const auto *block = found->second.as<BlockItem>();
+    if (!block)
+      break; // names of values and of functions do not get into each other's way
+    SmallVector<Item> arguments;
+    for (const Argument &argument : expression.arguments) {
+      if (!argument.name.empty()) {
+        fail(argument.where) << "a block's parameters have no names outside of it; leave out '" << argument.name << " ='";
+        return mistake();
+      }
+      arguments.push_back(evaluate(*argument.value, scope));
+    }
+    return callBlock(*block, arguments, expression.where);
+  }
+  auto definition = definitions.find(expression.text);
+  if (definition != definitions.end())
+    return callDefinition(*definition->second, expression, scope);
+  return callBuiltin(expression, scope);
+}
+
+std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, ArrayRef<StringRef> names, size_t required,
+                                                      Scope &scope) {
+  SmallVector<Given> given(names.size());
+  size_t next = 0;
+  bool ok = true;
+  auto refuse = [&](LocationAttr where) {
+    ok = false;
+    return fail(where) << "'" << call.text << "' ";
+  };
+  for (const Argument &argument : call.arguments) {
+    Item item = evaluate(*argument.value, scope);
+    size_t place = next;
+    if (!argument.name.empty()) {
+      place = static_cast<size_t>(llvm::find(names, argument.name) - names.begin());
+      if (place == names.size()) {
+        StringRef nearest = findNearest(argument.name, names);
+        refuse(argument.where) << "has no parameter '" << argument.name << "'; "
+                               << (nearest.empty() ? "its parameters are " + llvm::join(names, ", ")
+                                                   : "the nearest is '" + nearest.str() + "'");
+        continue;
+      }
+    } else if (next++ >= names.size()) {
+      refuse(argument.where) << "takes " << names.size() << (names.size() == 1 ? " argument" : " arguments")
+                             << ", and this is one more";
+      return std::nullopt;
+    }
+    if (given[place].where) {
+      refuse(argument.where) << "gets its parameter '" << names[place] << "' twice";
+      continue;
+    }
+    given[place] = {std::move(item), argument.where};
+  }
+  for (size_t i = 0; i < required && ok; ++i)
+    if (!given[i].where)
+      refuse(call.where) << "lacks its parameter '" << names[i] << "'; it takes " << llvm::join(names, ", ");
+  if (!ok)
+    return std::nullopt;
+  return given;
+}
+
+Item Elaborator::callDefinition(const Definition &definition, const Expression &expression, Scope &scope) {
+  if (depth >= kDeepestCall) {
+    fail(expression.where) << "calls nest more than " << kDeepestCall << " deep; '" << expression.text
+                           << "' seems to call itself without end";
+    return mistake();
+  }
+  ArrayRef<Parameter> parameters = definition.parameters;
+  SmallVector<StringRef> names;
+  size_t required = 0;
+  bool takesBlock = expression.block != nullptr; // it is the last parameter's
+  for (auto [i, parameter] : llvm::enumerate(parameters)) {
+    names.push_back(parameter.name.text);
+    if (!parameter.value && !(takesBlock && i + 1 == parameters.size()))
+      required = i + 1;
+  }
+  if (takesBlock && parameters.empty()) {
+    fail(expression.where) << "'" << expression.text << "' has no parameter that could be a block";
+    return mistake();
+  }
+  std::optional<SmallVector<Given>> given = arrange(expression, names, required, scope);
+  if (!given)
+    return mistake();
+  Scope inner{&file, {}};
+  for (auto [parameter, argument] : llvm::zip_equal(parameters, *given)) {
+    if (argument.where)
+      inner.items[parameter.name.text] = argument.item;
+    else if (parameter.value)
+      inner.items[parameter.name.text] = evaluate(*parameter.value, inner);
+  }
+  if (takesBlock)
+    inner.items[parameters.back().name.text] = BlockItem{expression.block.get(), &scope, path.substr(0, pathOfStatement)};
+  ++depth;
+  Item result = evaluateBlock(*definition.body, inner);
+  --depth;
+  if (holdsBlock(result)) { // whose scope may be the callee's, which is gone
+    fail(expression.where) << "'" << expression.text << "' gives a block, which cannot leave the call that it came into";
+    return mistake();
+  }
+  return result;
+}
+
+/// Evaluates a block where it was written: its weights are named there.
+Item Elaborator::callBlock(const BlockItem &block, ArrayRef<Item> arguments, LocationAttr where) {
+  if (arguments.size() != block.block->parameters.size()) {
+    fail(where) << "the block takes " << block.block->parameters.size() << " values and gets " << arguments.size();
+    return mistake();
+  }
+  if (depth >= kDeepestCall) {
+    fail(where) << "calls nest more than " << kDeepestCall << " deep";
+    return mistake();
+  }
+  Scope inner{block.scope, {}};
+  for (auto [name, argument] : llvm::zip_equal(block.block->parameters, arguments))
+    inner.items[name.text] = argument;
+  std::string outer = std::exchange(path, block.path);
+  ++depth;
+  Item result = evaluateBlock(*block.block, inner);
+  --depth;
+  path = std::move(outer);
+  return result;
+}
+
+//===-- Constants that a construct needs ------------------------------------------------------------------------===//
+
+std::optional<int64_t> Elaborator::whole(const Given &given, const Twine &what, int64_t least) {
+  if (given.item.isMistake())
+    return std::nullopt;
+  const auto *number = given.item.as<NumberItem>();
+  if (!number || number->value != std::floor(number->value) || number->value < static_cast<double>(least) ||
+      number->value > 1e9) {
+    fail(given.where) << what << " is a whole number from " << least << " to 10^9, not " << describe(given.item);
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(number->value);
+}
+
+std::optional<double> Elaborator::real(const Given &given, const Twine &what) {
+  if (given.item.isMistake())
+    return std::nullopt;
+  const auto *number = given.item.as<NumberItem>();
+  if (!number) {
+    fail(given.where) << what << " is a number, not " << describe(given.item);
+    return std::nullopt;
+  }
+  return number->value;
+}
+
+std::optional<bool> Elaborator::flag(const Given &given, const Twine &what) {
+  if (given.item.isMistake())
+    return std::nullopt;
+  const bool *value = given.item.as<bool>();
+  if (!value) {
+    fail(given.where) << what << " is true or false, not " << describe(given.item);
+    return std::nullopt;
+  }
+  return *value;
+}

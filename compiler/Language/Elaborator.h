@@ -1,0 +1,173 @@
+// The evaluation of a model text: expressions become items, and those of tensors become ops of the model's functions.
+// Names, calls and blocks are Elaborator.cpp's; arithmetic is Arithmetic.cpp's; the functions that the language has by
+// itself are Builtins.cpp's; tasks and their functions in the module are Parts.cpp's.
+#ifndef HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
+#define HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
+
+#include "compiler/Language/ModelText.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace mlir::heddle::language {
+
+/// An argument of a call, evaluated.
+struct Given {
+  Item item;
+  LocationAttr where;
+};
+
+/// A call of a built-in function: what it got for each of its parameters, a mistake for those that were left out.
+struct BuiltinCall {
+  const Expression &expression;
+  const Scope &scope;
+  SmallVector<Given> given;
+
+  LocationAttr where() const { return expression.where; }
+  bool has(size_t i) const { return i < given.size() && given[i].where; }
+};
+
+class Elaborator {
+public:
+  /// Without a module, of constants alone: parameters and what they are made of.
+  explicit Elaborator(const ModelText &text);
+  Elaborator(const ModelText &text, ModuleOp module, const Limits &limits);
+
+  ~Elaborator();
+
+  LogicalResult run();
+
+  Item evaluate(const Expression &expression, Scope &scope);
+  bool hasFailed() const { return failed; }
+
+private:
+  //===-- Names, calls and blocks (Elaborator.cpp) --------------------------------------------------------------===//
+
+  Item evaluateBlock(const Body &block, Scope &scope);
+  Item evaluateStatement(const Statement &statement, Scope &scope);
+  Item lookUp(const Expression &variable, const Scope &scope);
+  Item call(const Expression &expression, Scope &scope);
+  Item callDefinition(const Definition &definition, const Expression &expression, Scope &scope);
+  Item callBlock(const BlockItem &block, ArrayRef<Item> arguments, LocationAttr where);
+  Item callBuiltin(const Expression &expression, Scope &scope);
+  Item declareWeight(const Expression &expression, Scope &scope);
+  Item choose(const Expression &expression, Scope &scope);
+  Item repeat(const Expression &expression, Scope &scope);
+  /// The values of a call's arguments in the order of `names`; a mistake where `call` does not fit.
+  std::optional<SmallVector<Given>> arrange(const Expression &call, ArrayRef<StringRef> names, size_t required,
+                                            Scope &scope);
+
+  /// While it lives, weights and ops belong to a part of the model of this name within the part around it.
+  class At {
+  public:
+    At(Elaborator &elaborator, StringRef name);
+    ~At() { elaborator.path.resize(outer); }
+
+  private:
+    Elaborator &elaborator;
+    size_t outer;
+  };
+
+  //===-- Arithmetic (Arithmetic.cpp) ---------------------------------------------------------------------------===//
+
+  Item binary(const Expression &expression, Scope &scope);
+  Item negate(const Expression &expression, Scope &scope);
+  Item computeNumbers(StringRef symbol, const NumberItem &a, const NumberItem &b, LocationAttr where);
+  Item compareConstants(StringRef symbol, const Item &a, const Item &b, LocationAttr where);
+  Item computeTensors(StringRef symbol, const Item &a, const Item &b, LocationAttr where);
+  Item computeScalars(StringRef symbol, Value a, Value b, LocationAttr where);
+  Item product(const Item &a, const Item &b, LocationAttr where);
+  /// `item` as a tensor of the shape of `like`, or null: the shapes do not go together.
+  Value widen(const Item &item, RankedTensorType like, LocationAttr where);
+  Value fill(RankedTensorType type, double value, LocationAttr where);
+
+  //===-- Built-in functions (Builtins.cpp) ---------------------------------------------------------------------===//
+
+  struct Builtin;
+  static ArrayRef<Builtin> getBuiltins();
+  static const Builtin *findBuiltin(StringRef name);
+  static bool isBuiltin(StringRef name);
+
+  Item mathOf(BuiltinCall &call);
+  Item largerOrSmaller(BuiltinCall &call);
+  Item columnsOf(BuiltinCall &call);
+  Item require(BuiltinCall &call);
+  Item transpose(BuiltinCall &call);
+  Item dropout(BuiltinCall &call);
+  Item normalise(BuiltinCall &call);
+  Item sinusoid(BuiltinCall &call);
+  Item firstRows(BuiltinCall &call);
+  Item sumOf(BuiltinCall &call);
+  Item pairs(BuiltinCall &call);
+  Item mask(BuiltinCall &call);
+  Item softmax(BuiltinCall &call);
+  Item crossEntropy(BuiltinCall &call);
+  Item weightStart(BuiltinCall &call);
+  Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
+  Item gather(const Item &table, const Item &indices, LocationAttr where);
+
+  //===-- Tasks, parts and their functions (Parts.cpp) ----------------------------------------------------------===//
+
+  struct PartState;
+  LogicalResult chooseParts(SmallVectorImpl<const Part *> &chosen);
+  void declareSides();
+  void declareCounter(StringRef name, int64_t extent);
+  void elaboratePart(const Part &syntax);
+  void addPorts(const Name &input);
+  Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);
+  void addLabels(const Name &input);
+  std::string nameResult(PartState &owner, Value value);
+  void finishParts();
+  /// A value of another part, as the function under construction knows it.
+  Value import(Value value);
+  Side *findSide(RankedTensorType type);
+  /// " for each token of 'source'", by the tensor's first dimension.
+  std::string describeRows(RankedTensorType type);
+
+  //===-- Making ops --------------------------------------------------------------------------------------------===//
+
+  Location place(LocationAttr where);
+  /// The tensor that `item` is, its weight read; null with an error where it is none.
+  Value tensor(const Item &item, LocationAttr where, const Twine &what);
+  Value tensorOrNull(const Item &item, LocationAttr where);
+  bool isWithinPart(LocationAttr where);
+  Item make(Value value, const Side *keys = nullptr) { return TensorItem{value, keys}; }
+  RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+  /// A whole number, a number or a flag, with an error where the argument is no such thing.
+  std::optional<int64_t> whole(const Given &given, const Twine &what, int64_t least = 1);
+  std::optional<double> real(const Given &given, const Twine &what);
+  std::optional<bool> flag(const Given &given, const Twine &what);
+
+  std::string describe(const Item &item);
+  InFlightDiagnostic fail(LocationAttr where);
+  Item mistake() { return {}; }
+
+  const ModelText &model;
+  ModuleOp module;
+  Limits limits;
+  OpBuilder builder;
+  bool failed = false;
+
+  Scope file; // parameters, and what statements outside of parts bind
+  llvm::StringMap<const Definition *> definitions;
+  std::string path; // of bindings, with points
+  size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
+  llvm::StringSet<> weightNames;
+  int depth = 0;        // of calls
+  int64_t operations = 0; // evaluated so far
+  int32_t streams = 0;  // numbers of ops that draw at random, all different
+
+  std::vector<std::unique_ptr<Side>> sides;
+  std::vector<std::unique_ptr<PartState>> parts;
+  PartState *part = nullptr; // under construction
+
+  friend class ModelText;
+};
+
+/// What a name that is not known was most likely meant to be; empty where it is like none of `names`.
+StringRef findNearest(StringRef name, ArrayRef<StringRef> names);
+
+} // namespace mlir::heddle::language
+
+#endif

@@ -1,0 +1,371 @@
+// A task says which parts a model has, what they take and what functions they become. compiler/Derive makes the entries of
+// the artifact from these.
+#include "compiler/Language/Parts.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+using namespace mlir::heddle::language;
+
+namespace {
+
+struct PartInfo {
+  StringLiteral name;
+  StringLiteral result;        // what its value is called in the module
+  std::vector<StringRef> sides; // inputs that it takes
+  bool required;
+};
+
+struct TaskInfo {
+  StringLiteral name;
+  std::vector<PartInfo> parts; // in their order
+};
+
+const std::vector<TaskInfo> kTasks = {
+    // Sentences of one language to another, or one text to another: an answer is made from memory, a token at a time.
+    {"translate",
+     {{"memory", "memory", {"source"}, true},
+      {"logits", "logits", {"target"}, true},
+      {"loss", "token_loss", {"target"}, true}}},
+    // The next token of a text.
+    {"language", {{"logits", "logits", {"target"}, true}, {"loss", "token_loss", {"target"}, true}}},
+    // A vector for each token of a text, and one for all of it.
+    {"encode",
+     {{"hidden", "hidden", {"source"}, true},
+      {"pooled", "pooled", {"source"}, false},
+      {"logits", "logits", {"source"}, false}}},
+};
+
+const TaskInfo *findTask(StringRef name) {
+  auto found = llvm::find_if(kTasks, [&](const TaskInfo &task) { return task.name == name; });
+  return found == kTasks.end() ? nullptr : &*found;
+}
+
+constexpr StringLiteral kSequences = "sequences";
+
+} // namespace
+
+SmallVector<StringRef> language::getTaskNames() {
+  SmallVector<StringRef> names;
+  for (const TaskInfo &task : kTasks)
+    names.push_back(task.name);
+  return names;
+}
+
+Elaborator::Elaborator(const ModelText &text, ModuleOp module, const Limits &limits) : Elaborator(text) {
+  this->module = module;
+  this->limits = limits;
+}
+
+Elaborator::~Elaborator() = default;
+
+LogicalResult Elaborator::run() {
+  file.items["vocab_size"] = wholeNumber(limits.vocabulary);
+  file.items["max_tokens"] = wholeNumber(limits.maxTokens);
+  file.items["max_sequences"] = wholeNumber(limits.maxSequences);
+  file.items["max_length"] = wholeNumber(limits.maxLength);
+  for (const auto &entry : model.parameters)
+    file.items[entry.getKey().str()] = toItem(entry.getValue());
+  for (const std::shared_ptr<Text> &text : model.texts)
+    for (const Statement &statement : text->statements)
+      evaluateStatement(statement, file);
+  SmallVector<const Part *> chosen;
+  if (failed || llvm::failed(chooseParts(chosen)))
+    return failure();
+  builder.setInsertionPointToEnd(module.getBody());
+  declareSides();
+  for (const Part *syntax : chosen)
+    if (!failed)
+      elaboratePart(*syntax);
+  if (failed)
+    return failure();
+  finishParts();
+  return success();
+}
+
+/// The parts of the task in its order; of parts of the same name the last one.
+LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
+  const TaskInfo *task = findTask(model.task);
+  llvm::StringMap<const Part *> byName;
+  for (const std::shared_ptr<Text> &text : model.texts)
+    for (const Part &syntax : text->parts) {
+      auto info = llvm::find_if(task->parts, [&](const PartInfo &info) { return info.name == syntax.name.text; });
+      if (info == task->parts.end()) {
+        SmallVector<StringRef> names;
+        for (const PartInfo &known : task->parts)
+          names.push_back(known.name);
+        fail(syntax.name.where) << "the task '" << task->name << "' has no part '" << syntax.name.text
+                                << "'; its parts are " << llvm::join(names, ", ") << " (a function begins with 'def')";
+        continue;
+      }
+      for (const Name &input : syntax.inputs)
+        if (!llvm::is_contained(info->sides, input.text))
+          fail(input.where) << "'" << info->name << "' takes '" << llvm::join(info->sides, "', '") << "', not '"
+                            << input.text << "'";
+      byName[syntax.name.text] = &syntax;
+    }
+  for (const PartInfo &info : task->parts) {
+    if (const Part *syntax = byName.lookup(info.name))
+      chosen.push_back(syntax);
+    else if (info.required)
+      fail(model.start) << "the text has no part '" << info.name << "', which the task '" << task->name
+                        << "' needs; write `" << info.name << "(" << llvm::join(info.sides, ", ") << ") { ... }`";
+  }
+  return failure(failed);
+}
+
+//===-- Sizes, ports and weights --------------------------------------------------------------------------------===//
+
+void Elaborator::declareSides() {
+  Location at(model.start);
+  auto addSize = [&](const Twine &name, int64_t maximum, const Twine &longestOf = "") {
+    std::string longest = longestOf.str();
+    SizeOp::create(builder, at, name.str(), maximum, longest.empty() ? StringAttr() : builder.getStringAttr(longest));
+  };
+  for (const PartInfo &info : findTask(model.task)->parts)
+    for (StringRef name : info.sides) {
+      if (llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
+        continue;
+      auto side = std::make_unique<Side>();
+      side->name = name.str();
+      side->tokens = (name + "_tokens").str();
+      side->longest = (name + "_length").str();
+      sides.push_back(std::move(side));
+    }
+  for (const auto &side : sides)
+    addSize(side->tokens, limits.maxTokens);
+  addSize(kSequences, limits.maxSequences);
+  for (const auto &side : sides)
+    addSize(side->longest, limits.maxLength, side->name + "_lengths");
+  declareCounter("step", 1);
+  declareCounter("seed", 2);
+}
+
+void Elaborator::declareCounter(StringRef name, int64_t extent) {
+  auto type = RankedTensorType::get({extent}, builder.getI32Type());
+  VariableOp::create(builder, Location(model.start), name, VariableKind::Counter, type);
+}
+
+Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where) {
+  SmallVector<NamedAttribute> attrs{builder.getNamedAttr("heddle.name", builder.getStringAttr(name))};
+  if (limit > 0)
+    attrs.push_back(builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(limit)));
+  part->argumentAttrs.push_back(builder.getDictionaryAttr(attrs));
+  return part->function.getBody().addArgument(type, Location(where));
+}
+
+/// The tokens of an input: their ids by its name, and `input.positions`, `input.types`.
+void Elaborator::addPorts(const Name &input) {
+  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
+  Side &side = **found;
+  if (side.starts)
+    return; // an earlier part's, which this part sees
+  auto column = [&](StringRef size) {
+    return RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
+                                 DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
+  };
+  auto add = [&](const Twine &name, StringRef size, int64_t limit) {
+    return addPort(name.str(), column(size), limit, input.where);
+  };
+  const std::string &name = side.name;
+  std::map<std::string, Item, std::less<>> &items = part->scope.items;
+  items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
+  items[name + ".positions"] = make(add(name + "_positions", side.tokens, limits.maxLength));
+  auto types = model.parameters.find("token_types");
+  if (types != model.parameters.end() && name == "source")
+    if (const auto *count = std::get_if<int64_t>(&types->getValue().value); count && *count > 0)
+      items[name + ".types"] = make(add(name + "_types", side.tokens, *count));
+  // A sequence without tokens may start behind the last token.
+  side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
+  side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
+}
+
+/// `input.next`: the token that should follow each token.
+void Elaborator::addLabels(const Name &input) {
+  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
+  auto type = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
+                                    DimsAttr::get(builder.getContext(), {builder.getStringAttr((*found)->tokens)}));
+  part->scope.items[input.text + ".next"] = make(addPort("target_out", type, limits.vocabulary, input.where));
+}
+
+Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
+  if (const auto *tensor = item.as<TensorItem>()) {
+    if (!isa<RankedTensorType>(tensor->value.getType()))
+      return tensor->value; // an index of a region
+    return isWithinPart(where) ? import(tensor->value) : Value();
+  }
+  const auto *weight = item.as<std::shared_ptr<WeightItem>>();
+  if (!weight || !isWithinPart(where))
+    return {};
+  const WeightItem &w = **weight;
+  Value &value = part->weights[w.name];
+  if (value)
+    return value;
+  auto type = RankedTensorType::get(w.shape, builder.getF32Type());
+  if (!module.lookupSymbol(w.name)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(parts.front()->function);
+    Location at = NameLoc::get(builder.getStringAttr(w.name), Location(w.where));
+    VariableOp::create(builder, at, w.name, VariableKind::Weight, type);
+  }
+  return value = ReadOp::create(builder, place(where), type, w.name);
+}
+
+static bool isTensor(const Item &item) { return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>(); }
+
+Value Elaborator::tensor(const Item &item, LocationAttr where, const Twine &what) {
+  if (item.isMistake())
+    return {};
+  Value value = tensorOrNull(item, where);
+  if (!value || !isa<RankedTensorType>(value.getType())) {
+    if (value || !isTensor(item))
+      fail(where) << what << " is a tensor, not " << describe(item);
+    return {};
+  }
+  if (const auto *tensor = item.as<TensorItem>(); tensor && tensor->isTransposed) {
+    fail(where) << "transpose() is for the right side of '@' alone";
+    return {};
+  }
+  return value;
+}
+
+bool Elaborator::isWithinPart(LocationAttr where) {
+  if (!part)
+    fail(where) << "tensors are computed within the parts of a task and the functions that they call; here are constants "
+                << "and weights alone";
+  else if (builder.getInsertionBlock()->getParentOp() != part->function)
+    fail(where) << "a mask's block computes with indices and numbers alone";
+  else
+    return true;
+  return false;
+}
+
+Location Elaborator::place(LocationAttr where) {
+  if (path.empty())
+    return Location(where);
+  return NameLoc::get(builder.getStringAttr(path), Location(where));
+}
+
+Side *Elaborator::findSide(RankedTensorType type) {
+  if (type.getRank() == 0 || type.getDimSize(0) != ShapedType::kDynamic)
+    return nullptr;
+  StringRef size = getSizeName(type, 0);
+  auto found = llvm::find_if(sides, [&](const auto &side) { return side->tokens == size; });
+  return found == sides.end() ? nullptr : found->get();
+}
+
+std::string Elaborator::describeRows(RankedTensorType type) {
+  if (const Side *side = findSide(type))
+    return " for each token of '" + side->name + "'";
+  return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
+}
+
+//===-- Functions -----------------------------------------------------------------------------------------------===//
+
+void Elaborator::elaboratePart(const Part &syntax) {
+  const TaskInfo *task = findTask(model.task);
+  const auto &info = *llvm::find_if(task->parts, [&](const PartInfo &info) { return info.name == syntax.name.text; });
+  const Scope *outer = parts.empty() ? &file : &parts.back()->scope;
+  parts.push_back(std::make_unique<PartState>());
+  part = parts.back().get();
+  part->syntax = &syntax;
+  part->scope.outer = outer;
+  builder.setInsertionPointToEnd(module.getBody());
+  part->function =
+      func::FuncOp::create(builder, Location(syntax.name.where), info.name, builder.getFunctionType({}, {}));
+  part->function.setPrivate();
+  part->function->setAttr("heddle.model", builder.getUnitAttr());
+  builder.setInsertionPointToStart(part->function.addEntryBlock());
+  for (const Name &input : syntax.inputs) {
+    addPorts(input);
+    if (info.name == "loss")
+      addLabels(input);
+  }
+  path.clear();
+  Item item = evaluateBlock(*syntax.body, part->scope);
+  if (item.isMistake())
+    return;
+  if (const auto *nothing = item.as<ListItem>(); nothing && nothing->empty() && !info.required) {
+    part->function.erase();
+    parts.pop_back();
+    return;
+  }
+  Value value = tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
+  if (!value)
+    return;
+  RankedTensorType type = typeOf(value);
+  int64_t rank = info.result == "token_loss" ? 1 : 2;
+  if (!type.getElementType().isF32() || type.getRank() != rank || describeRows(type).empty() ||
+      (info.result == "logits" && type.getDimSize(1) != limits.vocabulary)) {
+    std::string expected = rank == 1                 ? "a number for each token"
+                           : info.result == "logits" ? "a row of vocab_size numbers for each token"
+                           : info.result == "pooled" ? "a row of numbers for each sequence"
+                                                     : "a row of numbers for each token";
+    fail(syntax.name.where) << "the value of '" << info.name << "', its last line, should be " << expected << ", but is "
+                            << describe(item);
+    return;
+  }
+  part->results.push_back({info.result.str(), value});
+  part->scope.items[info.name.str()] = make(value);
+  if (info.name == "logits" || info.name == "hidden")
+    part->scope.items[info.result.str()] = make(value);
+}
+
+Value Elaborator::import(Value value) {
+  auto functionOf = [](Value value) {
+    Operation *parent = value.getParentBlock()->getParentOp();
+    auto function = dyn_cast<func::FuncOp>(parent);
+    return function ? function : parent->getParentOfType<func::FuncOp>();
+  };
+  func::FuncOp function = functionOf(value);
+  if (function == part->function)
+    return value;
+  auto owner = llvm::find_if(parts, [&](const auto &state) { return state->function == function; });
+  if (Value origin = (*owner)->origins.lookup(value))
+    return import(origin);
+  Value &known = part->imported[value];
+  if (known)
+    return known;
+  if (auto port = dyn_cast<BlockArgument>(value)) {
+    part->argumentAttrs.push_back((*owner)->argumentAttrs[port.getArgNumber()]);
+    known = part->function.getBody().addArgument(value.getType(), value.getLoc());
+  } else {
+    known = addPort(nameResult(**owner, value), typeOf(value), /*limit=*/0, value.getLoc());
+  }
+  part->origins[known] = value;
+  return known;
+}
+
+/// What `value`, which another part takes, is called among the results of `owner`: as it is in the text.
+std::string Elaborator::nameResult(PartState &owner, Value value) {
+  for (const auto &[name, result] : owner.results)
+    if (result == value)
+      return name;
+  std::string name = (owner.syntax->name.text + "." + Twine(owner.results.size())).str();
+  for (const auto &[bound, item] : owner.scope.items)
+    if (const auto *tensor = item.as<TensorItem>(); tensor && tensor->value == value)
+      name = bound;
+  owner.results.push_back({name, value});
+  return name;
+}
+
+void Elaborator::finishParts() {
+  for (const auto &state : parts) {
+    Location at = state->function.getLoc();
+    SmallVector<Value> values;
+    SmallVector<Attribute> attrs;
+    for (const auto &[name, value] : state->results) {
+      values.push_back(value);
+      attrs.push_back(
+          builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
+    }
+    builder.setInsertionPointToEnd(&state->function.getBody().front());
+    func::ReturnOp::create(builder, at, values);
+    state->function.setType(
+        builder.getFunctionType(state->function.getBody().getArgumentTypes(), ValueRange(values).getTypes()));
+    state->function.setArgAttrsAttr(builder.getArrayAttr(state->argumentAttrs));
+    state->function.setResAttrsAttr(builder.getArrayAttr(attrs));
+  }
+  module->setAttr("heddle.task", builder.getStringAttr(model.task));
+}

@@ -1,0 +1,114 @@
+// The syntax of a model text (.weft) as a tree. README.md beside this file has the grammar.
+#ifndef HEDDLE_COMPILER_LANGUAGE_SYNTAX_H
+#define HEDDLE_COMPILER_LANGUAGE_SYNTAX_H
+
+#include "mlir/IR/Location.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::heddle::language {
+
+struct Expression;
+using ExpressionPtr = std::unique_ptr<Expression>;
+
+/// A name where it is written.
+struct Name {
+  std::string text;
+  LocationAttr where;
+};
+
+/// `names = value`, or a value alone. Several names take a list of values apart.
+struct Statement {
+  std::vector<Name> names;
+  ExpressionPtr value;
+};
+
+/// Statements between braces. The value is that of the last one.
+struct Body {
+  std::vector<Name> parameters; // `{ |a, b| ... }`
+  std::vector<Statement> statements;
+  LocationAttr where;
+};
+
+struct Argument {
+  std::string name; // empty: by its place
+  LocationAttr where;
+  ExpressionPtr value;
+};
+
+/// What a state of a repetition is called and starts as.
+struct State {
+  Name name;
+  ExpressionPtr start;
+};
+
+struct Expression {
+  enum Kind {
+    Number,  // number
+    String,  // text
+    Flag,    // number: 0 or 1
+    Variable,// text
+    Negate,  // operands[0]; unary minus
+    Not,     // operands[0]
+    Binary,  // operands[0] `text` operands[1]
+    Call,    // text(arguments) block
+    Index,   // operands[0] [ operands[1] ]
+    Weight,  // weight text[operands] ~ start
+    If,      // if operands[0] block else otherwise
+    Repeat,  // repeat operands[0] with states block
+    List,    // operands, with commas between them
+  };
+
+  Expression(Kind kind, LocationAttr where) : kind(kind), where(where) {}
+
+  Kind kind;
+  LocationAttr where;
+  std::string text;
+  double number = 0;
+  bool isWhole = false; // a number without point and exponent
+  std::vector<ExpressionPtr> operands;
+  std::vector<Argument> arguments;
+  std::vector<State> states;
+  ExpressionPtr start;     // of a weight; may be null
+  ExpressionPtr otherwise; // the `else if` of an If; may be null
+  std::unique_ptr<Body> block, otherBlock;
+};
+
+/// `param name = value | choice | ...` or `param name = value in low .. high`
+struct Parameter {
+  Name name;
+  ExpressionPtr value; // null: it has to be given
+  std::vector<ExpressionPtr> choices;
+  ExpressionPtr low, high;
+};
+
+/// `def name(parameters) { ... }`
+struct Definition {
+  Name name;
+  std::vector<Parameter> parameters;
+  std::unique_ptr<Body> body;
+};
+
+/// A part of the model that its task asks for, such as `memory(source) { ... }`.
+struct Part {
+  Name name;
+  std::vector<Name> inputs;
+  std::unique_ptr<Body> body;
+};
+
+/// A file.
+struct Text {
+  std::optional<Name> task;
+  std::vector<Name> uses; // texts whose definitions and parameters are this one's too
+  std::vector<Parameter> parameters;
+  std::vector<Definition> definitions;
+  std::vector<Part> parts;
+  std::vector<Statement> statements;
+};
+
+} // namespace mlir::heddle::language
+
+#endif
