@@ -202,8 +202,7 @@ static std::optional<arith::CmpIPredicate> wholePredicate(StringRef symbol) {
 
 Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, LocationAttr where) {
   auto refuse = [&](const Twine &advice) {
-    if (!failed || (!a.isMistake() && !b.isMistake()))
-      fail(where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b) << advice;
+    fail(where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b) << advice;
     return mistake();
   };
   for (const Item *item : {&a, &b})
@@ -249,8 +248,11 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
     left = widen(a, type, where);
   if (!right || rightType != type)
     right = widen(b, type, where);
-  if (!left || !right)
-    return refuse("");
+  if (!left || !right) {
+    Side *ofLeft = findSide(leftType), *ofRight = findSide(rightType);
+    return refuse(ofLeft && ofRight && ofLeft != ofRight ? "; attention brings what one text says to the tokens of the other"
+                                                         : "");
+  }
   const auto *tensorOfA = a.as<TensorItem>(), *tensorOfB = b.as<TensorItem>();
   const Side *keys = tensorOfA && tensorOfA->keys ? tensorOfA->keys : tensorOfB ? tensorOfB->keys : nullptr;
   if (tensorOfA && tensorOfB && tensorOfA->keys && tensorOfB->keys && tensorOfA->keys != tensorOfB->keys)

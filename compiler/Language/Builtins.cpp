@@ -71,7 +71,8 @@ Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
     fail(expression.block->where) << "'" << expression.text << "' takes no block";
     return mistake();
   }
-  std::optional<SmallVector<Given>> given = arrange(expression, builtin->parameters, builtin->required, scope);
+  auto isRequired = [&](size_t i) { return i < builtin->required; };
+  std::optional<SmallVector<Given>> given = arrange(expression, builtin->parameters, isRequired, scope);
   if (!given)
     return mistake();
   for (const Given &argument : *given)

@@ -36,9 +36,19 @@ Elaborator::Elaborator(const ModelText &text) : model(text), builder(text.contex
       definitions[definition.name.text] = &definition;
 }
 
+bool Elaborator::isOwn(LocationAttr where) const {
+  auto place = dyn_cast<FileLineColLoc>(where);
+  return place && place.getFilename() == cast<FileLineColLoc>(model.start).getFilename();
+}
+
 InFlightDiagnostic Elaborator::fail(LocationAttr where) {
   failed = true;
-  return emitError(Location(where));
+  auto place = dyn_cast<FileLineColLoc>(where);
+  if (isOwn(where) || !callOfOther || !place)
+    return emitError(Location(where));
+  InFlightDiagnostic error = emitError(Location(callOfOther));
+  error << "in " << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn() << ": ";
+  return error;
 }
 
 Elaborator::At::At(Elaborator &elaborator, StringRef name) : elaborator(elaborator), outer(elaborator.path.size()) {
@@ -210,11 +220,12 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
       weight->start = {WeightStart::Constant, constant->value};
     else if (const auto *drawn = start.as<WeightStart>())
       weight->start = *drawn;
-    else
+    else {
       ok = false;
-    if (!ok && !start.isMistake())
-      fail(expression.start->where) << "a weight starts as a number, normal(deviation) or uniform(bound), not as "
-                                    << describe(start);
+      if (!start.isMistake())
+        fail(expression.start->where) << "a weight starts as a number, normal(deviation) or uniform(bound), not as "
+                                      << describe(start);
+    }
   } else if (weight->shape.size() == 2) { // Glorot and Bengio's bound
     weight->start = {WeightStart::Uniform, std::sqrt(6.0 / static_cast<double>(weight->shape[0] + weight->shape[1]))};
   }
@@ -235,6 +246,7 @@ static bool holdsBlock(const Item &item) {
 //===-- Calls ---------------------------------------------------------------------------------------------------===//
 
 Item Elaborator::call(const Expression &expression, Scope &scope) {
+  llvm::SaveAndRestore restore(callOfOther, isOwn(expression.where) ? expression.where : callOfOther);
   for (const Scope *at = &scope; at; at = at->outer) {
     auto found = at->items.find(expression.text);
     if (found == at->items.end())
@@ -258,8 +270,8 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
   return callBuiltin(expression, scope);
 }
 
-std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, ArrayRef<StringRef> names, size_t required,
-                                                      Scope &scope) {
+std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, ArrayRef<StringRef> names,
+                                                      function_ref<bool(size_t)> isRequired, Scope &scope) {
   SmallVector<Given> given(names.size());
   size_t next = 0;
   bool ok = true;
@@ -290,8 +302,8 @@ std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, Ar
     }
     given[place] = {std::move(item), argument.where};
   }
-  for (size_t i = 0; i < required && ok; ++i)
-    if (!given[i].where)
+  for (size_t i = 0; i < names.size() && ok; ++i)
+    if (!given[i].where && isRequired(i))
       refuse(call.where) << "lacks its parameter '" << names[i] << "'; it takes " << llvm::join(names, ", ");
   if (!ok)
     return std::nullopt;
@@ -306,18 +318,15 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   }
   ArrayRef<Parameter> parameters = definition.parameters;
   SmallVector<StringRef> names;
-  size_t required = 0;
   bool takesBlock = expression.block != nullptr; // it is the last parameter's
-  for (auto [i, parameter] : llvm::enumerate(parameters)) {
+  for (const Parameter &parameter : parameters)
     names.push_back(parameter.name.text);
-    if (!parameter.value && !(takesBlock && i + 1 == parameters.size()))
-      required = i + 1;
-  }
+  auto isRequired = [&](size_t i) { return !parameters[i].value && !(takesBlock && i + 1 == parameters.size()); };
   if (takesBlock && parameters.empty()) {
     fail(expression.where) << "'" << expression.text << "' has no parameter that could be a block";
     return mistake();
   }
-  std::optional<SmallVector<Given>> given = arrange(expression, names, required, scope);
+  std::optional<SmallVector<Given>> given = arrange(expression, names, isRequired, scope);
   if (!given)
     return mistake();
   Scope inner{&file, {}};

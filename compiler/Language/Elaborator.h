@@ -54,8 +54,8 @@ private:
   Item choose(const Expression &expression, Scope &scope);
   Item repeat(const Expression &expression, Scope &scope);
   /// The values of a call's arguments in the order of `names`; a mistake where `call` does not fit.
-  std::optional<SmallVector<Given>> arrange(const Expression &call, ArrayRef<StringRef> names, size_t required,
-                                            Scope &scope);
+  std::optional<SmallVector<Given>> arrange(const Expression &call, ArrayRef<StringRef> names,
+                                            function_ref<bool(size_t)> isRequired, Scope &scope);
 
   /// While it lives, weights and ops belong to a part of the model of this name within the part around it.
   class At {
@@ -140,7 +140,10 @@ private:
   std::optional<bool> flag(const Given &given, const Twine &what);
 
   std::string describe(const Item &item);
+  /// An error at `where`. A mistake within another text shows at the call that led there.
   InFlightDiagnostic fail(LocationAttr where);
+  /// Whether `where` is in the text itself, not in one that it uses.
+  bool isOwn(LocationAttr where) const;
   Item mistake() { return {}; }
 
   const ModelText &model;
@@ -153,6 +156,7 @@ private:
   llvm::StringMap<const Definition *> definitions;
   std::string path; // of bindings, with points
   size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
+  LocationAttr callOfOther;   // the innermost call in the text itself; null at its own level
   llvm::StringSet<> weightNames;
   int depth = 0;        // of calls
   int64_t operations = 0; // evaluated so far

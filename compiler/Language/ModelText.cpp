@@ -198,7 +198,12 @@ LogicalResult ModelText::setParameters(const Settings &given) {
     StringRef name = parameter->name.text;
     auto refuse = [&](LocationAttr where) {
       ok = false;
-      return emitError(Location(where)) << "the parameter '" << name << "' ";
+      // A flag has no line to point at, so it is named in the text instead.
+      auto flag = dyn_cast<NameLoc>(where);
+      InFlightDiagnostic error = emitError(flag ? UnknownLoc::get(context) : Location(where));
+      if (flag)
+        error << flag.getName().getValue() << ": ";
+      return std::move(error << "the parameter '" << name << "' ");
     };
     auto constant = [&](const ExpressionPtr &expression) {
       Item item = elaborator.evaluate(*expression, scope);

@@ -206,7 +206,7 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   if (!module.lookupSymbol(w.name)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);
-    Location at = NameLoc::get(builder.getStringAttr(w.name), Location(w.where));
+    Location at = NameLoc::get(builder.getStringAttr(w.name), Location(isOwn(w.where) || !callOfOther ? w.where : callOfOther));
     VariableOp::create(builder, at, w.name, VariableKind::Weight, type);
   }
   return value = ReadOp::create(builder, place(where), type, w.name);
@@ -242,6 +242,8 @@ bool Elaborator::isWithinPart(LocationAttr where) {
 }
 
 Location Elaborator::place(LocationAttr where) {
+  if (!isOwn(where) && callOfOther)
+    where = callOfOther;
   if (path.empty())
     return Location(where);
   return NameLoc::get(builder.getStringAttr(path), Location(where));
