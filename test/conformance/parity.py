@@ -6,6 +6,7 @@ Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, o
 
 import argparse
 import json
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 
 import calls
+import changed
 import reference
 
 COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 64,
@@ -123,7 +125,8 @@ class Report:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", help="a description; without --text")
+    parser.add_argument("--text", choices=changed.TEXTS, help="a Transformer with one thing changed, of texts/")
     parser.add_argument("--case", choices=CASES, required=True)
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
@@ -131,6 +134,8 @@ def main():
     parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
+    if not arguments.model:
+        arguments.model = f"{pathlib.Path(__file__).parent}/texts/{arguments.text}.weft"
     bounds = BOUNDS[arguments.precision]
     overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "attention_soft_cap": 0.0,
                  "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9,
@@ -144,10 +149,10 @@ def main():
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.
         for name, value in start.items():
-            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
+            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma", ".gain")):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
         reference.save_safetensors(f"{folder}/start.safetensors", start)
-        torch_model = reference.Transformer(overrides, start)
+        torch_model = changed.TEXTS.get(arguments.text, reference.Transformer)(overrides, start)
         batch = draw_batch(random, overrides["vocab_size"])
 
         (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
