@@ -23,6 +23,26 @@ static LogicalResult addShapes(const Graph &graph, llvm::json::Object &tensors) 
   return success();
 }
 
+/// What compiler/Derive makes entries by.
+static void addTask(ModuleOp module, const Description &d) {
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  StringRef task = d.text->getTask();
+  auto place = [&](StringRef key, StringRef part) -> Location {
+    return NameLoc::get(b.getStringAttr(part), d.whereIs(key));
+  };
+  TaskOp::create(b, place("beam", task), task, d.beam, d.paddingId ? b.getI64IntegerAttr(*d.paddingId) : IntegerAttr(),
+                 d.logitsEntry, d.explainEntry);
+  if (task == "encode")
+    return;
+  auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
+  bool scales = d.lossScale > 0;
+  TrainingOp::create(b, place("warmup", "optimizer"), number(d.learningRate), b.getI64IntegerAttr(d.warmup),
+                     number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon), number(d.clipNorm),
+                     d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
+                     scales ? b.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr(),
+                     scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr());
+}
+
 static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> description) {
   if (failed(description))
     return {};
@@ -34,6 +54,7 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
                             description->maxLength};
     if (failed(description->text->elaborate(*module, limits)))
       return {};
+    addTask(*module, *description);
   } else {
     Entries(graph, *description).build();
   }

@@ -177,7 +177,7 @@ Item Elaborator::weightStart(BuiltinCall &call) {
   std::optional<double> scale = real(call.given[0], "what " + call.expression.text + "() takes");
   if (!scale)
     return mistake();
-  return WeightStart{call.expression.text == "normal" ? WeightStart::Normal : WeightStart::Uniform, *scale};
+  return WeightStart{call.expression.text == "normal" ? StartKind::Normal : StartKind::Uniform, *scale};
 }
 
 Item Elaborator::transpose(BuiltinCall &call) {

@@ -217,7 +217,7 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   if (expression.start) {
     Item start = evaluate(*expression.start, scope);
     if (const auto *constant = start.as<NumberItem>())
-      weight->start = {WeightStart::Constant, constant->value};
+      weight->start = {StartKind::Constant, constant->value};
     else if (const auto *drawn = start.as<WeightStart>())
       weight->start = *drawn;
     else {
@@ -227,7 +227,7 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
                                       << describe(start);
     }
   } else if (weight->shape.size() == 2) { // Glorot and Bengio's bound
-    weight->start = {WeightStart::Uniform, std::sqrt(6.0 / static_cast<double>(weight->shape[0] + weight->shape[1]))};
+    weight->start = {StartKind::Uniform, std::sqrt(6.0 / static_cast<double>(weight->shape[0] + weight->shape[1]))};
   }
   if (!ok)
     return mistake();

@@ -23,7 +23,7 @@ struct Side {
 
 /// How a weight starts out.
 struct WeightStart {
-  enum Kind { Constant, Uniform, Normal } kind = Constant;
+  StartKind kind = StartKind::Constant;
   double scale = 0; // the constant, the bound or the standard deviation
 };
 

@@ -138,13 +138,18 @@ void Elaborator::declareSides() {
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
-  declareCounter("step", 1);
+  if (model.task != "encode")
+    declareCounter("step", 1);
   declareCounter("seed", 2);
 }
 
 void Elaborator::declareCounter(StringRef name, int64_t extent) {
   auto type = RankedTensorType::get({extent}, builder.getI32Type());
-  VariableOp::create(builder, Location(model.start), name, VariableKind::Counter, type);
+  // The seed is the caller's.
+  StartAttr start;
+  if (name != "seed")
+    start = StartAttr::get(builder.getContext(), StartKind::Constant, builder.getF64FloatAttr(0));
+  VariableOp::create(builder, Location(model.start), name, VariableKind::Counter, type, start);
 }
 
 Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where) {
@@ -207,7 +212,8 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);
     Location at = NameLoc::get(builder.getStringAttr(w.name), Location(isOwn(w.where) || !callOfOther ? w.where : callOfOther));
-    VariableOp::create(builder, at, w.name, VariableKind::Weight, type);
+    auto start = StartAttr::get(builder.getContext(), w.start.kind, builder.getF64FloatAttr(w.start.scale));
+    VariableOp::create(builder, at, w.name, VariableKind::Weight, type, start);
   }
   return value = ReadOp::create(builder, place(where), type, w.name);
 }
@@ -369,5 +375,4 @@ void Elaborator::finishParts() {
     state->function.setArgAttrsAttr(builder.getArrayAttr(state->argumentAttrs));
     state->function.setResAttrsAttr(builder.getArrayAttr(attrs));
   }
-  module->setAttr("heddle.task", builder.getStringAttr(model.task));
 }

@@ -1,6 +1,7 @@
 #include "compiler/Autodiff/Differentiate.h"
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
+#include "compiler/Derive/Derive.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
@@ -26,6 +27,14 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
+
+static void buildDerive(OpPassManager &passes, const PipelineOptions &) {
+  passes.addPass(createDeriveTrainingPass());
+  passes.addPass(createDeriveEvaluationPass());
+  passes.addPass(createDeriveDecodingPass());
+  passes.addPass(createDeriveExplanationPass());
+  passes.addPass(createDeriveInitPass()); // last: by now every variable is declared
+}
 
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
   if (options.fusion.attention)
@@ -81,6 +90,7 @@ static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.a
 
 static constexpr PhaseInfo kPhases[] = {
     {Phase::Import, "import", "the model as written, in heddle on tensors", buildNothing},
+    {Phase::Derive, "derive", "the entries that train, evaluate and decode the model", buildDerive},
     {Phase::FuseAttention, "fuse-attention", "attention recognised and fused", buildFuseAttention},
     {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
     {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},
@@ -122,7 +132,7 @@ void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase 
     if (!options.dumpDirectory.empty())
       passes.addPass(createDumpPhasePass(info, options));
     passes.addPass(createVerifyPhasePass(info.phase));
-    if (info.phase == Phase::Import)
+    if (info.phase == Phase::Derive)
       passes.addPass(createVerifyEntriesPass());
   }
 }

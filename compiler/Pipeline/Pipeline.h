@@ -18,7 +18,7 @@ namespace heddle {
 
 struct TileChoices;
 
-enum class Phase { Import, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
+enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
 /// The fusion passes that can be switched off.
 struct FusionOptions {

@@ -3,6 +3,7 @@
 #include "compiler/Autodiff/Differentiate.h"
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
+#include "compiler/Derive/Derive.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
@@ -64,6 +65,11 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::heddle::registerAllPasses() {
+  registerDeriveTrainingPass();
+  registerDeriveEvaluationPass();
+  registerDeriveDecodingPass();
+  registerDeriveExplanationPass();
+  registerDeriveInitPass();
   registerFuseAttentionPass();
   registerFuseCrossEntropyPass();
   registerFuseProjectionsPass();

@@ -25,7 +25,12 @@ bool isGraph(Operation *op) {
   return isInDialect(op, {"builtin", "func", "heddle", "arith", "math"}) && !isa<KernelOp>(op);
 }
 
-bool isDifferentiatedGraph(Operation *op) { return isGraph(op) && !isDerivative(op); }
+bool isModelFunction(Operation *op) { return isa<func::FuncOp>(op) && op->hasAttr("heddle.model"); }
+
+/// The entries, as the model as written is in them.
+bool isGraphOfEntries(Operation *op) { return isGraph(op) && !isa<TaskOp, TrainingOp>(op) && !isModelFunction(op); }
+
+bool isDifferentiatedGraph(Operation *op) { return isGraphOfEntries(op) && !isDerivative(op); }
 
 /// Tensor work in kernels only.
 bool isFused(Operation *op) {
@@ -65,8 +70,10 @@ bool isPlanned(Operation *op) { return isSymbol(op) || isKernelCode(op) || isInD
 Rule getRule(Phase phase) {
   switch (phase) {
   case Phase::Import:
-  case Phase::FuseAttention:
     return isGraph;
+  case Phase::Derive:
+  case Phase::FuseAttention:
+    return isGraphOfEntries;
   case Phase::Differentiate:
     return isDifferentiatedGraph;
   case Phase::Fuse:

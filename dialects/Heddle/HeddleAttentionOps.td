@@ -81,7 +81,7 @@ def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesM
   let hasVerifier = 1;
 }
 
-def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType,
+def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType, RowwiseOpInterface,
                                       DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Softmax along the last dimension; a row of minus infinities becomes zeros";
   let arguments = (ins Heddle_Scores:$input);

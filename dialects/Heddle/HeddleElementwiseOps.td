@@ -8,7 +8,8 @@ def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
   let hasVerifier = 1;
 }
 
-def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise]> {
+def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise,
+                                DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Each element's index along a dimension: 0, 1, 2, ...";
   let description = [{
     A column of its row indices, a row of its column indices or, of scores (tensor<T x H x K>), the heads (`dim` 1) or
@@ -28,7 +29,8 @@ def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
-def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+                                         DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "The table's rows at the given indices (3.4)";
   let arguments = (ins Heddle_I32Vector:$indices, Heddle_Matrix:$table);
   let results = (outs Heddle_Matrix:$result);
@@ -78,7 +80,8 @@ def DropoutOp : Heddle_Op<"dropout", [Pure, Heddle_Elementwise, AllTypesMatch<["
   let hasVerifier = 1;
 }
 
-def RandomOp : Heddle_Op<"random", [Pure, Heddle_Elementwise]> {
+def RandomOp : Heddle_Op<"random", [Pure, Heddle_Elementwise,
+                                    DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Random numbers: uniform in [-scale, scale), or normal with standard deviation `scale`";
   let description = [{ Philox as in `heddle.dropout`, at step 0. }];
   let arguments = (ins Heddle_Seed:$seed, Heddle_DistributionAttr:$distribution, F32Attr:$scale, I32Attr:$stream);

@@ -31,6 +31,19 @@ def ProductOpInterface : OpInterface<"ProductOpInterface"> {
     "::std::optional<int64_t>", "getHeadWidth", (ins), "", [{ return ::std::nullopt; }]>];
 }
 
+def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
+  let cppNamespace = "::mlir::heddle";
+  let description = [{
+    An op that can be computed for some rows of a batch alone, as decoding does with the newest token of each sequence.
+    Elementwise ops can without saying so.
+  }];
+  let methods = [InterfaceMethod<[{
+      Whether each row of the results is made of the operands' rows at the same place, and of operands without rows of
+      tokens. `isOfRows` says of an operand whether it has such rows.
+    }],
+    "bool", "isRowwise", (ins "::llvm::function_ref<bool(::mlir::Value)>":$isOfRows), "", [{ return true; }]>];
+}
+
 // Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar
 // operand, or by a gather), so that it can join any kernel whose tiles cover that place. For ops of other dialects
 // `ElementwiseMappable` says the same.

@@ -1,7 +1,8 @@
 // Ops that anchor a kernel: matrix products, reductions along rows and columns, gathers' transposes.
 
 def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
-                                     DeclareOpInterfaceMethods<ProductOpInterface>]> {
+                                     DeclareOpInterfaceMethods<ProductOpInterface>,
+                                     DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Matrix product, either side transposed on request";
   let arguments = (ins Heddle_Factor:$lhs, Heddle_Factor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Matrix:$result);
@@ -58,7 +59,8 @@ def ProjectGradWeightsOp : Heddle_Op<"project_grad_weights", [Pure]> {
   let hasVerifier = 1;
 }
 
-def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+                             DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Sums over the rows (`rows`: a matrix becomes a row, a column a scalar) or over the columns of each row";
   let description = [{
     `sum rows`: tensor<MxN> -> tensor<N>, tensor<?> -> tensor<1>.  `sum columns`: tensor<MxN> -> tensor<M>,
@@ -88,7 +90,7 @@ def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
   let hasVerifier = 1;
 }
 
-def LayerNormOp : Heddle_Op<"layer_norm", [Pure, AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>,
+def LayerNormOp : Heddle_Op<"layer_norm", [Pure, RowwiseOpInterface, AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>,
                                            DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Layer normalisation of each row (3.1), with what its backward needs: mean and 1 / standard deviation";
   let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Vector:$gamma, Heddle_F32Vector:$beta, F32Attr:$epsilon);
@@ -111,7 +113,7 @@ def LayerNormGradOp : Heddle_Op<"layer_norm_grad", [Pure, AllTypesMatch<["gradie
   let hasVerifier = 1;
 }
 
-def CrossEntropyOp : Heddle_Op<"cross_entropy", [Pure, AllTypesMatch<["loss", "log_sum_exp"]>,
+def CrossEntropyOp : Heddle_Op<"cross_entropy", [Pure, RowwiseOpInterface, AllTypesMatch<["loss", "log_sum_exp"]>,
                                                  DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Label-smoothed cross entropy of each row against its target (5.4)";
   let description = [{
@@ -137,7 +139,7 @@ def CrossEntropyGradOp : Heddle_Op<"cross_entropy_grad", [Pure, Heddle_Elementwi
   let hasVerifier = 1;
 }
 
-def ArgmaxOp : Heddle_Op<"argmax", [Pure]> {
+def ArgmaxOp : Heddle_Op<"argmax", [Pure, RowwiseOpInterface]> {
   let summary = "The column of each row's largest element, the first one of equals";
   let arguments = (ins Heddle_F32Matrix:$input);
   let results = (outs Heddle_I32Vector:$result);

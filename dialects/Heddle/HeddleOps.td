@@ -41,18 +41,21 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
   let summary = "A tensor that lives on the device between calls";
   let description = [{
     With `in` it is a view: the rows of another variable from a number on. Variables that others are views of are where
-    those are stored; callers and checkpoints know the views only.
+    those are stored; callers and checkpoints know the views only. `start` says what the derived entry `init` writes.
 
     ```mlir
+    heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
     heddle.variable @projections weight : tensor<24x8xf32>
     heddle.variable @query.weight weight : tensor<8x8xf32> in @projections from 0
     heddle.variable @key.weight weight : tensor<8x8xf32> in @projections from 8
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type,
-                       OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from);
-  let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type), [{
-    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0);
+                       OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from,
+                       OptionalAttr<Heddle_StartAttr>:$start);
+  let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type,
+                                 CArg<"StartAttr", "{}">:$start), [{
+    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0, start);
   }]>];
   let assemblyFormat = "$sym_name $kind `:` $type (`in` $storage^ `from` $from)? attr-dict";
   let hasVerifier = 1;
@@ -94,6 +97,35 @@ def MinimizeOp : Heddle_Op<"minimize"> {
   let arguments = !con((ins Heddle_Scalar:$loss), Heddle_OptimizerArguments);
   let results = (outs Heddle_Scalar:$learning_rate);
   let assemblyFormat = "$loss attr-dict";
+}
+
+// What entries are made of a model's functions (`func.func` with the attribute `heddle.model`): compiler/Derive.
+def TaskOp : Heddle_Op<"task"> {
+  let summary = "What the model's functions are for, and which entries are made of them";
+  let description = [{
+    `translate`: `memory`, `logits` and `loss`. `language`: `logits` and `loss`. `encode`: `hidden`, and `pooled` and
+    `logits` where they are. With `logits_entry` and `explain` there are entries that give all logits and the weights of
+    every attention. `beam` is the widest beam of a search, and `padding` the token that is never an answer.
+
+    ```mlir
+    heddle.task "translate" {beam = 4 : i64, explain}
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, I64Attr:$beam, OptionalAttr<I64Attr>:$padding, UnitAttr:$logits_entry,
+                       UnitAttr:$explain);
+  let assemblyFormat = "$name attr-dict";
+  let hasVerifier = 1;
+}
+
+def TrainingOp : Heddle_Op<"training"> {
+  let summary = "How a model is trained: the optimizer of the entries that are made of its functions";
+  let description = [{
+    With `accumulate` gradients may be summed over several calls before a step. With `loss_scale` and `scale_interval` the
+    loss is scaled while it is differentiated, by so much at first.
+  }];
+  let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate));
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 def AccumulateOp : Heddle_Op<"accumulate"> {

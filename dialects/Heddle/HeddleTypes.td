@@ -34,6 +34,24 @@ def Heddle_Distribution : I32EnumAttr<"Distribution", "a distribution to draw fr
 }
 def Heddle_DistributionAttr : EnumAttr<Heddle_Dialect, Heddle_Distribution, "distribution">;
 
+def Heddle_StartKind : I32EnumAttr<"StartKind", "how the elements of a variable begin", [
+    I32EnumAttrCase<"Constant", 0, "constant">,
+    I32EnumAttrCase<"Uniform", 1, "uniform">,
+    I32EnumAttrCase<"Normal", 2, "normal">]> {
+  let cppNamespace = "::mlir::heddle";
+  let genSpecializedAttr = 0;
+}
+
+def Heddle_StartAttr : AttrDef<Heddle_Dialect, "Start"> {
+  let mnemonic = "start";
+  let summary = "What a variable is before its first use";
+  let description = [{
+    A constant; or drawn from [-scale, scale), or from the normal distribution with the standard deviation `scale`.
+  }];
+  let parameters = (ins EnumParameter<Heddle_StartKind>:$kind, "FloatAttr":$scale);
+  let assemblyFormat = "`<` $kind $scale `>`";
+}
+
 // Rank-1 and rank-2 tensors are what kernels work on. A rank-1 tensor of static extent is a row (a bias), one of
 // dynamic extent is a column (a number per token).
 def Heddle_F32 : RankedTensorOf<[F32]>;

@@ -216,6 +216,20 @@ LogicalResult VariableOp::verify() {
   return success();
 }
 
+LogicalResult TaskOp::verify() {
+  if (!llvm::is_contained({"translate", "language", "encode"}, getName()))
+    return emitOpError() << "expects the task translate, language or encode, got '" << getName() << "'";
+  if (static_cast<int64_t>(getBeam()) < 1)
+    return emitOpError() << "expects a beam of at least 1, got " << getBeam();
+  return success();
+}
+
+LogicalResult TrainingOp::verify() {
+  if (getLossScale().has_value() != getScaleInterval().has_value())
+    return emitOpError() << "expects loss_scale and scale_interval together or not at all";
+  return success();
+}
+
 LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getStorageAttr())
     return success();

@@ -17,7 +17,7 @@ namespace {
 /// Runs the passes of nested ops; what it does is theirs.
 bool isAdaptor(Pass *pass) { return pass->getArgument().empty(); }
 
-StringRef lastPassOf(Phase phase) { return phase == Phase::Import ? "heddle-verify-entries" : "heddle-verify-phase"; }
+StringRef lastPassOf(Phase phase) { return phase == Phase::Derive ? "heddle-verify-entries" : "heddle-verify-phase"; }
 
 class PhaseSpans final : public PassInstrumentation {
 public:

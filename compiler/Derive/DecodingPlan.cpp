@@ -1,0 +1,126 @@
+#include "compiler/Derive/StepBuilder.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static int64_t getMaximum(ModuleOp module, StringRef size) {
+  auto op = module.lookupSymbol<SizeOp>(size);
+  return op ? static_cast<int64_t>(op.getMaximum()) : 0;
+}
+
+FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
+  DecodingPlan plan(functions);
+  func::FuncOp logits = plan.functions.logits;
+  auto module = logits->getParentOfType<ModuleOp>();
+  auto end = cast<func::ReturnOp>(logits.getBody().front().getTerminator());
+  plan.logits = end.getOperand(0);
+  plan.sourceTokens = "source_tokens";
+  plan.targetTokens = "target_tokens";
+  plan.maxTokens = getMaximum(module, plan.targetTokens);
+  plan.maxSequences = getMaximum(module, kSequences);
+  plan.maxLength = getMaximum(module, "target_length");
+  if (plan.maxTokens == 0 || plan.maxSequences == 0 || plan.maxLength == 0)
+    return logits.emitError() << "decoding needs the sizes target_tokens, sequences and target_length";
+
+  // The memory's ports and results are the same for all tokens to come; the function's other inputs are the tokens'.
+  llvm::StringSet<> ofMemory;
+  if (func::FuncOp memory = plan.functions.memory) {
+    for (BlockArgument argument : memory.getArguments())
+      ofMemory.insert(getPortName(memory.getArgAttrDict(argument.getArgNumber())));
+    for (unsigned i = 0; i < memory.getNumResults(); ++i)
+      ofMemory.insert(getPortName(memory.getResultAttrDict(i)));
+  }
+  for (BlockArgument argument : logits.getArguments())
+    (ofMemory.contains(getPortName(logits.getArgAttrDict(argument.getArgNumber()))) ? plan.ofMemory : plan.ofTokens)
+        .insert(argument);
+  for (Operation &op : logits.getBody().front().without_terminator()) {
+    bool needsTokens = false, needsMemory = false;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        needsTokens |= plan.ofTokens.contains(operand);
+        needsMemory |= plan.ofMemory.contains(operand);
+      }
+    });
+    // What has a row for each token is the tokens', even if it needs none of them, such as zeros.
+    for (Type type : op.getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == ShapedType::kDynamic) {
+        needsTokens |= getSizeName(tensor, 0) == plan.targetTokens;
+        needsMemory |= getSizeName(tensor, 0) == plan.sourceTokens;
+      }
+    if (!needsTokens && !needsMemory)
+      continue; // of weights and constants alone: made wherever it is needed
+    llvm::DenseSet<Value> &values = needsTokens ? plan.ofTokens : plan.ofMemory;
+    values.insert(op.getResults().begin(), op.getResults().end());
+    (needsTokens ? plan.stepOps : plan.memoryOps).push_back(&op);
+  }
+
+  // Keys and values are kept, and whatever else steps take from the memory.
+  for (Operation *op : plan.stepOps) {
+    auto scores = dyn_cast<ScoresOp>(op);
+    auto context = dyn_cast<ContextOp>(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      bool isKept = (scores && operand.getOperandNumber() == 1) || (context && operand.getOperandNumber() == 1);
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      bool hasRows = type && type.getRank() == 2 && type.getDimSize(0) == ShapedType::kDynamic;
+      if (plan.ofTokens.contains(value) && isKept)
+        plan.addCache(value, /*ofMemory=*/false);
+      else if (plan.ofMemory.contains(value) && isKept)
+        plan.addCache(value, /*ofMemory=*/true);
+      else if (plan.ofMemory.contains(value) && hasRows)
+        return op->emitError() << "decoding reads the memory through attention alone, a token at a time, and this op takes "
+                               << "its rows directly";
+    }
+  }
+  return plan;
+}
+
+void DecodingPlan::addCache(Value value, bool ofMemory) {
+  if (findCache(value))
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  StringRef path = getPath(value.getLoc());
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    path = getPortName(functions.logits.getArgAttrDict(argument.getArgNumber()));
+  std::string name = ("cache." + (path.empty() ? StringRef("rows") : path)).str();
+  auto isTaken = [&](const std::string &name) {
+    return llvm::any_of(caches, [&](const Cache &cache) { return cache.name == name; });
+  };
+  for (int i = 2; isTaken(name); ++i)
+    name = ("cache." + path + "_" + Twine(i)).str();
+  caches.push_back({value, name, RankedTensorType::get({maxTokens, type.getDimSize(1)}, type.getElementType()), ofMemory});
+}
+
+const DecodingPlan::Cache *DecodingPlan::findCache(Value value) const {
+  auto found = llvm::find_if(caches, [&](const Cache &cache) { return cache.value == value; });
+  return found == caches.end() ? nullptr : &*found;
+}
+
+void DecodingPlan::mapMemory(EntryBuilder &entry) const {
+  func::FuncOp function = functions.logits;
+  for (BlockArgument argument : function.getArguments()) {
+    if (!ofMemory.contains(argument))
+      continue;
+    DictionaryAttr attributes = function.getArgAttrDict(argument.getArgNumber());
+    Value value = entry.result(getPortName(attributes));
+    if (!value) {
+      auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
+      value = entry.port(getPortName(attributes), cast<RankedTensorType>(argument.getType()),
+                         limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt);
+    }
+    entry.mapping.map(argument, value);
+  }
+}
+
+void DecodingPlan::inlineConstants(EntryBuilder &entry, Operation &user) const {
+  for (Value operand : user.getOperands()) {
+    Operation *op = operand.getDefiningOp();
+    if (!op || entry.mapping.contains(operand) || ofTokens.contains(operand) || ofMemory.contains(operand))
+      continue;
+    inlineConstants(entry, *op);
+    entry.inlineOp(*op);
+  }
+}

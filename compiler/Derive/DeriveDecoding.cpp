@@ -1,0 +1,221 @@
+// Decoding (6.1), a token of each sequence at a time, from functions that are written for whole sequences. What depends on
+// the memory and on weights alone is computed once and kept; of the tokens before, attention's keys and values are kept; all
+// else is computed for the newest tokens, row by row.
+#include "compiler/Derive/Derive.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "compiler/Derive/StepBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class DeriveDecodingPass : public PassWrapper<DeriveDecodingPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveDecodingPass)
+
+  StringRef getArgument() const override { return "heddle-derive-decoding"; }
+  StringRef getDescription() const override { return "Make the entries that answer a token at a time"; }
+
+  void runOnOperation() override {
+    module = getOperation();
+    ModelFunctions functions(module);
+    if (!functions.task || functions.hidden || !functions.logits)
+      return;
+    FailureOr<DecodingPlan> made = DecodingPlan::make(functions);
+    if (failed(made))
+      return signalPassFailure();
+    plan.emplace(std::move(*made));
+    task = functions.task;
+    declareState();
+    if (functions.memory)
+      buildEncode();
+    if (failed(buildDecodeStep()) || failed(buildBeamStep()))
+      signalPassFailure();
+  }
+
+private:
+  void declareState();
+  void buildEncode();
+  LogicalResult buildDecodeStep();
+  LogicalResult buildBeamStep();
+  Value withoutPadding(EntryBuilder &entry, Value logits);
+  Value continueHistory(EntryBuilder &entry, Value parent, Value position, Value row);
+  RankedTensorType indices(StringRef size) { return columnOf(&getContext(), size, IntegerType::get(&getContext(), 32)); }
+  Value port(EntryBuilder &entry, StringRef name, StringRef size, int64_t limit) {
+    return entry.port(name, indices(size), limit);
+  }
+  void addSourcePorts(EntryBuilder &entry);
+  int64_t vocabulary() { return cast<RankedTensorType>(plan->logits.getType()).getDimSize(1); }
+
+  ModuleOp module;
+  TaskOp task;
+  std::optional<DecodingPlan> plan;
+};
+
+} // namespace
+
+/// For each hypothesis of a beam search, the rows of the caches that hold its tokens.
+static constexpr StringLiteral kHistory = "cache.history";
+
+void DeriveDecodingPass::declareState() {
+  OpBuilder builder(module.getBody(), Block::iterator(*module.getOps<VariableOp>().begin()));
+  Location where = task.getLoc();
+  auto addSize = [&](StringRef name, int64_t maximum, StringRef longestOf) {
+    SizeOp::create(builder, where, name, maximum, longestOf.empty() ? StringAttr() : builder.getStringAttr(longestOf));
+  };
+  addSize(kCacheLength, plan->maxLength, "cache_lengths");
+  addSize("groups", plan->maxSequences, "");
+  addSize("beam", static_cast<int64_t>(task.getBeam()), "group_lengths");
+  // Before the weights, as callers list them.
+  Operation *before = nullptr;
+  for (auto variable : module.getOps<VariableOp>())
+    if (variable.getKind() == VariableKind::Weight && !before)
+      before = variable;
+  for (const DecodingPlan::Cache &cache : plan->caches)
+    addVariable(module, cache.value.getLoc(), cache.name, VariableKind::Cache, cache.type, 0, before);
+  auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, builder.getI32Type());
+  addVariable(module, where, kHistory, VariableKind::Cache, history, 0, before);
+}
+
+/// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same for
+/// every token to come.
+void DeriveDecodingPass::buildEncode() {
+  EntryBuilder entry(module, "encode", plan->functions.memory.getLoc());
+  entry.inlineFunction(plan->functions.memory);
+  Value rows = port(entry, "memory_rows", plan->sourceTokens, plan->maxTokens);
+  plan->mapMemory(entry);
+  auto keep = [&](Value value) {
+    if (const DecodingPlan::Cache *cache = plan->findCache(value))
+      updateCache(entry, *cache, rows, entry.mapping.lookup(value));
+  };
+  for (BlockArgument argument : plan->functions.logits.getArguments())
+    keep(argument);
+  for (Operation *op : plan->memoryOps) {
+    plan->inlineConstants(entry, *op);
+    entry.inlineOp(*op);
+    for (Value result : op->getResults())
+      keep(result);
+  }
+  entry.finish();
+}
+
+void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
+  if (!plan->functions.memory)
+    return;
+  // Whoever decodes says of each sequence where in the caches its memory is.
+  port(entry, "source_starts", kSequences, plan->maxTokens + 1);
+  port(entry, "source_lengths", kSequences, plan->maxLength + 1);
+}
+
+/// One more token for each sequence. The caches hold the tokens before it, and what `encode` left there.
+LogicalResult DeriveDecodingPass::buildDecodeStep() {
+  EntryBuilder entry(module, "decode_step", plan->functions.logits.getLoc());
+  StepInputs inputs;
+  inputs.token = port(entry, "token", kSequences, vocabulary());
+  inputs.position = port(entry, "position", kSequences, plan->maxLength);
+  inputs.starts = port(entry, "query_starts", kSequences, plan->maxSequences);
+  inputs.lengths = port(entry, "query_lengths", kSequences, 2);
+  inputs.rows = port(entry, "cache_rows", kSequences, plan->maxTokens);
+  // A sequence without tokens may start behind the last token.
+  inputs.pastStarts = port(entry, "cache_starts", kSequences, plan->maxTokens + 1);
+  inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
+  addSourcePorts(entry);
+  FailureOr<Value> logits = StepBuilder(entry, *plan, inputs).build();
+  if (failed(logits))
+    return failure();
+  Value best = ArgmaxOp::create(entry.builder, task.getLoc(), inputs.token.getType(), withoutPadding(entry, *logits));
+  entry.output("next_token", best);
+  entry.output("logits", *logits);
+  entry.finish();
+  return success();
+}
+
+/// The logits with that of padding, which is no word, at minus infinity.
+Value DeriveDecodingPass::withoutPadding(EntryBuilder &entry, Value logits) {
+  if (!task.getPadding())
+    return logits;
+  OpBuilder &b = entry.builder;
+  Location where = task.getLoc();
+  auto type = cast<RankedTensorType>(logits.getType());
+  auto whole = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
+  auto row = RankedTensorType::get({type.getDimSize(1)}, b.getI32Type());
+  Value column = BroadcastOp::create(b, where, whole, IotaOp::create(b, where, row, 0));
+  Value token = FillOp::create(b, where, whole, b.getI32IntegerAttr(static_cast<int32_t>(*task.getPadding())));
+  Value padding = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, column, token);
+  Value never = FillOp::create(b, where, type, b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  return arith::SelectOp::create(b, where, padding, never, logits);
+}
+
+/// One more token for each hypothesis of a beam search, and the best continuations of each group of hypotheses: those
+/// of one sentence, neighbours in the batch. Hypothesis i continues hypothesis parent[i] of the step before with
+/// `token`; what is kept of its tokens stays where it was written, and `cache.history` says where that was.
+LogicalResult DeriveDecodingPass::buildBeamStep() {
+  EntryBuilder entry(module, "beam_step", plan->functions.logits.getLoc());
+  OpBuilder &b = entry.builder;
+  Location where = task.getLoc();
+  StepInputs inputs;
+  inputs.token = port(entry, "token", kSequences, vocabulary());
+  inputs.position = port(entry, "position", kSequences, plan->maxLength);
+  Value parent = port(entry, "parent", kSequences, plan->maxSequences);
+  inputs.rows = port(entry, "cache_row", kSequences, plan->maxTokens);
+  inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
+  addSourcePorts(entry);
+  Value score = entry.port("score", columnOf(&getContext(), kSequences, b.getF32Type()));
+  Value expected = port(entry, "expected", kSequences, vocabulary());
+  Value groupStarts = port(entry, "group_starts", "groups", plan->maxSequences + 1);
+  Value groupLengths = port(entry, "group_lengths", "groups", static_cast<int64_t>(task.getBeam()) + 1);
+
+  RankedTensorType perHypothesis = indices(kSequences);
+  inputs.starts = IotaOp::create(b, where, perHypothesis, 0);
+  inputs.lengths = FillOp::create(b, where, perHypothesis, b.getI32IntegerAttr(1));
+  inputs.pastStarts = FillOp::create(b, where, perHypothesis, b.getI32IntegerAttr(0));
+  inputs.history = continueHistory(entry, parent, inputs.position, inputs.rows);
+  auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
+  Value kept = ScatterRowsOp::create(b, where, history, entry.read(kHistory, history, where), inputs.starts, inputs.history);
+  WriteOp::create(b, where, kHistory, kept);
+  FailureOr<Value> answer = StepBuilder(entry, *plan, inputs).build();
+  if (failed(answer))
+    return failure();
+  Value logits = withoutPadding(entry, *answer);
+
+  auto entropy = CrossEntropyOp::create(b, where, score.getType(), score.getType(), logits, expected, b.getF32FloatAttr(0));
+  Value before = arith::SubFOp::create(b, where, score, entropy.getLogSumExp());
+  Value scores = arith::AddFOp::create(b, where, logits, BroadcastOp::create(b, where, logits.getType(), before));
+  // Half of twice as many as the beam is wide may end their sentence, and there still are as many to go on with.
+  int64_t count = std::min(2 * static_cast<int64_t>(task.getBeam()), vocabulary());
+  auto ofGroups = [&](Type element) {
+    return RankedTensorType::get({ShapedType::kDynamic, count}, element, indices("groups").getEncoding());
+  };
+  RankedTensorType places = ofGroups(b.getI32Type());
+  auto best = TopKOp::create(b, where, ofGroups(b.getF32Type()), places, places, scores, groupStarts, groupLengths, "beam");
+  entry.output("best_score", best.getValues());
+  entry.output("best_parent", best.getRows());
+  entry.output("best_token", best.getColumns());
+  entry.output("expected_loss", entropy.getLoss());
+  entry.output("logits", logits);
+  entry.finish();
+  return success();
+}
+
+/// The history of each hypothesis: its parent's, and at its own position the row where its token goes.
+Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Value position, Value row) {
+  OpBuilder &b = entry.builder;
+  Location where = NameLoc::get(b.getStringAttr("history"), task.getLoc());
+  auto kept = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
+  auto type = RankedTensorType::get({ShapedType::kDynamic, plan->maxLength}, b.getI32Type(),
+                                    indices(kSequences).getEncoding());
+  Value past = EmbeddingOp::create(b, where, type, parent, entry.read(kHistory, kept, where));
+  auto places = RankedTensorType::get({plan->maxLength}, b.getI32Type());
+  Value positions = BroadcastOp::create(b, where, type, IotaOp::create(b, where, places, 0));
+  Value isNew = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, positions,
+                                      BroadcastOp::create(b, where, type, position));
+  return arith::SelectOp::create(b, where, isNew, BroadcastOp::create(b, where, type, row), past);
+}
+
+std::unique_ptr<Pass> heddle::createDeriveDecodingPass() { return std::make_unique<DeriveDecodingPass>(); }
+void heddle::registerDeriveDecodingPass() { PassRegistration<DeriveDecodingPass>(); }

@@ -1,0 +1,78 @@
+// The weights of every attention (3.2.1), as many keys at once as a head is wide. They are never in memory, but what
+// attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column i of a
+// head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
+#include "compiler/Derive/Derive.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class DeriveExplanationPass : public PassWrapper<DeriveExplanationPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveExplanationPass)
+
+  StringRef getArgument() const override { return "heddle-derive-explanation"; }
+  StringRef getDescription() const override { return "Make the entry that gives the weights of every attention"; }
+
+  void runOnOperation() override {
+    ModelFunctions model(getOperation());
+    if (!model.task || !model.task.getExplain())
+      return;
+    oneHots.clear();
+    EntryBuilder entry(getOperation(), "explain", model.task.getLoc());
+    for (func::FuncOp function : {model.memory, model.hidden, model.memory || !model.hidden ? model.logits : func::FuncOp()})
+      if (function)
+        entry.inlineFunction(function);
+    Block *body = entry.builder.getInsertionBlock();
+    for (auto context : llvm::to_vector(body->getOps<ContextOp>())) {
+      entry.builder.setInsertionPointAfter(context);
+      auto attention = cast<ContextOp>(entry.builder.clone(*context));
+      attention.getValueMutable().assign(oneHot(entry, context));
+      // The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
+      StringRef path = getPath(context.getLoc()).rsplit('.').first;
+      entry.output(("weights." + path).str(), attention.getResult());
+    }
+    entry.builder.setInsertionPointToEnd(body);
+    entry.finish();
+  }
+
+private:
+  /// For each key a 1 in one column of each head, which an input says.
+  Value oneHot(EntryBuilder &entry, ContextOp context) {
+    auto type = cast<RankedTensorType>(context.getValue().getType());
+    int64_t heads = cast<RankedTensorType>(context.getWeights().getType()).getDimSize(1);
+    int64_t width = type.getDimSize(1) / heads;
+    StringRef tokens = getSizeName(type, 0);
+    StringRef side = tokens.drop_back(StringRef("_tokens").size());
+    Value &known = oneHots[{tokens.str(), width}];
+    if (known)
+      return known;
+    OpBuilder &b = entry.builder;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(b.getInsertionBlock());
+    Location where = context.getLoc();
+    Value slots = entry.port((side + "_slots").str(), columnOf(&getContext(), tokens, b.getI32Type()), width + 1);
+    auto indices = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
+    auto row = RankedTensorType::get({type.getDimSize(1)}, b.getI32Type());
+    Value columns = BroadcastOp::create(b, where, indices, IotaOp::create(b, where, row, 0));
+    Value widths = FillOp::create(b, where, indices, b.getI32IntegerAttr(static_cast<int32_t>(width)));
+    Value ofHead = arith::RemUIOp::create(b, where, columns, widths);
+    Value isItsOwn = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, ofHead,
+                                           BroadcastOp::create(b, where, indices, slots));
+    Value one = FillOp::create(b, where, type, b.getF32FloatAttr(1)), zero = FillOp::create(b, where, type, b.getF32FloatAttr(0));
+    return known = arith::SelectOp::create(b, where, isItsOwn, one, zero);
+  }
+
+  std::map<std::pair<std::string, int64_t>, Value> oneHots;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createDeriveExplanationPass() { return std::make_unique<DeriveExplanationPass>(); }
+void heddle::registerDeriveExplanationPass() { PassRegistration<DeriveExplanationPass>(); }

@@ -1,0 +1,65 @@
+// The entry that gives every variable its first value. It comes last: by then all variables are declared.
+#include "compiler/Derive/Derive.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class DeriveInitPass : public PassWrapper<DeriveInitPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveInitPass)
+
+  StringRef getArgument() const override { return "heddle-derive-init"; }
+  StringRef getDescription() const override { return "Make the entry that starts all variables; model functions go"; }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ModelFunctions model(module);
+    if (!model.task)
+      return;
+    // Numbers of draws that no dropout has.
+    int32_t stream = 0;
+    module.walk([&](DropoutOp op) { stream = std::max<int32_t>(stream, static_cast<int32_t>(op.getStream()) + 1); });
+
+    EntryBuilder entry(module, "init", model.task.getLoc());
+    OpBuilder &b = entry.builder;
+    Value seed = entry.read(kSeed, RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
+    for (auto variable : module.getOps<VariableOp>()) {
+      std::optional<StartAttr> start = variable.getStart();
+      if (!start)
+        continue; // the caller's: the seed
+      RankedTensorType type = variable.getTensorType();
+      double scale = start->getScale().getValueAsDouble();
+      Value value;
+      if (start->getKind() == StartKind::Constant) {
+        Type element = type.getElementType();
+        TypedAttr constant = isa<FloatType>(element)
+                                 ? TypedAttr(b.getFloatAttr(element, scale))
+                                 : TypedAttr(b.getIntegerAttr(element, static_cast<int64_t>(scale)));
+        value = FillOp::create(b, variable.getLoc(), type, constant);
+      } else {
+        auto distribution = start->getKind() == StartKind::Normal ? Distribution::Normal : Distribution::Uniform;
+        value = RandomOp::create(b, variable.getLoc(), type, seed, DistributionAttr::get(&getContext(), distribution),
+                                 b.getF32FloatAttr(static_cast<float>(scale)), b.getI32IntegerAttr(stream++));
+      }
+      WriteOp::create(b, variable.getLoc(), variable.getSymName(), value);
+      variable.removeStartAttr();
+    }
+    entry.finish();
+
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (function->hasAttr(kModelFunction))
+        function.erase();
+    if (model.training)
+      model.training.erase();
+    model.task.erase();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createDeriveInitPass() { return std::make_unique<DeriveInitPass>(); }
+void heddle::registerDeriveInitPass() { PassRegistration<DeriveInitPass>(); }

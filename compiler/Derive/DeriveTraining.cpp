@@ -1,0 +1,156 @@
+// Training (5): one annotated loss becomes the steps that lower it.
+#include "compiler/Derive/Derive.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+// What the loss is scaled by, and counters of steps whose gradients were finite, since it last changed, and of others.
+constexpr StringLiteral kLossScale = "loss_scale";
+constexpr StringLiteral kGoodSteps = "good_steps";
+constexpr StringLiteral kSkippedSteps = "skipped_steps";
+
+class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveTrainingPass)
+
+  StringRef getArgument() const override { return "heddle-derive-training"; }
+  StringRef getDescription() const override { return "Make the entries of training of a model's functions"; }
+
+  void runOnOperation() override {
+    module = getOperation();
+    model.emplace(module);
+    if (!model->training)
+      return;
+    if (!model->logits || !model->loss) {
+      model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits") << "'";
+      return signalPassFailure();
+    }
+    addState();
+    buildTrainStep();
+    if (model->training.getAccumulate()) {
+      buildAccumulateStep();
+      buildApplyStep();
+    }
+    buildEval();
+  }
+
+private:
+  void addState();
+  void inlineLoss(EntryBuilder &entry);
+  Value scaledLoss(EntryBuilder &entry);
+  template <typename OpTy, typename... Inputs> Value optimize(EntryBuilder &entry, Inputs... inputs);
+  void buildTrainStep();
+  void buildAccumulateStep();
+  void buildApplyStep();
+  void buildEval();
+  Location lossPlace() { return model->loss.getBody().front().back().getPrevNode()->getLoc(); }
+
+  ModuleOp module;
+  std::optional<ModelFunctions> model;
+};
+
+} // namespace
+
+void DeriveTrainingPass::addState() {
+  TrainingOp training = model->training;
+  Location where = training.getLoc();
+  auto counter = RankedTensorType::get({1}, IntegerType::get(&getContext(), 32));
+  auto *seed = module.lookupSymbol(kSeed);
+  if (training.getAccumulate())
+    addVariable(module, where, kMicroStep, VariableKind::Counter, counter, 0, seed);
+  if (training.getLossScale()) {
+    auto scalar = RankedTensorType::get({1}, Float32Type::get(&getContext()));
+    addVariable(module, where, kLossScale, VariableKind::OptimizerState, scalar,
+                training.getLossScale()->convertToDouble(), seed);
+    addVariable(module, where, kGoodSteps, VariableKind::Counter, counter, 0, seed);
+    addVariable(module, where, kSkippedSteps, VariableKind::Counter, counter, 0, seed);
+  }
+  for (auto weight : llvm::make_early_inc_range(module.getOps<VariableOp>())) {
+    if (weight.getKind() != VariableKind::Weight)
+      continue;
+    Operation *behind = weight->getNextNode();
+    auto add = [&](StringRef prefix, VariableKind kind) {
+      addVariable(module, weight.getLoc(), (prefix + weight.getSymName()).str(), kind, weight.getTensorType(), 0, behind);
+    };
+    add("adam.m.", VariableKind::OptimizerState);
+    add("adam.v.", VariableKind::OptimizerState);
+    if (training.getAverageDecay())
+      add("ema.", VariableKind::OptimizerState);
+    if (training.getAccumulate())
+      add("grad.", VariableKind::Gradient);
+  }
+}
+
+void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
+  if (model->memory)
+    entry.inlineFunction(model->memory);
+  entry.inlineFunction(model->logits);
+  entry.inlineFunction(model->loss);
+}
+
+/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all.
+Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
+  inlineLoss(entry);
+  auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
+  Value scale = entry.port("loss_scale", scalar), perToken = entry.result("token_loss");
+  Location where = lossPlace();
+  Value scales = BroadcastOp::create(entry.builder, where, perToken.getType(), scale);
+  Value scaled = arith::MulFOp::create(entry.builder, where, perToken, scales);
+  Value loss = SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
+  entry.output("loss", loss);
+  return loss;
+}
+
+template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(EntryBuilder &entry, Inputs... inputs) {
+  TrainingOp t = model->training;
+  return OpTy::create(entry.builder, t.getLoc(), inputs..., t.getPeakAttr(), t.getWarmupAttr(), t.getBeta1Attr(),
+                      t.getBeta2Attr(), t.getEpsilonAttr(), t.getClipNormAttr(), t.getAverageDecayAttr(),
+                      t.getScaleIntervalAttr());
+}
+
+void DeriveTrainingPass::buildTrainStep() {
+  EntryBuilder entry(module, "train_step", lossPlace(), {/*trains=*/true});
+  Value loss = scaledLoss(entry);
+  entry.output("learning_rate", optimize<MinimizeOp>(entry, loss));
+  entry.finish();
+}
+
+void DeriveTrainingPass::buildAccumulateStep() {
+  // `step` stands still between two optimizer steps; dropout must not.
+  EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, kMicroStep});
+  Value loss = scaledLoss(entry);
+  Location where = model->training.getLoc();
+  AccumulateOp::create(entry.builder, where, loss, model->training.getLossScale().has_value());
+  auto counter = RankedTensorType::get({1}, entry.builder.getI32Type());
+  Value count = ReadOp::create(entry.builder, where, counter, kMicroStep);
+  Value one = FillOp::create(entry.builder, where, counter, entry.builder.getI32IntegerAttr(1));
+  Value next = arith::AddIOp::create(entry.builder, where, count, one);
+  WriteOp::create(entry.builder, where, kMicroStep, next);
+  entry.finish();
+}
+
+void DeriveTrainingPass::buildApplyStep() {
+  EntryBuilder entry(module, "apply_step", model->training.getLoc());
+  entry.output("learning_rate", optimize<ApplyOp>(entry));
+  entry.finish();
+}
+
+/// The loss of each token, without what training adds: dropout and the smoothing of labels.
+void DeriveTrainingPass::buildEval() {
+  EntryBuilder entry(module, "eval", lossPlace());
+  inlineLoss(entry);
+  Value loss = entry.result("token_loss");
+  for (Operation &op : *loss.getParentBlock())
+    if (auto entropy = dyn_cast<CrossEntropyOp>(op))
+      entropy.setSmoothing(APFloat(0.0f));
+  entry.output("token_loss", loss);
+  entry.finish();
+}
+
+std::unique_ptr<Pass> heddle::createDeriveTrainingPass() { return std::make_unique<DeriveTrainingPass>(); }
+void heddle::registerDeriveTrainingPass() { PassRegistration<DeriveTrainingPass>(); }

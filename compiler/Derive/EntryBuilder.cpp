@@ -1,0 +1,125 @@
+#include "compiler/Derive/EntryBuilder.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+StringRef heddle::getPortName(DictionaryAttr attributes) {
+  auto name = attributes ? attributes.getAs<StringAttr>("heddle.name") : StringAttr();
+  return name ? name.getValue() : StringRef();
+}
+
+ModelFunctions::ModelFunctions(ModuleOp module) {
+  auto tasks = module.getOps<TaskOp>();
+  auto trainings = module.getOps<TrainingOp>();
+  task = tasks.empty() ? TaskOp() : *tasks.begin();
+  training = trainings.empty() ? TrainingOp() : *trainings.begin();
+  auto find = [&](StringRef name) {
+    auto function = module.lookupSymbol<func::FuncOp>(name);
+    return function && function->hasAttr(kModelFunction) ? function : func::FuncOp();
+  };
+  if (!task)
+    return;
+  memory = find("memory"), logits = find("logits"), loss = find("loss"), hidden = find("hidden"), pooled = find("pooled");
+}
+
+RankedTensorType heddle::columnOf(MLIRContext *context, StringRef size, Type element) {
+  return RankedTensorType::get({ShapedType::kDynamic}, element,
+                               DimsAttr::get(context, {StringAttr::get(context, size)}));
+}
+
+StringRef heddle::getPath(Location where) {
+  StringRef path;
+  where->walk([&](Location part) {
+    auto name = dyn_cast<NameLoc>(part);
+    if (name)
+      path = name.getName().getValue();
+    return name ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return path;
+}
+
+void heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
+                         double start, Operation *before) {
+  auto functions = module.getOps<func::FuncOp>();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  if (before)
+    builder.setInsertionPoint(before);
+  else if (!functions.empty())
+    builder.setInsertionPoint(*functions.begin());
+  auto begin = StartAttr::get(module.getContext(), StartKind::Constant, builder.getF64FloatAttr(start));
+  VariableOp::create(builder, where, name, kind, type, begin);
+}
+
+EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode)
+    : builder(OpBuilder::atBlockEnd(module.getBody())), mode(mode) {
+  // A model's function of the same name makes room: it goes in the end.
+  if (auto function = module.lookupSymbol<func::FuncOp>(name))
+    function.setName(("model." + name).str());
+  entry = func::FuncOp::create(builder, where, name, builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(entry.addEntryBlock());
+}
+
+Value EntryBuilder::port(StringRef name, RankedTensorType type, std::optional<int64_t> limit) {
+  Value &value = ports[name];
+  if (value)
+    return value;
+  SmallVector<NamedAttribute> attrs{builder.getNamedAttr("heddle.name", builder.getStringAttr(name))};
+  if (limit)
+    attrs.push_back(builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(*limit)));
+  inputAttrs.push_back(builder.getDictionaryAttr(attrs));
+  return value = entry.getBody().addArgument(type, entry.getLoc());
+}
+
+Value EntryBuilder::mapArgument(BlockArgument argument, DictionaryAttr attributes) {
+  StringRef name = getPortName(attributes);
+  if (Value known = results.lookup(name))
+    return known;
+  auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
+  return port(name, cast<RankedTensorType>(argument.getType()),
+              limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt);
+}
+
+Value EntryBuilder::read(StringRef variable, RankedTensorType type, Location where) {
+  Value &value = reads[variable];
+  if (!value)
+    value = ReadOp::create(builder, where, type, variable);
+  return value;
+}
+
+void EntryBuilder::inlineOp(Operation &op) {
+  if (auto readOp = dyn_cast<ReadOp>(op)) {
+    bool isForDropout = llvm::all_of(op.getUsers(), llvm::IsaPred<DropoutOp>);
+    if (isForDropout && !mode.trains)
+      return;
+    StringRef variable = isForDropout && readOp.getVariable() == kStep ? mode.counter : readOp.getVariable();
+    mapping.map(readOp.getResult(), read(variable, cast<RankedTensorType>(readOp.getType()), op.getLoc()));
+    return;
+  }
+  if (auto dropout = dyn_cast<DropoutOp>(op); dropout && !mode.trains) {
+    mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
+    return;
+  }
+  builder.clone(op, mapping);
+}
+
+void EntryBuilder::inlineFunction(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    mapping.map(argument, mapArgument(argument, function.getArgAttrDict(argument.getArgNumber())));
+  for (Operation &op : function.getBody().front().without_terminator())
+    inlineOp(op);
+  auto end = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  for (auto [i, value] : llvm::enumerate(end.getOperands()))
+    results[getPortName(function.getResultAttrDict(i))] = mapping.lookup(value);
+}
+
+void EntryBuilder::output(StringRef name, Value value) {
+  outputAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
+  outputs.push_back(value);
+}
+
+void EntryBuilder::finish() {
+  func::ReturnOp::create(builder, entry.getLoc(), outputs);
+  entry.setType(builder.getFunctionType(entry.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
+  entry.setArgAttrsAttr(builder.getArrayAttr(inputAttrs));
+  entry.setResAttrsAttr(builder.getArrayAttr(outputAttrs));
+}

@@ -1,0 +1,81 @@
+// An entry under construction: ports by name, and model functions put into it.
+#ifndef HEDDLE_COMPILER_DERIVE_ENTRYBUILDER_H
+#define HEDDLE_COMPILER_DERIVE_ENTRYBUILDER_H
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::heddle {
+
+// State that entries share.
+inline constexpr StringLiteral kSeed = "seed";
+inline constexpr StringLiteral kStep = "step";            // counts optimizer steps
+inline constexpr StringLiteral kMicroStep = "micro_step"; // counts batches whose gradients were accumulated
+
+/// The attribute of a model's functions.
+inline constexpr StringLiteral kModelFunction = "heddle.model";
+
+/// What is called `name` among `attributes` of arguments or results.
+StringRef getPortName(DictionaryAttr attributes);
+
+/// The model's functions of a module, by name.
+struct ModelFunctions {
+  explicit ModelFunctions(ModuleOp module);
+  func::FuncOp memory, logits, loss, hidden, pooled; // null where the model has none
+  TaskOp task;                                       // null where the module has no model's functions
+  TrainingOp training;                               // null where nothing is trained
+};
+
+/// Whether dropout acts in an entry, and the counter that its masks follow.
+struct EntryMode {
+  bool trains = false;
+  StringRef counter = kStep;
+};
+
+class EntryBuilder {
+public:
+  EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode = {});
+
+  /// The input called `name`, made at its first use.
+  Value port(StringRef name, RankedTensorType type, std::optional<int64_t> limit = {});
+  /// Clones the body of a model's function: its arguments are results of functions inlined before, by name, or ports.
+  void inlineFunction(func::FuncOp function);
+  /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads.
+  void inlineOp(Operation &op);
+  /// The result of an inlined function.
+  Value result(StringRef name) const { return results.lookup(name); }
+  void output(StringRef name, Value value);
+  void finish();
+
+  Value read(StringRef variable, RankedTensorType type, Location where);
+
+  OpBuilder builder;
+  IRMapping mapping; // from values of model functions
+
+private:
+  Value mapArgument(BlockArgument argument, DictionaryAttr attributes);
+
+  func::FuncOp entry;
+  EntryMode mode;
+  llvm::StringMap<Value> ports, results, reads;
+  SmallVector<Attribute> inputAttrs, outputAttrs;
+  SmallVector<Value> outputs;
+};
+
+/// Columns of a run-time size.
+RankedTensorType columnOf(MLIRContext *context, StringRef size, Type element);
+
+/// Declares a variable before the functions of the module. A second one of the same name is an error of the caller.
+void addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
+                 double start = 0, Operation *before = nullptr);
+
+/// The path of the part of the model that a value belongs to (its location's name), or empty.
+StringRef getPath(Location where);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,220 @@
+#include "compiler/Derive/StepBuilder.h"
+
+#include "compiler/Kernels/MaskBounds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+Value heddle::updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache, Value indices, Value rows) {
+  Location where = cache.value.getLoc();
+  Value old = entry.read(cache.name, cache.type, where);
+  Value updated = ScatterRowsOp::create(entry.builder, where, cache.type, old, indices, rows);
+  WriteOp::create(entry.builder, where, cache.name, updated);
+  return updated;
+}
+
+/// A row for each sequence where there was one for each token.
+Type StepBuilder::stepType(Type type) const {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
+  if (!dims)
+    return type;
+  SmallVector<StringAttr> names(dims.getNames());
+  for (StringAttr &name : names)
+    if (name == plan.targetTokens)
+      name = entry.builder.getStringAttr(kSequences);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
+                               DimsAttr::get(entry.builder.getContext(), names));
+}
+
+FailureOr<Value> StepBuilder::build() {
+  func::FuncOp function = plan.functions.logits;
+  for (BlockArgument argument : function.getArguments()) {
+    StringRef name = getPortName(function.getArgAttrDict(argument.getArgNumber()));
+    if (name == "target_in")
+      entry.mapping.map(argument, inputs.token);
+    else if (name == "target_positions")
+      entry.mapping.map(argument, inputs.position);
+    else if (name == "target_starts")
+      entry.mapping.map(argument, inputs.starts);
+    else if (name == "target_lengths")
+      entry.mapping.map(argument, inputs.lengths);
+    else if (name == "source_starts")
+      entry.mapping.map(argument, sourceStarts());
+    else if (name == "source_lengths")
+      entry.mapping.map(argument, sourceLengths());
+  }
+  for (Operation *op : plan.stepOps)
+    if (failed(buildOp(*op)))
+      return failure();
+  return entry.mapping.lookup(plan.logits);
+}
+
+Value StepBuilder::sourceStarts() { return entry.port("source_starts", cast<RankedTensorType>(inputs.starts.getType())); }
+Value StepBuilder::sourceLengths() { return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType())); }
+
+LogicalResult StepBuilder::buildOp(Operation &op) {
+  plan.inlineConstants(entry, op);
+  if (auto locate = dyn_cast<LocateOp>(op))
+    return buildLocate(locate), success();
+  if (auto scores = dyn_cast<ScoresOp>(op))
+    return buildScores(scores);
+  if (auto mask = dyn_cast<MaskOp>(op))
+    return buildMask(mask);
+  if (auto context = dyn_cast<ContextOp>(op))
+    return buildContext(context), success();
+  return buildRowwise(op);
+}
+
+LogicalResult StepBuilder::buildRowwise(Operation &op) {
+  auto isOfRows = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && !type.hasStaticShape();
+  };
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  bool works = rowwise ? rowwise.isRowwise(isOfRows) : isElementwise(&op);
+  if (!works)
+    return op.emitError() << op.getName().getStringRef() << " cannot be computed a token at a time, as decoding does; "
+                          << "of a sequence's tokens, attention alone looks at several";
+  if (isa<DropoutOp>(op)) {
+    entry.inlineOp(op);
+    return success();
+  }
+  Operation *clone = entry.builder.clone(op, entry.mapping);
+  for (Value result : clone->getResults())
+    result.setType(stepType(result.getType()));
+  return success();
+}
+
+/// Each query is the only one of its sequence in this call; where in the sequence it is, the caller says.
+void StepBuilder::buildLocate(LocateOp op) {
+  Type type = stepType(op.getPosition().getType());
+  auto located = LocateOp::create(entry.builder, op.getLoc(), type, type, inputs.starts, inputs.lengths, "");
+  entry.mapping.map(op.getPosition(), located.getPosition());
+  entry.mapping.map(op.getSequence(), located.getSequence());
+}
+
+/// The cache that `value` is kept in, with the newest tokens in it.
+Value StepBuilder::keysOf(Value value) {
+  const DecodingPlan::Cache *cache = plan.findCache(value);
+  if (cache->ofMemory)
+    return entry.read(cache->name, cache->type, value.getLoc());
+  Value &updated = written[value];
+  if (!updated)
+    updated = updateCache(entry, *cache, inputs.rows, entry.mapping.lookup(value));
+  return updated;
+}
+
+StepBuilder::Past StepBuilder::lastOf(int64_t count, Location where) {
+  Past &past = windows[count];
+  if (past.starts)
+    return past;
+  OpBuilder &b = entry.builder;
+  Type type = inputs.pastLengths.getType();
+  Value most = FillOp::create(b, where, type, b.getI32IntegerAttr(static_cast<int32_t>(count)));
+  Value lengths = arith::MinSIOp::create(b, where, inputs.pastLengths, most);
+  Value hidden = arith::SubIOp::create(b, where, inputs.pastLengths, lengths);
+  return past = {arith::AddIOp::create(b, where, inputs.pastStarts, hidden), lengths};
+}
+
+/// The mask that scores meet on their way to the softmax.
+static MaskOp findMask(ScoresOp scores) {
+  SmallVector<Operation *> next(scores->getUsers());
+  while (!next.empty()) {
+    Operation *op = next.pop_back_val();
+    if (auto mask = dyn_cast<MaskOp>(op))
+      return mask;
+    if (isElementwise(op))
+      next.append(op->getUsers().begin(), op->getUsers().end());
+  }
+  return {};
+}
+
+/// Which of the cached tokens the newest sees: all, or the last few. What comes after it does not exist yet, so that its mask
+/// has to hide that.
+FailureOr<StepBuilder::Past> StepBuilder::findPast(ScoresOp scores) {
+  MaskOp mask = findMask(scores);
+  bool isCausal = false, exact = false;
+  std::optional<int64_t> radius;
+  if (mask && !mask.getMask().empty()) {
+    bool isWindow = true;
+    for (const MaskBound &bound : getMaskBounds(mask.getMask(), &exact)) {
+      if (bound.query == 1 && bound.key == -1) // key <= query + constant
+        isCausal |= bound.constant <= 0, isWindow &= bound.constant == 0;
+      else if (bound.query == -1 && bound.key == 1) // query - key <= constant
+        radius = std::min(radius.value_or(bound.constant), bound.constant);
+      else
+        isWindow = false;
+    }
+    exact &= isWindow && radius.value_or(0) >= 0;
+  }
+  if (!isCausal)
+    return scores.emitError() << "a token sees tokens after it here, which decoding does not know yet; "
+                              << "mask the scores with key <= query";
+  if (!exact)
+    return mask.emitError() << "decoding a token at a time takes masks that are key <= query, or that and a distance, "
+                            << "query - key <= number";
+  return radius ? lastOf(*radius + 1, mask.getLoc()) : Past{inputs.pastStarts, inputs.pastLengths};
+}
+
+LogicalResult StepBuilder::buildScores(ScoresOp op) {
+  Value query = entry.mapping.lookupOrNull(op.getQuery()), keys = keysOf(op.getKey());
+  Type type = stepType(op.getType());
+  OpBuilder &b = entry.builder;
+  if (plan.findCache(op.getKey())->ofMemory) {
+    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, Value(), inputs.starts, inputs.lengths, sourceStarts(),
+                                   sourceLengths(), "", op.getKeySize());
+    entry.mapping.map(op.getResult(), scores);
+    return success();
+  }
+  FailureOr<Past> past = findPast(op);
+  if (failed(past))
+    return failure();
+  pastOfMask[findMask(op)] = *past;
+  auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, inputs.history, inputs.starts, inputs.lengths, past->starts,
+                                 past->lengths, "", kCacheLength);
+  entry.mapping.map(op.getResult(), scores);
+  return success();
+}
+
+/// The cache holds what the newest token sees and nothing else. Of the memory a mask says by indices what counts, and the
+/// query's index is its position.
+LogicalResult StepBuilder::buildMask(MaskOp op) {
+  OpBuilder &b = entry.builder;
+  Value scores = entry.mapping.lookup(op.getScores());
+  auto past = pastOfMask.find(op);
+  bool isOfMemory = past == pastOfMask.end();
+  Value position = entry.mapping.lookup(op.getPosition());
+  if (isOfMemory && !op.getMask().empty())
+    position = inputs.position;
+  auto mask = MaskOp::create(b, op.getLoc(), scores.getType(), scores, position, entry.mapping.lookup(op.getSequence()),
+                             isOfMemory ? sourceLengths() : past->second.lengths, op.getValueAttr());
+  if (isOfMemory && !op.getMask().empty())
+    op.getMask().cloneInto(&mask.getMask(), entry.mapping);
+  entry.mapping.map(op.getResult(), mask);
+  return success();
+}
+
+void StepBuilder::buildContext(ContextOp op) {
+  Value weights = entry.mapping.lookup(op.getWeights()), values = keysOf(op.getValue());
+  Type type = stepType(op.getType());
+  OpBuilder &b = entry.builder;
+  if (plan.findCache(op.getValue())->ofMemory) {
+    auto context = ContextOp::create(b, op.getLoc(), type, weights, values, Value(), inputs.starts, inputs.lengths,
+                                     sourceStarts(), sourceLengths(), "", op.getKeySize());
+    entry.mapping.map(op.getResult(), context);
+    return;
+  }
+  // The weights' mask says which of the cached tokens they are for.
+  Past past{inputs.pastStarts, inputs.pastLengths};
+  for (Operation *source = op.getWeights().getDefiningOp(); source && source->getNumOperands() > 0;
+       source = source->getOperand(0).getDefiningOp())
+    if (auto found = pastOfMask.find(source); found != pastOfMask.end()) {
+      past = found->second;
+      break;
+    }
+  auto context = ContextOp::create(b, op.getLoc(), type, weights, values, inputs.history, inputs.starts, inputs.lengths,
+                                   past.starts, past.lengths, "", kCacheLength);
+  entry.mapping.map(op.getResult(), context);
+}

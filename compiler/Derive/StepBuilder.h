@@ -1,0 +1,95 @@
+// One step of decoding: the part of a model's `logits` that depends on the newest tokens, computed for these alone.
+#ifndef HEDDLE_COMPILER_DERIVE_STEPBUILDER_H
+#define HEDDLE_COMPILER_DERIVE_STEPBUILDER_H
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+
+namespace mlir::heddle {
+
+inline constexpr StringLiteral kSequences = "sequences";
+inline constexpr StringLiteral kCacheLength = "cache_length";
+
+/// What decoding computes where, and what is kept from call to call.
+struct DecodingPlan {
+  /// The rows of a value that later steps read, of all tokens that a call may hold.
+  struct Cache {
+    Value value; // of the model's function
+    std::string name;
+    RankedTensorType type;
+    bool ofMemory; // written by `encode`, not by steps
+  };
+
+  /// Fails, after an error at the op, where an op needs tokens that a step does not know.
+  static FailureOr<DecodingPlan> make(const ModelFunctions &functions);
+
+  const Cache *findCache(Value value) const;
+  /// Tells `entry` what the arguments of `logits` are that come from the memory's function.
+  void mapMemory(EntryBuilder &entry) const;
+  /// Puts what `user` takes of weights and constants alone into `entry`.
+  void inlineConstants(EntryBuilder &entry, Operation &user) const;
+
+  ModelFunctions functions;
+  Value logits; // the result of `functions.logits`
+  StringRef sourceTokens, targetTokens;
+  int64_t maxTokens = 0, maxSequences = 0, maxLength = 0;
+  std::vector<Operation *> memoryOps, stepOps; // of `logits`, in their order
+  std::vector<Cache> caches;
+
+private:
+  explicit DecodingPlan(const ModelFunctions &functions) : functions(functions) {}
+  void addCache(Value value, bool ofMemory);
+
+  llvm::DenseSet<Value> ofTokens, ofMemory;
+};
+
+/// What a step knows, a row for each sequence.
+struct StepInputs {
+  Value token, position;
+  Value starts, lengths;         // of the queries, which are one token each
+  Value rows;                    // of the caches, where the token goes
+  Value pastStarts, pastLengths; // of the cached tokens, the newest among them
+  Value history = {};            // the rows of the cached tokens, where they are no neighbours
+};
+
+class StepBuilder {
+public:
+  StepBuilder(EntryBuilder &entry, const DecodingPlan &plan, const StepInputs &inputs)
+      : entry(entry), plan(plan), inputs(inputs) {}
+
+  /// The logits of the newest tokens; a failure after an error.
+  FailureOr<Value> build();
+
+private:
+  struct Past {
+    Value starts, lengths;
+  };
+
+  LogicalResult buildOp(Operation &op);
+  LogicalResult buildRowwise(Operation &op);
+  void buildLocate(LocateOp op);
+  LogicalResult buildScores(ScoresOp op);
+  LogicalResult buildMask(MaskOp op);
+  void buildContext(ContextOp op);
+  Value keysOf(Value value);
+  FailureOr<Past> findPast(ScoresOp scores);
+  Past lastOf(int64_t count, Location where);
+  Type stepType(Type type) const;
+  Value sourceStarts(), sourceLengths();
+
+  EntryBuilder &entry;
+  const DecodingPlan &plan;
+  const StepInputs &inputs;
+  llvm::DenseMap<Value, Value> written; // caches with the newest tokens
+  llvm::DenseMap<Operation *, Past> pastOfMask;
+  std::map<int64_t, Past> windows;
+};
+
+/// Puts `rows` into the cache at `indices` and returns the cache as it then is.
+Value updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache, Value indices, Value rows);
+
+} // namespace mlir::heddle
+
+#endif
