@@ -31,9 +31,11 @@ public:
         entry.inlineFunction(function);
     Block *body = entry.builder.getInsertionBlock();
     for (auto context : llvm::to_vector(body->getOps<ContextOp>())) {
+      // With scores and softmax of its own, so that it can be fused as the attention itself is.
       entry.builder.setInsertionPointAfter(context);
-      auto attention = cast<ContextOp>(entry.builder.clone(*context));
-      attention.getValueMutable().assign(oneHot(entry, context));
+      IRMapping mapping;
+      mapping.map(context.getValue(), oneHot(entry, context));
+      auto attention = cast<ContextOp>(cloneAttention(entry.builder, context, mapping));
       // The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
       StringRef path = getPath(context.getLoc()).rsplit('.').first;
       entry.output(("weights." + path).str(), attention.getResult());
@@ -43,6 +45,18 @@ public:
   }
 
 private:
+  /// Clones `op` with what it takes of scores and places of queries.
+  static Operation *cloneAttention(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+    for (Value operand : op->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      bool isOfPairs = type && type.getRank() == 3;
+      if (source && !mapping.contains(operand) && (isOfPairs || isa<LocateOp>(source)))
+        cloneAttention(builder, source, mapping);
+    }
+    return builder.clone(*op, mapping);
+  }
+
   /// For each key a 1 in one column of each head, which an input says.
   Value oneHot(EntryBuilder &entry, ContextOp context) {
     auto type = cast<RankedTensorType>(context.getValue().getType());

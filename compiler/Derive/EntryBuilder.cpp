@@ -3,6 +3,9 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// What the name of a model's function begins with where there is an entry of this name.
+static constexpr StringLiteral kBesideEntry = "model.";
+
 StringRef heddle::getPortName(DictionaryAttr attributes) {
   auto name = attributes ? attributes.getAs<StringAttr>("heddle.name") : StringAttr();
   return name ? name.getValue() : StringRef();
@@ -14,8 +17,10 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   task = tasks.empty() ? TaskOp() : *tasks.begin();
   training = trainings.empty() ? TrainingOp() : *trainings.begin();
   auto find = [&](StringRef name) {
-    auto function = module.lookupSymbol<func::FuncOp>(name);
-    return function && function->hasAttr(kModelFunction) ? function : func::FuncOp();
+    for (const std::string &symbol : {name.str(), (kBesideEntry + name).str()})
+      if (auto function = module.lookupSymbol<func::FuncOp>(symbol); function && function->hasAttr(kModelFunction))
+        return function;
+    return func::FuncOp();
   };
   if (!task)
     return;
@@ -53,8 +58,8 @@ void heddle::addVariable(ModuleOp module, Location where, StringRef name, Variab
 EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode)
     : builder(OpBuilder::atBlockEnd(module.getBody())), mode(mode) {
   // A model's function of the same name makes room: it goes in the end.
-  if (auto function = module.lookupSymbol<func::FuncOp>(name))
-    function.setName(("model." + name).str());
+  if (auto function = module.lookupSymbol<func::FuncOp>(name); function && function->hasAttr(kModelFunction))
+    function.setName((kBesideEntry + name).str());
   entry = func::FuncOp::create(builder, where, name, builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(entry.addEntryBlock());
 }

@@ -88,6 +88,9 @@ struct Description {
   /// Where the key was given: its line in the file, or `--set`. A key at its default is placed at the file's start.
   Location whereIs(StringRef key) const;
 
+  /// The keys of what the model computes, as settings of a text's parameters.
+  language::Settings getStructure() const;
+
   /// Every key with its value, the marks' token ids, and `tensors`.
   llvm::json::Object toJSON() const;
 

@@ -182,6 +182,16 @@ Location Description::whereIs(StringRef key) const {
   return Location(found == given.end() ? start : found->second);
 }
 
+language::Settings Description::getStructure() const {
+  language::Settings settings;
+  for (const DescriptionKey &key : getDescriptionKeys())
+    if (key.isStructure)
+      settings[key.name] = {std::visit([&](auto member) -> decltype(language::Setting::value) { return this->*member; },
+                                       key.member),
+                            whereIs(key.name)};
+  return settings;
+}
+
 llvm::json::Object Description::toJSON() const {
   llvm::json::Object object;
   for (const DescriptionKey &key : getDescriptionKeys())

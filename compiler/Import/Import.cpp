@@ -1,6 +1,5 @@
 #include "compiler/Import/Import.h"
 
-#include "compiler/Import/Entries.h"
 #include "compiler/Import/HuggingFace.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -10,23 +9,33 @@ using namespace mlir::heddle;
 
 /// Completes what the description says of another program's tensors by the shapes of the weights made of them. Fails
 /// where the model has a weight that there is no tensor for.
-static LogicalResult addShapes(const Graph &graph, llvm::json::Object &tensors) {
-  for (const Variable &variable : graph.getVariables()) {
-    if (variable.kind != VariableKind::Weight)
+static LogicalResult addShapes(ModuleOp module, llvm::json::Object &tensors) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getKind() != VariableKind::Weight)
       continue;
-    llvm::json::Object *tensor = tensors.getObject(variable.name.getValue());
+    llvm::json::Object *tensor = tensors.getObject(variable.getSymName());
     if (!tensor)
-      return emitError(variable.where) << "the weight '" << variable.name.getValue() << "' comes with a key that the "
-                                       << "published model does not have; leave that key as it is";
-    (*tensor)["shape"] = llvm::json::Array(variable.type.getShape());
+      return emitError(variable.getLoc()) << "the weight '" << variable.getSymName() << "' comes with a key that the "
+                                          << "published model does not have; leave that key as it is";
+    (*tensor)["shape"] = llvm::json::Array(variable.getTensorType().getShape());
   }
   return success();
 }
 
+/// What the model computes: a text of its own, or the library's of the architecture that the description names.
+static FailureOr<language::ModelText> getText(MLIRContext *context, const Description &d) {
+  if (d.text)
+    return *d.text;
+  FailureOr<language::ModelText> text =
+      language::ModelText::read(context, d.architecture + ".weft", language::findLibraryText(d.architecture));
+  if (failed(text) || failed(text->setParameters(d.getStructure())))
+    return failure();
+  return text;
+}
+
 /// What compiler/Derive makes entries by.
-static void addTask(ModuleOp module, const Description &d) {
+static void addTask(ModuleOp module, StringRef task, const Description &d) {
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  StringRef task = d.text->getTask();
   auto place = [&](StringRef key, StringRef part) -> Location {
     return NameLoc::get(b.getStringAttr(part), d.whereIs(key));
   };
@@ -46,19 +55,16 @@ static void addTask(ModuleOp module, const Description &d) {
 static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> description) {
   if (failed(description))
     return {};
-  context->loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect>();
+  FailureOr<language::ModelText> text = getText(context, *description);
+  if (failed(text))
+    return {};
   OwningOpRef<ModuleOp> module = ModuleOp::create(Location(description->start));
-  Graph graph(*module, *description);
-  if (description->text) {
-    language::Limits limits{description->vocabSize, description->maxTokens, description->maxSequences,
-                            description->maxLength};
-    if (failed(description->text->elaborate(*module, limits)))
-      return {};
-    addTask(*module, *description);
-  } else {
-    Entries(graph, *description).build();
-  }
-  if (!description->tensors.empty() && failed(addShapes(graph, description->tensors)))
+  language::Limits limits{description->vocabSize, description->maxTokens, description->maxSequences,
+                          description->maxLength};
+  if (failed(text->elaborate(*module, limits)))
+    return {};
+  addTask(*module, text->getTask(), *description);
+  if (!description->tensors.empty() && failed(addShapes(*module, description->tensors)))
     return {};
   std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
   (*module)->setAttr("heddle.description", StringAttr::get(context, json));

@@ -38,7 +38,11 @@ Elaborator::Elaborator(const ModelText &text) : model(text), builder(text.contex
 
 bool Elaborator::isOwn(LocationAttr where) const {
   auto place = dyn_cast<FileLineColLoc>(where);
-  return place && place.getFilename() == cast<FileLineColLoc>(model.start).getFilename();
+  StringRef own = cast<FileLineColLoc>(model.start).getFilename().getValue();
+  if (!place || place.getFilename().getValue() == own)
+    return place != nullptr;
+  // Of a model that the library has, all texts are its own but that of layers.
+  return findLibraryText(own.rsplit('.').first) != "" && place.getFilename().getValue() != "layers.weft";
 }
 
 InFlightDiagnostic Elaborator::fail(LocationAttr where) {

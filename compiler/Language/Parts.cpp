@@ -211,7 +211,9 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   if (!module.lookupSymbol(w.name)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);
-    Location at = NameLoc::get(builder.getStringAttr(w.name), Location(isOwn(w.where) || !callOfOther ? w.where : callOfOther));
+    // The part of the model that the weight belongs to: `decoder.0.self.query`.
+    StringRef owner = w.name.find('.') == std::string::npos ? StringRef(w.name) : StringRef(w.name).rsplit('.').first;
+    Location at = NameLoc::get(builder.getStringAttr(owner), place(w.where)->findInstanceOf<FileLineColLoc>());
     auto start = StartAttr::get(builder.getContext(), w.start.kind, builder.getF64FloatAttr(w.start.scale));
     VariableOp::create(builder, at, w.name, VariableKind::Weight, type, start);
   }
