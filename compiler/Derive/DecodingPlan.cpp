@@ -104,13 +104,10 @@ void DecodingPlan::mapMemory(EntryBuilder &entry) const {
   for (BlockArgument argument : function.getArguments()) {
     if (!ofMemory.contains(argument))
       continue;
-    DictionaryAttr attributes = function.getArgAttrDict(argument.getArgNumber());
-    Value value = entry.result(getPortName(attributes));
-    if (!value) {
-      auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
-      value = entry.port(getPortName(attributes), cast<RankedTensorType>(argument.getType()),
-                         limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt);
-    }
+    unsigned index = argument.getArgNumber();
+    Value value = entry.result(getPortName(function.getArgAttrDict(index)));
+    if (!value)
+      value = entry.port(function, index);
     entry.mapping.map(argument, value);
   }
 }

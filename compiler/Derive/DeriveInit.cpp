@@ -24,6 +24,13 @@ public:
     int32_t stream = 0;
     module.walk([&](DropoutOp op) { stream = std::max<int32_t>(stream, static_cast<int32_t>(op.getStream()) + 1); });
 
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (function->hasAttr(kModelFunction))
+        function.erase();
+    auto step = module.lookupSymbol<VariableOp>(kStep);
+    if (step && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
+      step.erase(); // it was dropout's alone
+
     EntryBuilder entry(module, "init", model.task.getLoc());
     OpBuilder &b = entry.builder;
     Value seed = entry.read(kSeed, RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
@@ -49,10 +56,6 @@ public:
       variable.removeStartAttr();
     }
     entry.finish();
-
-    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (function->hasAttr(kModelFunction))
-        function.erase();
     if (model.training)
       model.training.erase();
     model.task.erase();

@@ -89,6 +89,11 @@ void DeriveTrainingPass::addState() {
 void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   if (model->memory)
     entry.inlineFunction(model->memory);
+  // Callers list what a model reads and what it should say side by side.
+  entry.port(model->logits, 0);
+  for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
+    if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); name == "target_out")
+      entry.port(model->loss, i);
   entry.inlineFunction(model->logits);
   entry.inlineFunction(model->loss);
 }

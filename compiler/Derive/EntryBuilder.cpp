@@ -75,12 +75,10 @@ Value EntryBuilder::port(StringRef name, RankedTensorType type, std::optional<in
   return value = entry.getBody().addArgument(type, entry.getLoc());
 }
 
-Value EntryBuilder::mapArgument(BlockArgument argument, DictionaryAttr attributes) {
-  StringRef name = getPortName(attributes);
-  if (Value known = results.lookup(name))
-    return known;
+Value EntryBuilder::port(func::FuncOp function, unsigned index) {
+  DictionaryAttr attributes = function.getArgAttrDict(index);
   auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
-  return port(name, cast<RankedTensorType>(argument.getType()),
+  return port(getPortName(attributes), cast<RankedTensorType>(function.getArgument(index).getType()),
               limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt);
 }
 
@@ -108,8 +106,11 @@ void EntryBuilder::inlineOp(Operation &op) {
 }
 
 void EntryBuilder::inlineFunction(func::FuncOp function) {
-  for (BlockArgument argument : function.getArguments())
-    mapping.map(argument, mapArgument(argument, function.getArgAttrDict(argument.getArgNumber())));
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    Value known = result(getPortName(function.getArgAttrDict(index)));
+    mapping.map(argument, known ? known : port(function, index));
+  }
   for (Operation &op : function.getBody().front().without_terminator())
     inlineOp(op);
   auto end = cast<func::ReturnOp>(function.getBody().front().getTerminator());

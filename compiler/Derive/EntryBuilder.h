@@ -42,6 +42,8 @@ public:
 
   /// The input called `name`, made at its first use.
   Value port(StringRef name, RankedTensorType type, std::optional<int64_t> limit = {});
+  /// The input that argument `index` of a model's function is.
+  Value port(func::FuncOp function, unsigned index);
   /// Clones the body of a model's function: its arguments are results of functions inlined before, by name, or ports.
   void inlineFunction(func::FuncOp function);
   /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads.
@@ -57,8 +59,6 @@ public:
   IRMapping mapping; // from values of model functions
 
 private:
-  Value mapArgument(BlockArgument argument, DictionaryAttr attributes);
-
   func::FuncOp entry;
   EntryMode mode;
   llvm::StringMap<Value> ports, results, reads;

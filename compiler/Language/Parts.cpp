@@ -138,8 +138,7 @@ void Elaborator::declareSides() {
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
-  if (model.task != "encode")
-    declareCounter("step", 1);
+  declareCounter("step", 1);
   declareCounter("seed", 2);
 }
 
