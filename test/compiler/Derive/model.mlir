@@ -1,0 +1,136 @@
+// A language model in one layer: what each pass makes of it.
+// RUN: heddle-opt %s --heddle-derive-training | FileCheck %s --check-prefix=TRAIN
+// RUN: heddle-opt %s --heddle-derive-evaluation | FileCheck %s --check-prefix=LOGITS
+// RUN: heddle-opt %s --heddle-derive-decoding | FileCheck %s --check-prefix=STEP
+// RUN: heddle-opt %s --heddle-derive-explanation | FileCheck %s --check-prefix=EXPLAIN
+// RUN: heddle-opt %s --heddle-derive-init | FileCheck %s --check-prefix=INIT
+
+#targets = #heddle.dims<"target_tokens">
+#sequences = #heddle.dims<"sequences">
+
+heddle.task "language" {beam = 3 : i64, explain, logits_entry, padding = 9 : i64}
+heddle.training {accumulate, beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32, peak = 1.0e-3 : f32, warmup = 10 : i64}
+heddle.size @target_tokens max 64
+heddle.size @sequences max 8
+heddle.size @target_length max 16 longest "target_lengths"
+heddle.variable @step counter : tensor<1xi32> {start = #heddle.start<constant 0.0>}
+heddle.variable @seed counter : tensor<2xi32>
+heddle.variable @table weight : tensor<10x4xf32> {start = #heddle.start<normal 0.5>}
+
+func.func private @logits(%in: tensor<?xi32, #targets> {heddle.name = "target_in", heddle.limit = 10 : i64},
+                          %positions: tensor<?xi32, #targets> {heddle.name = "target_positions", heddle.limit = 16 : i64},
+                          %starts: tensor<?xi32, #sequences> {heddle.name = "target_starts", heddle.limit = 65 : i64},
+                          %lengths: tensor<?xi32, #sequences> {heddle.name = "target_lengths", heddle.limit = 17 : i64})
+    -> (tensor<?x10xf32, #targets> {heddle.name = "logits"}) attributes {heddle.model} {
+  %table = heddle.read @table : tensor<10x4xf32>
+  %rows = heddle.embedding %in, %table : tensor<?xi32, #targets>, tensor<10x4xf32> -> tensor<?x4xf32, #targets>
+  %seed = heddle.read @seed : tensor<2xi32>
+  %step = heddle.read @step : tensor<1xi32>
+  %x = heddle.dropout %rows seed %seed step %step {rate = 0.1 : f32, stream = 0 : i32} : tensor<?x4xf32, #targets>
+  %key = arith.addf %x, %x : tensor<?x4xf32, #targets> loc("layer.key"("model.weft":3:5))
+  %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "target_length"} : tensor<?xi32, #sequences> -> tensor<?xi32, #targets>
+  %scores = heddle.scores %x, %key queries(%starts, %lengths) keys(%starts, %lengths) {key_size = "target_length", query_size = "target_length"}
+      : (tensor<?x4xf32, #targets>, tensor<?x4xf32, #targets>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>) -> tensor<?x2x16xf32, #targets>
+  %masked = heddle.mask %scores at(%position, %sequence) keys(%lengths) mask {
+  ^bb0(%i: i32, %j: i32):
+    %causal = arith.cmpi sle, %j, %i : i32
+    %three = arith.constant 3 : i32
+    %distance = arith.subi %i, %j : i32
+    %near = arith.cmpi sle, %distance, %three : i32
+    %both = arith.andi %causal, %near : i1
+    heddle.yield %both : i1
+  } {value = 0xFF800000 : f32} : tensor<?x2x16xf32, #targets>, tensor<?xi32, #targets>, tensor<?xi32, #sequences>
+  %weights = heddle.softmax %masked : tensor<?x2x16xf32, #targets>
+  %context = heddle.context %weights, %key queries(%starts, %lengths) keys(%starts, %lengths) {key_size = "target_length", query_size = "target_length"}
+      : (tensor<?x2x16xf32, #targets>, tensor<?x4xf32, #targets>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>, tensor<?xi32, #sequences>) -> tensor<?x4xf32, #targets> loc("layer.self.context"("model.weft":4:5))
+  %logits = heddle.matmul %context, %table {transpose_rhs} : tensor<?x4xf32, #targets>, tensor<10x4xf32> -> tensor<?x10xf32, #targets>
+  return %logits : tensor<?x10xf32, #targets>
+}
+
+func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logits"},
+                        %out: tensor<?xi32, #targets> {heddle.name = "target_out", heddle.limit = 10 : i64})
+    -> (tensor<?xf32, #targets> {heddle.name = "token_loss"}) attributes {heddle.model} {
+  %loss, %lse = heddle.cross_entropy %logits, %out {smoothing = 0.2 : f32} : tensor<?x10xf32, #targets>, tensor<?xi32, #targets> -> tensor<?xf32, #targets>
+  return %loss : tensor<?xf32, #targets>
+}
+
+// State beside each weight; dropout in training alone, with a counter of its own where steps are accumulated.
+// TRAIN: heddle.variable @micro_step counter
+// TRAIN: heddle.variable @table weight
+// TRAIN-NEXT: heddle.variable @adam.m.table optimizer_state : tensor<10x4xf32> {start = #heddle.start<constant 0.0
+// TRAIN-NEXT: heddle.variable @adam.v.table optimizer_state
+// TRAIN-NEXT: heddle.variable @grad.table gradient
+// TRAIN: func.func @train_step({{.*}}"target_in"{{.*}}"target_out"{{.*}}"target_positions"{{.*}}"target_starts"{{.*}}"target_lengths"{{.*}}"loss_scale"
+// TRAIN-SAME: -> (tensor<1xf32> {heddle.name = "loss"}, tensor<1xf32> {heddle.name = "learning_rate"})
+// TRAIN: heddle.read @step
+// TRAIN: heddle.dropout
+// TRAIN: heddle.cross_entropy {{.*}} {smoothing = 2.000000e-01 : f32}
+// TRAIN: heddle.sum
+// TRAIN: heddle.minimize
+// TRAIN: func.func @accumulate_step(
+// TRAIN: %[[MICRO:.*]] = heddle.read @micro_step
+// TRAIN: heddle.dropout {{.*}} step %[[MICRO]]
+// TRAIN: heddle.accumulate
+// TRAIN: heddle.write @micro_step
+// TRAIN: func.func @apply_step() -> (tensor<1xf32> {heddle.name = "learning_rate"})
+// TRAIN: heddle.apply
+// TRAIN: func.func @eval(
+// TRAIN-NOT: heddle.dropout
+// TRAIN: heddle.cross_entropy {{.*}} {smoothing = 0.000000e+00 : f32}
+
+// The model's function makes room for the entry of its name.
+// LOGITS: func.func private @model.logits(
+// LOGITS: func.func @logits({{.*}}"target_in"{{.*}}"target_lengths"{{.*}}-> (tensor<?x10xf32, #{{.*}}> {heddle.name = "logits"})
+// LOGITS-NOT: heddle.read @seed
+// LOGITS-NOT: heddle.dropout
+// LOGITS: heddle.softmax
+
+// Rows of sequences, not of tokens; keys and values in one cache, as they are one value here; the last four tokens alone.
+// STEP: heddle.size @cache_length max 16 longest "cache_lengths"
+// STEP: heddle.size @groups max 8
+// STEP: heddle.size @beam max 3 longest "group_lengths"
+// STEP: heddle.variable @cache.layer.key cache : tensor<64x4xf32>
+// STEP-NOT: heddle.variable @cache.layer
+// STEP: heddle.variable @cache.history cache : tensor<8x16xi32>
+// STEP: func.func @decode_step(%[[TOKEN:.*]]: tensor<?xi32, #[[S:.*]]> {heddle.limit = 10 : i64, heddle.name = "token"}
+// STEP-SAME: heddle.limit = 64 : i64, heddle.name = "cache_rows"
+// STEP: %[[ROWS:.*]] = heddle.embedding %[[TOKEN]], {{.*}} -> tensor<?x4xf32, #[[S]]>
+// STEP: %[[KEY:.*]] = arith.addf %[[ROWS]], %[[ROWS]] : tensor<?x4xf32, #[[S]]>
+// STEP: %[[KEPT:.*]] = heddle.scatter_rows %{{.*}}, %{{.*}}, %[[KEY]]
+// STEP: heddle.write @cache.layer.key, %[[KEPT]]
+// STEP: %[[FOUR:.*]] = heddle.fill 4 : i32
+// STEP: %[[SEEN:.*]] = arith.minsi %{{.*}}, %[[FOUR]]
+// STEP: %[[HIDDEN:.*]] = arith.subi
+// STEP: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[HIDDEN]]
+// STEP: heddle.scores %[[ROWS]], %[[KEPT]] queries(%{{.*}}) keys(%[[FIRST]], %[[SEEN]]) {key_size = "cache_length", query_size = ""}
+// STEP: heddle.mask %{{.*}} at(%{{.*}}) keys(%[[SEEN]]) {value
+// STEP: heddle.context %{{.*}}, %[[KEPT]] {{.*}} keys(%[[FIRST]], %[[SEEN]])
+// Padding is never an answer.
+// STEP: heddle.fill 9 : i32
+// STEP: arith.select
+// STEP: heddle.argmax
+// STEP: func.func @beam_step(
+// STEP: %[[HISTORY:.*]] = arith.select
+// STEP: heddle.write @cache.history
+// STEP: heddle.scores %{{.*}} rows(%[[HISTORY]])
+// STEP: heddle.context %{{.*}} rows(%[[HISTORY]])
+// STEP: heddle.top_k {{.*}} {row_size = "beam"}
+
+// EXPLAIN: func.func @explain({{.*}}heddle.limit = 3 : i64, heddle.name = "target_slots"
+// EXPLAIN-SAME: {heddle.name = "weights.layer.self"})
+// EXPLAIN: %[[ONES:.*]] = arith.select
+// EXPLAIN: %[[SOFTMAX:.*]] = heddle.softmax
+// EXPLAIN: heddle.context %[[SOFTMAX]]
+// EXPLAIN: %[[AGAIN:.*]] = heddle.softmax
+// EXPLAIN: heddle.context %[[AGAIN]], %[[ONES]]
+
+// INIT-NOT: heddle.task
+// INIT-NOT: heddle.training
+// INIT: heddle.variable @table weight : tensor<10x4xf32>{{$}}
+// INIT-NOT: heddle.model
+// INIT: func.func @init()
+// INIT: %[[SEED:.*]] = heddle.read @seed
+// INIT: %[[ZERO:.*]] = heddle.fill 0 : i32
+// INIT: heddle.write @step, %[[ZERO]]
+// INIT: %[[DRAWN:.*]] = heddle.random normal %[[SEED]] {scale = 5.000000e-01 : f32, stream = 1 : i32}
+// INIT: heddle.write @table, %[[DRAWN]]
