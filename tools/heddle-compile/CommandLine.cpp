@@ -94,8 +94,8 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml), a module of the heddle dialect (.mlir) or a Hugging Face folder\n"
-            "(config.json of a MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel; `heddle-run` reads its "
+  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir) or a Hugging Face\n"
+            "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel; `heddle-run` reads its "
             "weights).\n\nPhases:\n\n";
   for (const PhaseInfo &phase : getPhases())
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
@@ -143,7 +143,7 @@ std::optional<CommandLine> check(Flags &flags) {
   if (line.helpDescription)
     return line;
   if (flags.model.empty())
-    return wrong("MODEL is missing; name a description (.toml), a module (.mlir) or a Hugging Face folder");
+    return wrong("MODEL is missing; name a description (.toml), a model text (.weft), a module (.mlir) or a Hugging Face folder");
   line.model = flags.model;
   line.output = flags.output;
 
@@ -239,7 +239,7 @@ std::optional<CommandLine> check(Flags &flags) {
   if (!flags.maxSequences.empty())
     line.overrides.push_back("max_sequences=" + flags.maxSequences);
   if (!line.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
-    return wrong("--set, --max-tokens and --max-sequences change a description (.toml); '" + line.model +
+    return wrong("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" + line.model +
                  "' is a module, whose sizes are in its heddle.size ops");
   return line;
 }

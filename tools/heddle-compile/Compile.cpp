@@ -33,7 +33,7 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
     return fail("there is no file '" + line.model + "'");
   bool isFolder = llvm::sys::fs::is_directory(line.model);
   if (StringRef kind = describeSpecialFile(line.model); !isFolder && !kind.empty())
-    return fail("'" + line.model + "' is " + kind + "; name a description (.toml), a module (.mlir) or a folder");
+    return fail("'" + line.model + "' is " + kind + "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
   DescriptionChanges changes{line.overrides};
   if (line.precision == Precision::F16)
     changes.lossScale = kLossScaleOfF16;
@@ -48,7 +48,8 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
     return parseSourceFile<ModuleOp>(line.model, context);
   return fail("the name '" + line.model +
               "' does not tell what kind of model it is: the name of a description ends in " +
-              ".toml, that of a module of the heddle dialect in .mlir, and a Hugging Face model is a folder");
+              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, and a Hugging Face "
+              "model is a folder");
 }
 
 /// The widths that every target has rounded factors of: phase `fuse`, which rounds them, does not depend on the target.

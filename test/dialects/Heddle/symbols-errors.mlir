@@ -174,3 +174,19 @@ func.func @concat(%x: tensor<8x4xf32>) {
   %0 = heddle.concat %x, %x : tensor<8x4xf32>, tensor<8x4xf32> to tensor<20x4xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{expects the task translate, language or encode, got 'classify'}}
+heddle.task "classify" {beam = 4 : i64}
+
+// -----
+
+// expected-error @+1 {{expects a beam of at least 1, got 0}}
+heddle.task "translate" {beam = 0 : i64}
+
+// -----
+
+// expected-error @+1 {{expects loss_scale and scale_interval together or not at all}}
+heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32,
+                 loss_scale = 8.0 : f32, peak = 1.0e-3 : f32, warmup = 10 : i64}

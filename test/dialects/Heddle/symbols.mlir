@@ -17,6 +17,17 @@ heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
 // CHECK: heddle.variable @grad.w gradient : tensor<8xf32>
 heddle.variable @grad.w gradient : tensor<8xf32>
+// CHECK: heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.000000e+00 : f64>}
+heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
+// CHECK: heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 2.500000e-01 : f64>}
+heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 0.25>}
+
+// CHECK: heddle.task "translate" {beam = 4 : i64, explain, logits_entry, padding = 3 : i64}
+heddle.task "translate" {beam = 4 : i64, explain, logits_entry, padding = 3 : i64}
+// CHECK: heddle.training {accumulate, {{.*}}loss_scale = 8.000000e+00 : f32, {{.*}}scale_interval = 5 : i64
+heddle.training {accumulate, beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32,
+                 loss_scale = 8.0 : f32, peak = 1.0e-3 : f32, scale_interval = 5 : i64, warmup = 10 : i64}
+
 // CHECK: heddle.variable @step counter : tensor<1xi32>
 heddle.variable @step counter : tensor<1xi32>
 // CHECK: heddle.variable @cache.k cache : tensor<64x8xf32>
