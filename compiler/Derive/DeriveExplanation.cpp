@@ -5,6 +5,7 @@
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 
@@ -30,6 +31,7 @@ public:
       if (function)
         entry.inlineFunction(function);
     Block *body = entry.builder.getInsertionBlock();
+    llvm::StringSet<> names;
     for (auto context : llvm::to_vector(body->getOps<ContextOp>())) {
       // With scores and softmax of its own, so that it can be fused as the attention itself is.
       entry.builder.setInsertionPointAfter(context);
@@ -37,8 +39,10 @@ public:
       mapping.map(context.getValue(), oneHot(entry, context));
       auto attention = cast<ContextOp>(cloneAttention(entry.builder, context, mapping));
       // The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
-      StringRef path = getPath(context.getLoc()).rsplit('.').first;
-      entry.output(("weights." + path).str(), attention.getResult());
+      std::string name = ("weights." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
+      for (int i = 2; !names.insert(name).second; ++i)
+        name = base + "_" + std::to_string(i);
+      entry.output(name, attention.getResult());
     }
     entry.builder.setInsertionPointToEnd(body);
     entry.finish();

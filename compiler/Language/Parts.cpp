@@ -251,9 +251,9 @@ bool Elaborator::isWithinPart(LocationAttr where) {
 Location Elaborator::place(LocationAttr where) {
   if (!isOwn(where) && callOfOther)
     where = callOfOther;
-  if (path.empty())
-    return Location(where);
-  return NameLoc::get(builder.getStringAttr(path), Location(where));
+  // What no binding names belongs to the part as a whole.
+  StringRef name = path.empty() && part ? StringRef(part->syntax->name.text) : StringRef(path);
+  return name.empty() ? Location(where) : NameLoc::get(builder.getStringAttr(name), Location(where));
 }
 
 Side *Elaborator::findSide(RankedTensorType type) {

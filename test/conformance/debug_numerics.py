@@ -65,7 +65,7 @@ def main():
             model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         batch = reference.pack(parity.draw_batch(random, SIZES["vocab_size"]))
-        place = r"\(\S*numbers\.toml:\d+:1\)|\(--set \w+=\d+\)"
+        place = r"\((stacks|transformer)\.weft:\d+:\d+\)"
 
         def poisoned(name, index, value):
             state = {key: array.copy() for key, array in start.items()}
