@@ -118,6 +118,7 @@ struct WorkgroupCount {
 struct Argument {
   const Buffer *buffer = nullptr;
   uint64_t offset = 0, bytes = 0;
+  bool read = true, written = true; // what the kernel does with it, at most
 };
 
 // A launch of a kernel within a program. Spans and pointers must live until Device::record() returns, the kernel and

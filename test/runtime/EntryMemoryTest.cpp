@@ -177,6 +177,39 @@ void overrunAndExit(bool separateValues) {
   std::_Exit(status.ok() ? 0 : 1);
 }
 
+// The launch of `add` says that it reads all three vectors and writes none.
+void undeclaredWriteAndExit() {
+  auto session = open(test::changed(test::buildAdder({.targets = {"cuda:sm_80"}}),
+                                    [](schema::ModuleT &module) {
+                                      schema::LaunchT &add = *module.entries[0]->launches[0];
+                                      add.reads.push_back(std::move(add.writes[0]));
+                                      add.writes.clear();
+                                    }),
+                      {"cuda", "cuda", true, {}}, false);
+  if (!session)
+    std::_Exit(2);
+  HostTensor one = filled(1);
+  const Input inputs[] = {{"a", one}, {"b", one}};
+  Status status = session->run("add", inputs);
+  if (status.ok())
+    status = session->wait();
+  std::fprintf(stderr, "%s\n", status.ok() ? "nothing was seen" : status.message().c_str());
+  std::_Exit(status.ok() ? 0 : 1);
+}
+
+bool onEmulator() {
+  auto device = hal::openDevice("cuda");
+  return device.ok() && (*device)->info().name == "Heddle emulator";
+}
+
+TEST(CudaEntryMemoryDeathTest, theEmulatorSeesAccessesThatALaunchDoesNotDeclare) {
+  if (!onEmulator())
+    GTEST_SKIP() << "this is not the emulated driver";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(overrunAndExit(false), testing::ExitedWithCode(1), "of 4 bytes at global address .*, which the launch does not say that it does");
+  EXPECT_EXIT(undeclaredWriteAndExit(), testing::ExitedWithCode(1), "write of 4 bytes at global address .*, which the launch does not say");
+}
+
 TEST(CudaEntryMemoryDeathTest, anOverrunIsSeenWhereValuesHaveMemoryOfTheirOwn) {
   if (std::string why = test::absence({"cuda", "cuda", true, {}}); !why.empty())
     GTEST_SKIP() << why;

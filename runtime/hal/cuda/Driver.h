@@ -70,6 +70,12 @@ struct KernelNodeParams {
   CUcontext ctx = nullptr; // null: the current one
 };
 
+// CUgraphExecUpdateResultInfo
+struct GraphUpdateResult {
+  int reason = 0;
+  CUgraphNode node = nullptr, from = nullptr; // where the graphs differ
+};
+
 // Every function: its symbol and its parameters. All return a CUresult.
 #define HEDDLE_CUDA_FUNCTIONS(F)                                                                                       \
   F(cuInit, (unsigned flags))                                                                                          \
@@ -115,15 +121,27 @@ struct KernelNodeParams {
     (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count, const KernelNodeParams *parameters))   \
   F(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                        \
   F(cuGraphExecDestroy, (CUgraphExec exec))                                                                            \
-  F(cuGraphExecKernelNodeSetParams_v2, (CUgraphExec exec, CUgraphNode node, const KernelNodeParams *parameters))       \
+  F(cuGraphKernelNodeSetParams_v2, (CUgraphNode node, const KernelNodeParams *parameters))                             \
+  F(cuGraphExecUpdate_v2, (CUgraphExec exec, CUgraph graph, GraphUpdateResult * result))                               \
   F(cuGraphNodeSetEnabled, (CUgraphExec exec, CUgraphNode node, unsigned enabled))                                     \
   F(cuGraphLaunch, (CUgraphExec exec, CUstream stream))
+
+// Memory that a launch may touch, and how. Bits of `access`: 1, it reads; 2, it writes.
+struct DeclaredAccess {
+  CUdeviceptr address;
+  uint64_t bytes;
+  uint64_t access;
+};
 
 // The functions, looked up once in a process.
 struct Driver {
 #define HEDDLE_CUDA_POINTER(name, parameters) CUresult(*name) parameters = nullptr;
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_POINTER)
 #undef HEDDLE_CUDA_POINTER
+
+  // What the next launch or node of a graph may touch. The driver of the tests has this function, and refuses every other
+  // access; NVIDIA's has none.
+  void (*heddleDeclareAccess)(const DeclaredAccess *ranges, size_t count) = nullptr;
 
   int version = 0; // 13000 for CUDA 13.0
   int devices = 0;

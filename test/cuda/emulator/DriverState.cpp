@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace heddle::emulator {
 
@@ -85,6 +86,7 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
   if (dynamicBytes > kernel->maxDynamicBytes)
     return kErrorInvalidValue;
   operation.kind = Operation::Kernel;
+  operation.access = std::exchange(Driver::get().declared, {});
   operation.kernel = kernel;
   std::copy_n(grid, 3, operation.grid);
   std::copy_n(block, 3, operation.block);
@@ -132,6 +134,28 @@ int checkOperation(const Operation &operation) {
   return kSuccess;
 }
 
+namespace {
+
+// Marks what a kernel may touch for as long as it runs. Kernels read sixteen bytes at a time.
+class DeclaredMemory {
+public:
+  explicit DeclaredMemory(const std::vector<DeclaredAccess> &ranges) : ranges(ranges) {
+    for (const DeclaredAccess &range : ranges)
+      Memory::get().allow(range.address, (range.bytes + 15) / 16 * 16,
+                          static_cast<uint8_t>((range.access & 1 ? kMayRead : 0) | (range.access & 2 ? kMayWrite : 0)));
+  }
+  ~DeclaredMemory() {
+    for (const DeclaredAccess &range : ranges)
+      Memory::get().forbid(range.address, (range.bytes + 15) / 16 * 16);
+  }
+  bool any() const { return !ranges.empty(); }
+
+private:
+  const std::vector<DeclaredAccess> &ranges;
+};
+
+} // namespace
+
 static void launch(Context &context, const Operation &operation) {
   Kernel &kernel = *operation.kernel;
   Launch launch{};
@@ -145,6 +169,8 @@ static void launch(Context &context, const Operation &operation) {
   launch.dynamicBytes = operation.dynamicBytes;
   launch.races = kernel.module->races();
   launch.initialised = kernel.module->checksInitialised();
+  DeclaredMemory declared(operation.access);
+  launch.declared = declared.any();
   Fault fault = runGrid(launch);
   if (!fault.code)
     return;

@@ -136,6 +136,7 @@ void LoadedModule::placeGlobals() {
     uint64_t address = memory.allocate(variable.size, true);
     if (!address)
       throw PtxError(variable.line, "no memory for " + variable.name);
+    memory.allow(address, variable.size, kMayRead | kMayWrite); // by every kernel of the module
     std::memset(reinterpret_cast<void *>(address), 0, variable.size);
     std::memcpy(reinterpret_cast<void *>(address), variable.data.data(), variable.data.size());
     layout.globals[variable.name] = address;

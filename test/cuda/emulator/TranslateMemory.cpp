@@ -109,7 +109,16 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   auto repeated = [&](uint8_t byte) {
     return llvm::ConstantInt::get(integer, llvm::APInt::getSplat(8 * bytes, llvm::APInt(8, byte)));
   };
-  auto *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
+  Value *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
+  // What the launch says that it reads and writes, a byte's worth in each byte.
+  auto declared = [&](size_t field) {
+    Value *bits = builder.CreateZExt(threadField(field, i8), integer);
+    wanted = builder.CreateOr(wanted, builder.CreateMul(bits, repeated(1)));
+  };
+  if (!shared && kind != Access::Write)
+    declared(offsetof(Thread, declaredRead));
+  if (!shared && kind != Access::Read)
+    declared(offsetof(Thread, declaredWrite));
   Value *have = builder.CreateAlignedLoad(integer, shadow, llvm::Align(1));
   Value *good = builder.CreateICmpEQ(builder.CreateAnd(have, wanted), wanted);
   branchToBad(builder.CreateAnd(good, aligned), [&] {
@@ -117,7 +126,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
          {thread, site, address, size, access});
   });
   if (kind == Access::Write)
-    builder.CreateAlignedStore(repeated(kReadable), shadow, llvm::Align(1));
+    builder.CreateAlignedStore(builder.CreateOr(have, repeated(kReadable)), shadow, llvm::Align(1));
   if (!shared)
     return builder.CreateIntToPtr(address, pointer);
   if (layout.races)
