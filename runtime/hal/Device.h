@@ -98,14 +98,14 @@ public:
 
 // A kernel as an artifact holds it. `Kernel` of schema/artifact.fbs defines the code of each backend.
 struct KernelSource {
-  std::string_view name; // for messages
+  std::string_view name;           // for messages
   std::string_view entry = "main"; // the code's entry point
   std::span<const uint32_t> code;
   std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
   bool exactSubgroup = false;      // a subgroup must not have more of them
-  uint32_t sharedBytes = 0;        // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
+  uint32_t sharedBytes = 0; // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };

@@ -25,8 +25,8 @@ struct LaunchAccess {
   std::vector<BindingRange> read, written;
 
   explicit LaunchAccess(const schema::Launch &launch);
-  // Whether the launch reads or writes a binding, by its number. Where the artifact does not say, it does both; the number
-  // that a size is it only reads.
+  // Whether the launch reads or writes a binding, by its number. Where the artifact does not say, it does both; the
+  // number that a size is it only reads.
   static bool isRead(const schema::Launch &launch, flatbuffers::uoffset_t binding);
   static bool isWritten(const schema::Launch &launch, flatbuffers::uoffset_t binding);
   static bool isKnown(const schema::Launch &launch) { return launch.reads() && launch.writes(); }

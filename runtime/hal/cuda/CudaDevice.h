@@ -38,8 +38,9 @@ private:
 };
 
 // A program is a graph of kernels that the driver starts in one call. Workgroup counts that differ from the last
-// submission's are set in the graph, and then in its executable form at once; a node without workgroups is switched off. When launches are timed, or each
-// is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they are started one by one instead.
+// submission's are set in the graph, and then in its executable form at once; a node without workgroups is switched
+// off. When launches are timed, or each is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they
+// are started one by one instead.
 class CudaProgram : public Program {
 public:
   CudaProgram(Context &context, Stream &stream) : context(context), stream(stream) {}

@@ -139,9 +139,9 @@ struct Driver {
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_POINTER)
 #undef HEDDLE_CUDA_POINTER
 
-  // What the next launch or node of a graph may touch. The driver of the tests has this function, and refuses every other
-  // access; NVIDIA's has none.
-  void (*heddleDeclareAccess)(const DeclaredAccess *ranges, size_t count) = nullptr;
+  // What the next launch or node of a graph may touch. The driver of the tests has this function, and refuses every
+  // other access; NVIDIA's has none.
+  CUresult (*heddleDeclareAccess)(const DeclaredAccess *ranges, size_t count) = nullptr;
 
   int version = 0; // 13000 for CUDA 13.0
   int devices = 0;

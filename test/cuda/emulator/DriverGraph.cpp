@@ -180,10 +180,11 @@ HEDDLE_CUDA_API cuGraphExecUpdate_v2(void *handle, void *graphHandle, GraphUpdat
 }
 
 // Not a function of NVIDIA's: what the next launch or node may touch.
-extern "C" __attribute__((visibility("default"))) void heddleDeclareAccess(const DeclaredAccess *ranges, size_t count) {
+HEDDLE_CUDA_API heddleDeclareAccess(const DeclaredAccess *ranges, size_t count) {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
   driver.declared.assign(ranges, ranges + count);
+  return kSuccess;
 }
 
 HEDDLE_CUDA_API cuGraphNodeSetEnabled(void *handle, void *node, unsigned enabled) {

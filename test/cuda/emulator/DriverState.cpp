@@ -81,7 +81,7 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
   const uint32_t *required = kernel->function->requiredThreads;
   if (required[0] && !std::equal(block, block + 3, required))
     return kErrorInvalidValue;
-  if (threads > kernel->maxThreads)
+  if (threads > kernel->maxThreads || !kernel->fits(threads))
     return kErrorLaunchOutOfResources;
   if (dynamicBytes > kernel->maxDynamicBytes)
     return kErrorInvalidValue;
@@ -136,17 +136,17 @@ int checkOperation(const Operation &operation) {
 
 namespace {
 
-// Marks what a kernel may touch for as long as it runs. Kernels read sixteen bytes at a time.
+// Marks what a kernel may touch for as long as it runs.
 class DeclaredMemory {
 public:
   explicit DeclaredMemory(const std::vector<DeclaredAccess> &ranges) : ranges(ranges) {
     for (const DeclaredAccess &range : ranges)
-      Memory::get().allow(range.address, (range.bytes + 15) / 16 * 16,
+      Memory::get().allow(range.address, range.bytes,
                           static_cast<uint8_t>((range.access & 1 ? kMayRead : 0) | (range.access & 2 ? kMayWrite : 0)));
   }
   ~DeclaredMemory() {
     for (const DeclaredAccess &range : ranges)
-      Memory::get().forbid(range.address, (range.bytes + 15) / 16 * 16);
+      Memory::get().forbid(range.address, range.bytes);
   }
   bool any() const { return !ranges.empty(); }
 

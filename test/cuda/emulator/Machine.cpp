@@ -450,7 +450,7 @@ uint8_t *Block::genericAccess(Thread *thread, const Site *site, uint64_t address
   if (!good)
     failAccess(thread, site, access, "global", address, size, size, shadow);
   for (uint32_t i = 0; access == Access::Write && i < size; ++i)
-    shadow[i] |= kReadable;
+    shadow[i] |= kReadable | thread->declaredRead;
   return pointer;
 }
 

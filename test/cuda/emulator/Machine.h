@@ -70,7 +70,9 @@ struct Thread {
   uint32_t sharedBytes, dynamicBytes;
   uint8_t *shared;       // Block::kSharedLimit bytes and their shadow
   uint8_t *sharedShadow; // dead from sharedBytes on
-  uint8_t declaredRead, declaredWrite; // what global memory's shadow must have beside what it always must
+  // What the shadow of global memory must have, beside what it always must, where the launch declares its accesses.
+  // What a launch has written it may read, whatever it declares.
+  uint8_t declaredRead, declaredWrite;
   const uint8_t *params;
   uint64_t localBase; // the host's addresses of what .local declares: [localBase, localTop)
   uint64_t localTop;

@@ -89,8 +89,8 @@ uint64_t clock() {
 // Numbers.
 
 double rsqrtPrecise(double x) { return 1 / std::sqrt(x); }
-// NVIDIA's instruction may be wrong by 2^-22 of the result. This one is, by less, in a way that depends on the argument's
-// bits, so that nothing relies on a power that is exact. Powers of 0 and of infinities are.
+// NVIDIA's instruction may be wrong by 2^-22 of the result. This one is, by less, in a way that depends on the
+// argument's bits, so that nothing relies on a power that is exact. Powers of 0 and of infinities are.
 double exp2Approximate(double x) {
   double power = std::exp2(x);
   if (x == 0 || std::isinf(x) || std::isnan(x))

@@ -110,15 +110,16 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
     return llvm::ConstantInt::get(integer, llvm::APInt::getSplat(8 * bytes, llvm::APInt(8, byte)));
   };
   Value *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
-  // What the launch says that it reads and writes, a byte's worth in each byte.
-  auto declared = [&](size_t field) {
-    Value *bits = builder.CreateZExt(threadField(field, i8), integer);
-    wanted = builder.CreateOr(wanted, builder.CreateMul(bits, repeated(1)));
+  Value *written = repeated(kReadable);
+  auto declared = [&](size_t field) { // in each byte
+    return builder.CreateMul(builder.CreateZExt(threadField(field, i8), integer), repeated(1));
   };
   if (!shared && kind != Access::Write)
-    declared(offsetof(Thread, declaredRead));
+    wanted = builder.CreateOr(wanted, declared(offsetof(Thread, declaredRead)));
   if (!shared && kind != Access::Read)
-    declared(offsetof(Thread, declaredWrite));
+    wanted = builder.CreateOr(wanted, declared(offsetof(Thread, declaredWrite)));
+  if (!shared && kind == Access::Write)
+    written = builder.CreateOr(written, declared(offsetof(Thread, declaredRead)));
   Value *have = builder.CreateAlignedLoad(integer, shadow, llvm::Align(1));
   Value *good = builder.CreateICmpEQ(builder.CreateAnd(have, wanted), wanted);
   branchToBad(builder.CreateAnd(good, aligned), [&] {
@@ -126,7 +127,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
          {thread, site, address, size, access});
   });
   if (kind == Access::Write)
-    builder.CreateAlignedStore(builder.CreateOr(have, repeated(kReadable)), shadow, llvm::Align(1));
+    builder.CreateAlignedStore(builder.CreateOr(have, written), shadow, llvm::Align(1));
   if (!shared)
     return builder.CreateIntToPtr(address, pointer);
   if (layout.races)
