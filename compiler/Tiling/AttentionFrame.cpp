@@ -384,9 +384,10 @@ Value AttentionFrame::multiplyShared(Value lhs, Value rhs, int64_t depth, bool t
   int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
   Value zero = emitter.index(0);
   return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
-    Value left = isa<MemRefType>(lhs.getType())
-                     ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
-                     : load(lhs, {ownedPlace.row, emitter.add(ownedPlace.column, k), shape[0], part, ownedPlace.rowLimit, {}});
+    Value left =
+        isa<MemRefType>(lhs.getType())
+            ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+            : load(lhs, {ownedPlace.row, emitter.add(ownedPlace.column, k), shape[0], part, ownedPlace.rowLimit, {}});
     Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
     Value right = emitter.load(rhs, place, Padding::Any);
     return SmallVector<Value>{
