@@ -200,6 +200,6 @@ for name in ${bench//,/ }; do
 done
 echo "unpacked: $(du -sh "$out" | cut -f 1)"
 if [ -n "$archive" ]; then
-  tar -caf "$archive" -C "$work" heddle-gpu
+  XZ_OPT=-9 tar -caf "$archive" -C "$work" heddle-gpu # a window that spans several cases
   echo "$archive: $(stat -c %s "$archive" | awk '{printf "%.1f MiB", $1 / 1048576}')"
 fi

@@ -185,6 +185,9 @@ void AttentionFrame::chooseFragments(int64_t products) {
   }
   if (!staysInRegisters || registers() > most)
     registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
+  // By the same reports there is no room for owned factors that could be elsewhere.
+  if (!staysInRegisters && more > 0)
+    registersLeft = 0;
   rows = subgroups * rowsOfSubgroup;
   while (step / 2 >= maximumVisited() && step > profile.matrix.depth)
     step /= 2;
