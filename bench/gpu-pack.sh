@@ -189,7 +189,7 @@ for name in ${bench//,/ }; do
       IFS=-x read -r _ tokens heads width mask <<< "$stem"
       [ $mask = causal ] && region=$causal || region=
       fill attention$narrow.mlir.in T="$tokens" T_PLUS_1=$((tokens + 1)) HEADS="$heads" WIDTH=$((heads * width)) \
-        NAME=$mask "MASK=$region"
+        SCALE="$(awk "BEGIN { printf \"%.9e\", 1 / sqrt($width) }")" NAME=$mask "MASK=$region"
       entries="forward attention"$'\n'"backward attention" ;;
     numbers | transformer-base) entries="train_step"$'\n'"decode_step" model=models/$stem.toml ;;
     transformer-big) entries=train_step model=$out/torch/$stem.toml ;;
@@ -200,6 +200,6 @@ for name in ${bench//,/ }; do
 done
 echo "unpacked: $(du -sh "$out" | cut -f 1)"
 if [ -n "$archive" ]; then
-  tar -caf "$archive" -C "$work" heddle-gpu
+  XZ_OPT=-9 tar -caf "$archive" -C "$work" heddle-gpu # a window that spans several cases
   echo "$archive: $(stat -c %s "$archive" | awk '{printf "%.1f MiB", $1 / 1048576}')"
 fi

@@ -153,17 +153,30 @@ void AttentionFrame::chooseFragments(int64_t products) {
   int64_t kept = staysInRegisters ? tiles * width * bits / 32 : 0;
   // Visited factors then come from device memory as well, and their addresses need registers.
   int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
-  auto registers = [&] { return rowsOfSubgroup * (results * width + tiles * step + kept) / emitter.getLanes(); };
+  // Dropout's factors are one more tile of the scores' shape, and so are scaled scores that their gradient is to see.
+  int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
+  // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic of
+  // scores; the addresses of wide heads' factors, and a band's two bounds beside them.
+  if (more > 0)
+    most -= 40;
+  if (!staysInRegisters && width > 64 && (products != 3 || bounds.size() > 1))
+    most -= 32;
+  auto registers = [&] {
+    return rowsOfSubgroup * (results * width + (tiles + more) * step + kept) / emitter.getLanes();
+  };
   // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
-  const int64_t shortestStep = staysInRegisters ? profile.matrix.depth : 2 * profile.matrix.depth;
+  auto shortestStep = [&] {
+    bool isWorthRows = !staysInRegisters && rowsOfSubgroup > profile.matrix.rows;
+    return isWorthRows ? 2 * profile.matrix.depth : profile.matrix.depth;
+  };
   while (rowsOfSubgroup > profile.matrix.rows && maximumOwned() < 4 * subgroups * rowsOfSubgroup)
     rowsOfSubgroup /= 2;
   auto longestStep = [&] {
     return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
   };
   step = longestStep();
-  while (registers() > most && (step > shortestStep || rowsOfSubgroup > profile.matrix.rows)) {
-    if (step > shortestStep) {
+  while (registers() > most && (step > shortestStep() || rowsOfSubgroup > profile.matrix.rows)) {
+    if (step > shortestStep()) {
       step /= 2;
     } else {
       rowsOfSubgroup /= 2;
@@ -172,6 +185,9 @@ void AttentionFrame::chooseFragments(int64_t products) {
   }
   if (!staysInRegisters || registers() > most)
     registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
+  // By the same reports there is no room for owned factors that could be elsewhere.
+  if (!staysInRegisters && more > 0)
+    registersLeft = 0;
   rows = subgroups * rowsOfSubgroup;
   while (step / 2 >= maximumVisited() && step > profile.matrix.depth)
     step /= 2;
@@ -371,9 +387,10 @@ Value AttentionFrame::multiplyShared(Value lhs, Value rhs, int64_t depth, bool t
   int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
   Value zero = emitter.index(0);
   return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
-    Value left = isa<MemRefType>(lhs.getType())
-                     ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
-                     : load(lhs, {ownedPlace.row, emitter.add(ownedPlace.column, k), shape[0], part, ownedPlace.rowLimit, {}});
+    Value left =
+        isa<MemRefType>(lhs.getType())
+            ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+            : load(lhs, {ownedPlace.row, emitter.add(ownedPlace.column, k), shape[0], part, ownedPlace.rowLimit, {}});
     Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
     Value right = emitter.load(rhs, place, Padding::Any);
     return SmallVector<Value>{

@@ -42,6 +42,7 @@ struct DeviceInfo {
   uint32_t maxLanes = 0;                   // of a workgroup
   uint32_t maxSharedBytes = 0;             // shared memory of a workgroup, on CUDA where a launch asks for it
   uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
+  uint32_t processors = 0;                 // each of which runs workgroups by itself; 0: the driver does not say
   std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
   bool halves = false;                     // 16-bit floats in memory and registers; Vulkan only
   std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
@@ -98,14 +99,14 @@ public:
 
 // A kernel as an artifact holds it. `Kernel` of schema/artifact.fbs defines the code of each backend.
 struct KernelSource {
-  std::string_view name; // for messages
+  std::string_view name;           // for messages
   std::string_view entry = "main"; // the code's entry point
   std::span<const uint32_t> code;
   std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
   bool exactSubgroup = false;      // a subgroup must not have more of them
-  uint32_t sharedBytes = 0;        // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
+  uint32_t sharedBytes = 0; // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
   // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };
@@ -118,6 +119,7 @@ struct WorkgroupCount {
 struct Argument {
   const Buffer *buffer = nullptr;
   uint64_t offset = 0, bytes = 0;
+  bool read = true, written = true; // what the kernel does with it, at most
 };
 
 // A launch of a kernel within a program. Spans and pointers must live until Device::record() returns, the kernel and

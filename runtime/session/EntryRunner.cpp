@@ -65,19 +65,20 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t
     const schema::Launch &launch = *entry.launches()->Get(first + i);
     for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
       const schema::Binding &binding = *launch.bindings()->Get(b);
+      bool read = LaunchAccess::isRead(launch, b), written = LaunchAccess::isWritten(launch, b);
       switch (binding.space()) {
       case schema::Space::Variable: {
         HEDDLE_ASSIGN(hal::Buffer * buffer, state.variable(binding.index()));
-        arguments[i][b] = {buffer, binding.offset(), binding.bytes()};
+        arguments[i][b] = {buffer, binding.offset(), binding.bytes(), read, written};
         break;
       }
       case schema::Space::Arena: {
         EntryMemory::Place place = memory.at(binding.offset(), binding.bytes());
-        arguments[i][b] = {place.buffer, place.offset, binding.bytes()};
+        arguments[i][b] = {place.buffer, place.offset, binding.bytes(), read, written};
         break;
       }
       case schema::Space::Size:
-        arguments[i][b] = {sizesBuffer, binding.index() * sizeof(int32_t), sizeof(int32_t)};
+        arguments[i][b] = {sizesBuffer, binding.index() * sizeof(int32_t), sizeof(int32_t), read, written};
         break;
       }
     }

@@ -13,17 +13,27 @@ bool BindingRange::overlaps(const BindingRange &other) const {
          other.offset < offset + bytes;
 }
 
+bool LaunchAccess::isRead(const schema::Launch &launch, flatbuffers::uoffset_t binding) {
+  if (!isKnown(launch))
+    return true;
+  flatbuffers::uoffset_t reads = launch.reads()->size();
+  return binding < reads || binding >= reads + launch.writes()->size();
+}
+
+bool LaunchAccess::isWritten(const schema::Launch &launch, flatbuffers::uoffset_t binding) {
+  if (launch.bindings()->Get(binding)->space() == schema::Space::Size)
+    return false;
+  return !isKnown(launch) || binding >= launch.reads()->size();
+}
+
 LaunchAccess::LaunchAccess(const schema::Launch &launch) {
-  bool known = isKnown(launch);
-  flatbuffers::uoffset_t reads = known ? launch.reads()->size() : 0;
-  flatbuffers::uoffset_t described = known ? reads + launch.writes()->size() : 0;
   for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i) {
     const schema::Binding &binding = *launch.bindings()->Get(i);
     if (binding.space() == schema::Space::Size)
       continue;
-    if (i < reads || i >= described)
+    if (isRead(launch, i))
       read.emplace_back(binding);
-    if (i >= reads)
+    if (isWritten(launch, i))
       written.emplace_back(binding);
   }
 }

@@ -25,7 +25,10 @@ struct LaunchAccess {
   std::vector<BindingRange> read, written;
 
   explicit LaunchAccess(const schema::Launch &launch);
-  // Where the artifact does not say, each tensor counts as read and as written.
+  // Whether the launch reads or writes a binding, by its number. Where the artifact does not say, it does both; the
+  // number that a size is it only reads.
+  static bool isRead(const schema::Launch &launch, flatbuffers::uoffset_t binding);
+  static bool isWritten(const schema::Launch &launch, flatbuffers::uoffset_t binding);
   static bool isKnown(const schema::Launch &launch) { return launch.reads() && launch.writes(); }
 };
 

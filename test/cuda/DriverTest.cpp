@@ -205,6 +205,55 @@ TEST_F(DriverTest, LimitsThatAKernelDeclares) {
   EXPECT_EQ(launch(exactly, {}, {128}, 0), kErrorInvalidValue);
 }
 
+// A kernel that keeps `count` numbers of its own in registers.
+std::string keeper(unsigned count, const std::string &directives = "") {
+  std::string ptx = ".visible .entry k(.param .u64 a) " + directives + "\n{\n.reg .f32 %f<" +
+                    std::to_string(count + 1) +
+                    ">;\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nmov.u32 %r1, %tid.x;\n"
+                    "mad.wide.u32 %rd1, %r1, 4, %rd1;\n";
+  auto numbered = [](unsigned i) { return "%f" + std::to_string(i); };
+  for (unsigned i = 0; i < count; ++i)
+    ptx += "ld.volatile.global.f32 " + numbered(i) + ", [%rd1];\n";
+  for (unsigned i = 0; i < count; ++i)
+    ptx += "st.volatile.global.f32 [%rd1], " + numbered(i) + ";\n";
+  return ptx + "ret;\n}\n";
+}
+
+// A processor has 65,536 registers.
+TEST_F(DriverTest, RegistersOfALaunch) {
+  uint64_t a = upload(std::vector<uint32_t>(1024, 1));
+  // What ptxas makes of .maxntid fits, and without ptxas only what it promises is known.
+  EXPECT_EQ(launch(kernel(header() + keeper(100, ".maxntid 512")), {}, {512}, 0, a), kSuccess);
+  setenv("HEDDLE_EMULATOR_PTXAS", "/nowhere/ptxas", 1);
+  void *unknown = kernel(header() + keeper(100));
+  EXPECT_EQ(launch(unknown, {}, {1024}, 0, a), kSuccess);
+  int registers = 0, threads = 0;
+  EXPECT_CUDA("cuFuncGetAttribute", &registers, int(kFunctionRegisters), unknown);
+  EXPECT_EQ(registers, 255);
+  EXPECT_CUDA("cuFuncGetAttribute", &registers, int(kFunctionRegisters), kernel(header() + keeper(1, ".maxntid 384")));
+  EXPECT_EQ(registers, 168);
+  EXPECT_CUDA("cuFuncGetAttribute", &registers, int(kFunctionRegisters),
+              kernel(header() + keeper(1, ".maxntid 256 .minnctapersm 2")));
+  EXPECT_EQ(registers, 128);
+  EXPECT_CUDA("cuFuncGetAttribute", &registers, int(kFunctionRegisters), kernel(header() + keeper(1, ".maxnreg 40")));
+  EXPECT_EQ(registers, 40);
+  unsetenv("HEDDLE_EMULATOR_PTXAS");
+
+  if (std::system("ptxas --version > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "there is no ptxas in PATH, which counts registers";
+  void *k = kernel(header() + keeper(100));
+  EXPECT_CUDA("cuFuncGetAttribute", &registers, int(kFunctionRegisters), k);
+  EXPECT_GE(registers, 100);
+  EXPECT_LE(registers, 128);
+  EXPECT_EQ(launch(k, {}, {512}, 0, a), kSuccess);
+  EXPECT_EQ(launch(k, {}, {1024}, 0, a), kErrorLaunchOutOfResources);
+  EXPECT_CUDA("cuFuncGetAttribute", &threads, int(kFunctionMaxThreadsPerBlock), k);
+  EXPECT_GE(threads, 512);
+  EXPECT_LT(threads, 1024);
+  EXPECT_EQ(launch(k, {}, {static_cast<unsigned>(threads)}, 0, a), kSuccess);
+  EXPECT_EQ(launch(k, {}, {static_cast<unsigned>(threads) + 1}, 0, a), kErrorLaunchOutOfResources);
+}
+
 TEST_F(DriverTest, Events) {
   void *first = nullptr, *second = nullptr, *untimed = nullptr;
   EXPECT_CUDA("cuEventCreate", &first, 0u);
@@ -261,6 +310,39 @@ TEST_F(DriverTest, Graphs) {
   EXPECT_CUDA("cuGraphAddDependencies", graph, static_cast<void *const *>(&second), static_cast<void *const *>(&first),
               size_t(1));
   EXPECT_EQ(cuda("cuGraphInstantiateWithFlags", &cyclic, graph, 0ull), kErrorInvalidValue);
+  EXPECT_CUDA("cuGraphExecDestroy", exec);
+  EXPECT_CUDA("cuGraphDestroy", graph);
+}
+
+TEST_F(DriverTest, AnUpdateTakesWhatItsGraphHas) {
+  void *k = scale();
+  uint64_t a = upload(std::vector<uint32_t>(4, 1));
+  uint32_t two = 2, ten = 10, n = 4;
+  void *doubles[] = {&a, &two, &n}, *tens[] = {&a, &ten, &n};
+  void *graph = nullptr, *exec = nullptr, *first = nullptr, *second = nullptr, *none = nullptr;
+  EXPECT_CUDA("cuGraphCreate", &graph, 0u);
+  KernelNodeParams one = node(k, doubles, 4), other = node(k, tens, 4);
+  EXPECT_CUDA("cuGraphAddKernelNode_v2", &first, graph, static_cast<void *const *>(nullptr), size_t(0),
+              static_cast<const KernelNodeParams *>(&one));
+  EXPECT_CUDA("cuGraphAddKernelNode_v2", &second, graph, static_cast<void *const *>(&first), size_t(1),
+              static_cast<const KernelNodeParams *>(&other));
+  EXPECT_CUDA("cuGraphInstantiateWithFlags", &exec, graph, 0ull);
+  KernelNodeParams shorter = node(k, tens, 2);
+  EXPECT_CUDA("cuGraphKernelNodeSetParams_v2", second, static_cast<const KernelNodeParams *>(&shorter));
+  EXPECT_CUDA("cuGraphNodeSetEnabled", exec, first, 0u);
+  EXPECT_CUDA("cuGraphLaunch", exec, none); // neither knows of the other
+  EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{10, 11, 12, 13}));
+  GraphUpdateResult result{-1, nullptr, nullptr};
+  EXPECT_CUDA("cuGraphExecUpdate_v2", exec, graph, &result);
+  EXPECT_EQ(result.result, 0);
+  EXPECT_CUDA("cuMemsetD32Async", a, 1u, size_t(4), none);
+  EXPECT_CUDA("cuGraphLaunch", exec, none);
+  EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{20, 31, 4, 5}));
+  // A graph with another node is another graph.
+  EXPECT_CUDA("cuGraphAddKernelNode_v2", &second, graph, static_cast<void *const *>(&first), size_t(1),
+              static_cast<const KernelNodeParams *>(&other));
+  EXPECT_EQ(cuda("cuGraphExecUpdate_v2", exec, graph, &result), kErrorGraphExecUpdateFailure);
+  EXPECT_NE(result.result, 0);
   EXPECT_CUDA("cuGraphExecDestroy", exec);
   EXPECT_CUDA("cuGraphDestroy", graph);
 }

@@ -40,6 +40,30 @@ protected:
   }
 };
 
+// Launches of which the program says what they may touch: four of eight numbers.
+class DeclaredTest : public MemoryTest {
+protected:
+  static constexpr uint64_t kRead = 1, kWritten = 2;
+
+  void declare(uint64_t access) {
+    emulator::DeclaredAccess range{numbers + 16, 16, access};
+    EXPECT_CUDA("heddleDeclareAccess", static_cast<const emulator::DeclaredAccess *>(&range), size_t(1));
+  }
+  int run(const std::string &body, uint64_t access) {
+    numbers = upload(std::vector<uint32_t>(8, 7));
+    void *k = kernel(around(body));
+    declare(access);
+    return launchFaulty(message, k, {}, {1}, 0, numbers + 16, 1u);
+  }
+  void expectFaultOf(const std::string &access) {
+    EXPECT_NE(message.find(access + " of 4 bytes at global address 0x"), std::string::npos) << message;
+    EXPECT_NE(message.find("which the launch does not say that it does"), std::string::npos) << message;
+  }
+
+  uint64_t numbers = 0;
+  std::string message;
+};
+
 const char *const kIndexed = "mad.wide.u32 %rd2, %tid, 4, %rd1;\n";
 
 TEST_F(MemoryTest, GlobalReadBeyondAnAllocation) {
@@ -103,6 +127,50 @@ TEST_F(MemoryTest, UninitialisedGlobal) {
             emulator::kErrorIllegalAddress);
   EXPECT_NE(message.find("nothing has written"), std::string::npos) << message;
 }
+TEST_F(DeclaredTest, WhatIsDeclaredIsFine) {
+  EXPECT_EQ(run("ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd1]; ld.u32 %r2, [%rd1+12];", kRead), 0) << message;
+  EXPECT_EQ(run("st.global.v4.u32 [%rd1], {%r1, %r1, %r1, %r1}; st.u32 [%rd1+12], %r1;", kWritten), 0) << message;
+  EXPECT_EQ(run("red.global.add.u32 [%rd1], %r1;", kRead | kWritten), 0) << message;
+  EXPECT_EQ(run("cp.async.ca.shared.global [sh], [%rd1], 4; cp.async.wait_all;", kRead), 0) << message;
+}
+TEST_F(DeclaredTest, WhatTheLaunchWroteItMayRead) {
+  EXPECT_EQ(run("st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1];", kWritten), 0) << message;
+  EXPECT_EQ(run("st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1];", kWritten), 0) << message;
+  // Another launch may not.
+  void *k = kernel(around("ld.global.u32 %r2, [%rd1];"));
+  declare(kWritten);
+  EXPECT_EQ(launchFaulty(message, k, {}, {1}, 0, numbers + 16, 1u), emulator::kErrorIllegalAddress);
+  expectFaultOf("read");
+}
+TEST_F(DeclaredTest, ReadBehind) {
+  EXPECT_EQ(run("ld.global.u32 %r2, [%rd1-4];", kRead), emulator::kErrorIllegalAddress);
+  expectFaultOf("read");
+}
+TEST_F(DeclaredTest, GenericRead) {
+  EXPECT_EQ(run("ld.u32 %r2, [%rd1-4];", kRead), emulator::kErrorIllegalAddress);
+  expectFaultOf("read");
+}
+TEST_F(DeclaredTest, CopyFromBehind) {
+  EXPECT_EQ(run("cp.async.ca.shared.global [sh], [%rd1-4], 4;", kRead), emulator::kErrorIllegalAddress);
+  expectFaultOf("read");
+}
+TEST_F(DeclaredTest, ReadOfWhatIsWrittenOnly) {
+  EXPECT_EQ(run("st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1+4];", kWritten), emulator::kErrorIllegalAddress);
+  expectFaultOf("read");
+}
+TEST_F(DeclaredTest, WriteOfWhatIsReadOnly) {
+  EXPECT_EQ(run("st.global.u32 [%rd1], %r1;", kRead), emulator::kErrorIllegalAddress);
+  expectFaultOf("write");
+}
+TEST_F(DeclaredTest, GenericWrite) {
+  EXPECT_EQ(run("st.u32 [%rd1], %r1;", kRead), emulator::kErrorIllegalAddress);
+  expectFaultOf("write");
+}
+TEST_F(DeclaredTest, AtomicOfWhatIsWrittenOnly) {
+  EXPECT_EQ(run("red.global.add.u32 [%rd1], %r1;", kWritten), emulator::kErrorIllegalAddress);
+  expectFaultOf("atomic");
+}
+
 TEST_F(MemoryTest, FreedMemory) {
   unsigned long long a = 0;
   EXPECT_CUDA("cuMemAlloc_v2", &a, size_t(64));

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace heddle::test {
@@ -280,18 +281,8 @@ protected:
            (static_cast<uint32_t>(mantissa * 2048) & 1023);
   }
 
-  void check(const std::string &type, unsigned depth, const std::string &sumType = "f32") {
-    SCOPED_TRACE(type + " m16n8k" + std::to_string(depth) + " " + sumType);
-    float a[16][16], b[16][8], c[16][8];
-    for (auto &row : a)
-      for (float &x : row)
-        x = small();
-    for (auto &row : b)
-      for (float &x : row)
-        x = small();
-    for (auto &row : c)
-      for (float &x : row)
-        x = small();
+  // D = A B + C: two registers a lane with f16 sums, else four.
+  std::vector<uint32_t> multiply(const std::string &type, unsigned depth, const std::string &sumType) {
     bool tensor = type == "tf32", halfSums = sumType == "f16";
     unsigned perRegister = tensor ? 1 : 2;
     unsigned as = depth / 2 / perRegister, bs = as / 2, cs = halfSums ? 2 : 4;
@@ -329,20 +320,46 @@ protected:
            sumType + " " + list(13, cs) + ", " + list(1, as) + ", " + list(5, bs) + ", " + list(7, cs) + ";\n";
     ptx += "st.global.v4.u32 [%rd2], {%r13,%r14,%r15,%r16};\nret;\n}\n";
     uint64_t input = upload(in), out = allocate(512);
-    ASSERT_EQ(launch(kernel(ptx), {}, {32}, 0, input, out), emulator::kSuccess);
-    auto have = download<uint32_t>(out, 128);
+    EXPECT_EQ(launch(kernel(ptx), {}, {32}, 0, input, out), emulator::kSuccess);
+    return download<uint32_t>(out, 128);
+  }
+
+  void check(const std::string &type, unsigned depth, const std::string &sumType = "f32") {
+    SCOPED_TRACE(type + " m16n8k" + std::to_string(depth) + " " + sumType);
+    for (auto &row : a)
+      for (float &x : row)
+        x = small();
+    for (auto &row : b)
+      for (float &x : row)
+        x = small();
+    for (auto &row : c)
+      for (float &x : row)
+        x = small();
+    std::vector<uint32_t> have = multiply(type, depth, sumType);
     for (unsigned lane = 0; lane < 32; ++lane)
       for (unsigned i = 0; i < 4; ++i) {
         Fragment at = sums(lane, i);
         float wanted = c[at.row][at.column];
         for (unsigned k = 0; k < depth; ++k)
           wanted += a[at.row][k] * b[k][at.column];
-        if (halfSums)
+        if (sumType == "f16")
           EXPECT_EQ(have[lane * 4 + i / 2] >> (16 * (i % 2)) & 0xffff, encode("f16", wanted)) << lane << " " << i;
         else
           EXPECT_EQ(std::bit_cast<float>(have[lane * 4 + i]), wanted) << lane << " " << i;
       }
   }
+
+  // The first element of a sum of a few numbers, each a product with 1.
+  float sum(const std::string &type, float start, const std::vector<float> &numbers) {
+    for (unsigned k = 0; k < 16; ++k) {
+      a[0][k] = k < numbers.size() ? numbers[k] : 0;
+      b[k][0] = 1;
+    }
+    c[0][0] = start;
+    return std::bit_cast<float>(multiply(type, type == "tf32" ? 8 : 16, "f32")[0]);
+  }
+
+  float a[16][16] = {}, b[16][8] = {}, c[16][8] = {};
 };
 
 TEST_F(MmaTest, F16) {
@@ -360,6 +377,38 @@ TEST_F(MmaTest, BF16) {
 TEST_F(MmaTest, TF32) {
   check("tf32", 8);
   check("tf32", 4);
+}
+
+// The largest of eight products (four in tf32) and the sum before them keeps 25 bits, smaller ones what stands above
+// its last bit. Then the sum is cut to f32's 24 bits. In the order of f32 arithmetic results would be others.
+TEST_F(MmaTest, SumsAreTruncated) {
+  for (const char *type : {"f16", "bf16", "tf32"}) {
+    SCOPED_TRACE(type);
+    for (float sign : {1.f, -1.f}) {
+      float half = 1.5f * sign, one = sign;
+      EXPECT_EQ(sum(type, sign * 0x1p24f, {half, half, half, half}), sign * (0x1p24f + 4));
+      EXPECT_EQ(sum(type, sign * 0x1p26f, {half, half, half, half}), sign * 0x1p26f);
+      EXPECT_EQ(sum(type, sign * 0x1p24f, {one, one, one}), sign * (0x1p24f + 2));
+    }
+    // What is cut off is cut off towards zero, of either sign.
+    EXPECT_EQ(sum(type, 0x1p25f, {-1.5f, 1.5f}), 0x1p25f);
+    EXPECT_EQ(sum(type, 0x1p25f, {-1.5f, -1.5f}), 0x1p25f);
+  }
+  // What comes after the eighth product is added to a sum that is an f32 again, what comes after the fourth in tf32.
+  std::vector<float> numbers(8, 1);
+  numbers.push_back(3);
+  EXPECT_EQ(sum("bf16", 0x1p24f, numbers), 0x1p24f + 10);
+  EXPECT_EQ(sum("tf32", 0x1p24f, {1, 0, 0, 0, 1}), 0x1p24f);
+}
+
+TEST_F(MmaTest, NumbersThatAreNotFinite) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(sum("bf16", 1, {inf, 2}), inf);
+  EXPECT_EQ(sum("bf16", -inf, {1, 2}), -inf);
+  EXPECT_TRUE(std::isnan(sum("bf16", -inf, {inf})));
+  EXPECT_TRUE(std::isnan(sum("bf16", 1, {nan, 2})));
+  EXPECT_EQ(sum("bf16", 0x1.fep127f, {0x1p127f, 0x1p127f}), inf);
+  EXPECT_EQ(sum("bf16", -0.f, {}), 0.f);
 }
 
 TEST_F(WarpTest, CopiesMoveAtTheWaitAndFillWithZeros) {

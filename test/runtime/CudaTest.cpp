@@ -108,6 +108,10 @@ TEST_F(CudaTest, isDescribed) {
   const hal::DeviceInfo &info = device->info();
   EXPECT_EQ(info.id.substr(0, 5), "cuda:");
   EXPECT_GE(info.computeCapability, 80u);
+  EXPECT_GT(info.processors, 0u);
+  if (info.name == "Heddle emulator") {
+    EXPECT_EQ(info.processors, 4u);
+  }
   EXPECT_GE(info.maxLanes, 1024u);
   EXPECT_GT(info.maxSharedBytes, 48u << 10);
   EXPECT_GE(info.maxWorkgroups[0], 0x7fffffffu);

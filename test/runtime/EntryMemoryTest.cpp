@@ -149,7 +149,8 @@ TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
                                       // The second launch of `chain` and the output read a slot of which the first
                                       // launch is given less.
                                       schema::Binding &part = module.entries[1]->launches[0]->bindings[2];
-                                      part = schema::Binding(part.space(), part.index(), part.offset(), part.bytes() - 16);
+                                      part =
+                                          schema::Binding(part.space(), part.index(), part.offset(), part.bytes() - 16);
                                     }),
                       GetParam(), true);
   ASSERT_TRUE(session);
@@ -159,11 +160,11 @@ TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
   expectAll(*session, "triple", 6);
 }
 
-// The sum of one element too many, which lands in the next value of the arena.
-void overrunAndExit(bool separateValues) {
+// Runs the kernel of sums with a change in its code.
+void runAndExit(std::string_view from, std::string_view to, bool separateValues) {
   std::vector<uint32_t> code = test::testPtx("add");
   std::string text(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t));
-  text.replace(text.find("setp.ge.u32"), 11, "setp.gt.u32");
+  text.replace(text.find(from), from.size(), to);
   auto session = open(test::buildAdder({.targets = {"cuda:sm_80"}, .code = test::ptxWords(text.c_str())}),
                       {"cuda", "cuda", true, {}}, separateValues);
   if (!session)
@@ -175,6 +176,31 @@ void overrunAndExit(bool separateValues) {
     status = session->wait();
   std::fprintf(stderr, "%s\n", status.ok() ? "nothing was seen" : status.message().c_str());
   std::_Exit(status.ok() ? 0 : 1);
+}
+
+// The sum of one element too many, which lands in the next value of the arena.
+void overrunAndExit(bool separateValues) { runAndExit("setp.ge.u32", "setp.gt.u32", separateValues); }
+// The sum is written where the first summand is as well, or the memory for it is read.
+void overwriteAndExit() {
+  runAndExit("st.global.f32 [%rc], %c;", "st.global.f32 [%ra], %c; st.global.f32 [%rc], %c;", false);
+}
+void readResultAndExit() { runAndExit("ld.global.f32 %b, [%rb];", "ld.global.f32 %b, [%rc];", false); }
+
+bool onEmulator() {
+  auto device = hal::openDevice("cuda");
+  return device.ok() && (*device)->info().name == "Heddle emulator";
+}
+
+TEST(CudaEntryMemoryDeathTest, theEmulatorSeesAccessesThatALaunchDoesNotDeclare) {
+  if (!onEmulator())
+    GTEST_SKIP() << "this is not the emulated driver";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(overrunAndExit(false), testing::ExitedWithCode(1),
+              "of 4 bytes at global address .*, which the launch does not say that it does");
+  EXPECT_EXIT(overwriteAndExit(), testing::ExitedWithCode(1),
+              "write of 4 bytes at global address .*, which the launch does not say");
+  EXPECT_EXIT(readResultAndExit(), testing::ExitedWithCode(1),
+              "read of 4 bytes at global address .*, which the launch does not say");
 }
 
 TEST(CudaEntryMemoryDeathTest, anOverrunIsSeenWhereValuesHaveMemoryOfTheirOwn) {

@@ -160,6 +160,24 @@ TEST_P(ProgramTest, launchesWithoutWorkgroupsDoNothing) {
   EXPECT_EQ(get(2), 6) << "as it was";
 }
 
+// A device may set all counts that changed at once: what has no workgroups stays as it is, whatever else changes.
+TEST_P(ProgramTest, launchesStayOffWhileOthersChange) {
+  auto program = record({{0, 0, 1, 0}, {0, 0, 2, 1, true}, {0, 0, 3, 2, true}}, 3);
+  ASSERT_TRUE(program);
+  constexpr hal::WorkgroupCount more = {126, 1, 1};
+  auto expect = [&](float source, std::array<hal::WorkgroupCount, 3> counts, std::array<float, 3> results) {
+    set(0, source);
+    ASSERT_TRUE(device->submit(*program, {}, counts).ok());
+    EXPECT_EQ((std::array{get(1), get(2), get(3)}), results) << "of " << source;
+  };
+  expect(1, {kAll, kNone, kAll}, {2, 0, 2});
+  expect(2, {more, kNone, more}, {4, 0, 4}); // off, and others change
+  expect(3, {more, kNone, kNone}, {6, 0, 4}); // one more is off, and nothing changes
+  expect(4, {kAll, kAll, kNone}, {8, 8, 4});
+  expect(5, {kAll, kAll, kAll}, {10, 10, 10}); // on again, with the count that it had
+  expect(6, {kAll, kAll, kAll}, {12, 12, 12});
+}
+
 TEST_P(ProgramTest, countsChangeBetweenSubmissionsInFlight) {
   auto program = record({{0, 1, 1}}, 1);
   ASSERT_TRUE(program);

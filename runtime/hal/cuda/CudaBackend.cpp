@@ -34,6 +34,7 @@ Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   info.type = attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED) ? DeviceType::IntegratedGpu : DeviceType::DiscreteGpu;
   info.vendorId = vendorNvidia;
   info.computeCapability = static_cast<uint32_t>(10 * major + minor);
+  info.processors = static_cast<uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   info.memoryBytes = info.maxAllocationBytes = bytes;
   info.subgroupSize = info.maxSubgroupSize = 32;
   info.maxLanes = static_cast<uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));

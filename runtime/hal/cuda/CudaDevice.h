@@ -37,9 +37,10 @@ private:
   CUmodule module = nullptr;
 };
 
-// A program is a graph of kernels that the driver starts in one call. Its nodes' workgroup counts are set again where
-// they differ from the last submission's; a node without workgroups is switched off. When launches are timed, or each
-// is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they are started one by one instead.
+// A program is a graph of kernels that the driver starts in one call. Workgroup counts that differ from the last
+// submission's are set in the graph, and then in its executable form at once; a node without workgroups is switched
+// off. When launches are timed, or each is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they
+// are started one by one instead.
 class CudaProgram : public Program {
 public:
   CudaProgram(Context &context, Stream &stream) : context(context), stream(stream) {}
@@ -54,12 +55,13 @@ private:
     const CudaKernel *kernel = nullptr;
     uint32_t count = 0;
     bool barrier = false;
-    size_t firstArgument = 0; // into the two below
+    size_t firstArgument = 0; // into the three below
     CUgraphNode handle = nullptr;
   };
 
   KernelNodeParams parameters(const Node &node, WorkgroupCount count);
   void describe();
+  void declareAccess(const Node &node) const;
   Status buildGraph(std::span<const Launch> launches);
   Status updateGraph(std::span<const WorkgroupCount> counts);
   Status launchEach(std::span<const WorkgroupCount> counts);
@@ -70,6 +72,7 @@ private:
   std::vector<Node> nodes;
   std::vector<uint64_t> addresses; // of every launch's arguments
   std::vector<void *> arguments;   // pointers to them, as the driver takes them
+  std::vector<DeclaredAccess> accesses;
   std::vector<std::vector<uint32_t>> nodesOfCount;
   std::vector<WorkgroupCount> current; // what the graph's nodes have
   CUgraph graph = nullptr;

@@ -37,8 +37,10 @@ Status CudaProgram::record(std::span<const Launch> launches, uint32_t counts, bo
     assert(launch.count < counts);
     nodesOfCount[launch.count].push_back(static_cast<uint32_t>(nodes.size()));
     nodes.push_back({static_cast<const CudaKernel *>(launch.kernel), launch.count, launch.barrier, addresses.size()});
-    for (const Argument &argument : launch.arguments)
+    for (const Argument &argument : launch.arguments) {
       addresses.push_back(argument.buffer->address() + argument.offset);
+      accesses.push_back({addresses.back(), argument.bytes, uint64_t(argument.read) + 2 * uint64_t(argument.written)});
+    }
   }
   for (uint64_t &address : addresses)
     arguments.push_back(&address);
@@ -69,6 +71,14 @@ KernelNodeParams CudaProgram::parameters(const Node &node, WorkgroupCount count)
           &arguments[node.firstArgument], nullptr};
 }
 
+void CudaProgram::declareAccess(const Node &node) const {
+  if (!context.cuda->heddleDeclareAccess)
+    return;
+  size_t last = static_cast<size_t>(&node - nodes.data()) + 1;
+  size_t end = last == nodes.size() ? accesses.size() : nodes[last].firstArgument;
+  context.cuda->heddleDeclareAccess(accesses.data() + node.firstArgument, end - node.firstArgument);
+}
+
 // A launch depends on those that it is said to wait for. Where that is not known of all, launches between two barriers
 // depend on all launches of the group before theirs and on nothing else.
 Status CudaProgram::buildGraph(std::span<const Launch> launches) {
@@ -87,6 +97,7 @@ Status CudaProgram::buildGraph(std::span<const Launch> launches) {
       group.clear();
     }
     KernelNodeParams launch = parameters(nodes[i], {1, 1, 1});
+    declareAccess(nodes[i]);
     if (CUresult status = cuda.cuGraphAddKernelNode_v2(&nodes[i].handle, graph, before.data(), before.size(), &launch))
       return context.error(status, str("recording kernel '", nodes[i].kernel->name, "'"));
     group.push_back(nodes[i].handle);
@@ -98,23 +109,31 @@ Status CudaProgram::buildGraph(std::span<const Launch> launches) {
 
 Status CudaProgram::updateGraph(std::span<const WorkgroupCount> counts) {
   const Driver &cuda = *context.cuda;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    WorkgroupCount before = current[i], now = counts[i];
-    if (before.x == now.x && before.y == now.y && before.z == now.z)
-      continue;
-    for (uint32_t index : nodesOfCount[i]) {
-      const Node &node = nodes[index];
-      CUresult status = CUDA_SUCCESS;
-      if (!isEmpty(now)) {
-        KernelNodeParams launch = parameters(node, now);
-        status = cuda.cuGraphExecKernelNodeSetParams_v2(exec, node.handle, &launch);
+  auto differs = [&](size_t i) {
+    return current[i].x != counts[i].x || current[i].y != counts[i].y || current[i].z != counts[i].z;
+  };
+  bool update = false;
+  for (size_t i = 0; i < counts.size(); ++i)
+    for (uint32_t index : nodesOfCount[i])
+      if (differs(i) && !isEmpty(counts[i])) {
+        KernelNodeParams launch = parameters(nodes[index], counts[i]);
+        if (CUresult status = cuda.cuGraphKernelNodeSetParams_v2(nodes[index].handle, &launch))
+          return context.error(status, str("setting the workgroups of kernel '", nodes[index].kernel->name, "'"));
+        update = true;
       }
-      if (status == CUDA_SUCCESS && isEmpty(now) != isEmpty(before))
-        status = cuda.cuGraphNodeSetEnabled(exec, node.handle, !isEmpty(now));
-      if (status != CUDA_SUCCESS)
-        return context.error(status, str("setting the workgroups of kernel '", node.kernel->name, "'"));
-    }
-    current[i] = now;
+  if (update) {
+    GraphUpdateResult result;
+    if (CUresult status = cuda.cuGraphExecUpdate_v2(exec, graph, &result))
+      return context.error(status, str("setting the workgroups of ", *description));
+  }
+  // The graph does not say which nodes are off, so that an update may switch all of them on.
+  for (size_t i = 0; i < counts.size(); ++i) {
+    bool isOff = isEmpty(counts[i]);
+    if (isOff ? update || !isEmpty(current[i]) : isEmpty(current[i]))
+      for (uint32_t index : nodesOfCount[i])
+        if (CUresult status = cuda.cuGraphNodeSetEnabled(exec, nodes[index].handle, !isOff))
+          return context.error(status, str("switching kernel '", nodes[index].kernel->name, isOff ? "' off" : "' on"));
+    current[i] = counts[i];
   }
   return Success();
 }
@@ -130,9 +149,11 @@ Status CudaProgram::launchEach(std::span<const WorkgroupCount> counts) {
     const CudaKernel &kernel = *nodes[i].kernel;
     WorkgroupCount count = counts[nodes[i].count];
     CUresult status = CUDA_SUCCESS;
-    if (!isEmpty(count))
+    if (!isEmpty(count)) {
+      declareAccess(nodes[i]);
       status = cuda.cuLaunchKernel(kernel.function, count.x, count.y, count.z, kernel.lanes, 1, 1, kernel.sharedBytes,
                                    stream.handle(), &arguments[nodes[i].firstArgument], nullptr);
+    }
     if (blocking && status == CUDA_SUCCESS)
       status = cuda.cuStreamSynchronize(stream.handle());
     if (blocking && status != CUDA_SUCCESS)

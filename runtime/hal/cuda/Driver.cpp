@@ -23,6 +23,8 @@ Result<Driver> openDriver() {
 #define HEDDLE_CUDA_FIND(name, parameters) find(driver.name, #name);
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_FIND)
 #undef HEDDLE_CUDA_FIND
+  driver.heddleDeclareAccess =
+      reinterpret_cast<decltype(driver.heddleDeclareAccess)>(dlsym(library, "heddleDeclareAccess"));
   if (driver.cuDriverGetVersion)
     driver.cuDriverGetVersion(&driver.version);
   if (missing)

@@ -39,6 +39,7 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7;
+inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 inline constexpr int CU_DEVICE_ATTRIBUTE_INTEGRATED = 18;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
@@ -68,6 +69,12 @@ struct KernelNodeParams {
   void **extra;
   void *kern = nullptr;    // in place of func
   CUcontext ctx = nullptr; // null: the current one
+};
+
+// CUgraphExecUpdateResultInfo
+struct GraphUpdateResult {
+  int reason = 0;
+  CUgraphNode node = nullptr, from = nullptr; // where the graphs differ
 };
 
 // Every function: its symbol and its parameters. All return a CUresult.
@@ -115,15 +122,27 @@ struct KernelNodeParams {
     (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, size_t count, const KernelNodeParams *parameters))   \
   F(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                        \
   F(cuGraphExecDestroy, (CUgraphExec exec))                                                                            \
-  F(cuGraphExecKernelNodeSetParams_v2, (CUgraphExec exec, CUgraphNode node, const KernelNodeParams *parameters))       \
+  F(cuGraphKernelNodeSetParams_v2, (CUgraphNode node, const KernelNodeParams *parameters))                             \
+  F(cuGraphExecUpdate_v2, (CUgraphExec exec, CUgraph graph, GraphUpdateResult * result))                               \
   F(cuGraphNodeSetEnabled, (CUgraphExec exec, CUgraphNode node, unsigned enabled))                                     \
   F(cuGraphLaunch, (CUgraphExec exec, CUstream stream))
+
+// Memory that a launch may touch, and how. Bits of `access`: 1, it reads; 2, it writes.
+struct DeclaredAccess {
+  CUdeviceptr address;
+  uint64_t bytes;
+  uint64_t access;
+};
 
 // The functions, looked up once in a process.
 struct Driver {
 #define HEDDLE_CUDA_POINTER(name, parameters) CUresult(*name) parameters = nullptr;
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_POINTER)
 #undef HEDDLE_CUDA_POINTER
+
+  // What the next launch or node of a graph may touch. The driver of the tests has this function, and refuses every
+  // other access; NVIDIA's has none.
+  CUresult (*heddleDeclareAccess)(const DeclaredAccess *ranges, size_t count) = nullptr;
 
   int version = 0; // 13000 for CUDA 13.0
   int devices = 0;

@@ -33,6 +33,7 @@ enum Result : int {
   kErrorStreamCaptureInvalidated = 901,
   kErrorStreamCaptureUnmatched = 903,
   kErrorStreamCaptureUnjoined = 904,
+  kErrorGraphExecUpdateFailure = 910,
   kErrorUnknown = 999,
 };
 
@@ -113,6 +114,17 @@ struct KernelNodeParams { // CUDA_KERNEL_NODE_PARAMS_v2
   void **extra;
   void *kernel;
   void *context;
+};
+
+struct GraphUpdateResult { // CUgraphExecUpdateResultInfo
+  int result;
+  void *node, *from;
+};
+
+// As runtime/hal/cuda/Driver.h has it: memory that a launch may touch; bit 0 of `access`: it reads, bit 1: it writes.
+struct DeclaredAccess {
+  DevicePointer address;
+  uint64_t bytes, access;
 };
 
 } // namespace heddle::emulator

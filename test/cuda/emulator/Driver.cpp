@@ -1,6 +1,7 @@
 // The driver API but for graphs. Work is done when it is submitted; a fault of a kernel is told by the calls after it.
 #include "test/cuda/emulator/DriverState.h"
 #include "test/cuda/emulator/Memory.h"
+#include "test/cuda/emulator/Registers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -272,7 +273,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kTotalConstantMemory, 65536},
       {kWarpSize, 32},
       {kMaxPitch, 0x7fffffff},
-      {kMaxRegistersPerBlock, 65536},
+      {kMaxRegistersPerBlock, kRegisters},
       {kClockRate, 1000000},
       {kTextureAlignment, 512},
       {kMultiprocessorCount, 4},
@@ -294,7 +295,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kComputeCapabilityMajor, static_cast<int>(driver.target / 10)},
       {kComputeCapabilityMinor, static_cast<int>(driver.target % 10)},
       {kMaxSharedPerMultiprocessor, optin + 1024},
-      {kMaxRegistersPerMultiprocessor, 65536},
+      {kMaxRegistersPerMultiprocessor, kRegisters},
       {kManagedMemory, 0},
       {kCooperativeLaunch, 0},
       {kMaxSharedPerBlockOptin, optin},
@@ -710,11 +711,12 @@ HEDDLE_CUDA_API cuFuncGetAttribute(int *value, int attribute, void *function) {
     return kErrorInvalidValue;
   auto target = static_cast<int>(Driver::get().target);
   const std::map<int, int> attributes = {
-      {kFunctionMaxThreadsPerBlock, static_cast<int>(kernel->maxThreads)},
+      {kFunctionMaxThreadsPerBlock,
+       attribute == kFunctionMaxThreadsPerBlock ? static_cast<int>(kernel->mostThreads()) : 0},
       {kFunctionSharedBytes, static_cast<int>(kernel->layout.sharedBytes)},
       {kFunctionConstBytes, static_cast<int>(kernel->layout.paramBytes)},
       {kFunctionLocalBytes, static_cast<int>(kernel->layout.localBytes)},
-      {kFunctionRegisters, 32},
+      {kFunctionRegisters, attribute == kFunctionRegisters ? static_cast<int>(kernel->registers()) : 0},
       {kFunctionPtxVersion, target},
       {kFunctionBinaryVersion, target},
       {kFunctionCacheModeCa, 0},

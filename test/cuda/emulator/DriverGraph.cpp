@@ -134,7 +134,56 @@ HEDDLE_CUDA_API cuGraphExecKernelNodeSetParams_v2(void *handle, void *node, cons
   Operation operation;
   if (int error = makeKernelNode(call.context(), params, operation))
     return error;
+  operation.access = exec->operations[found->second].access;
   exec->operations[found->second] = std::move(operation);
+  return kSuccess;
+}
+
+HEDDLE_CUDA_API cuGraphKernelNodeSetParams_v2(void *handle, const KernelNodeParams *params) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *node = static_cast<Node *>(handle);
+  bool known = std::any_of(call.context().graphs.begin(), call.context().graphs.end(),
+                           [&](const Graph *graph) { return owns(*graph, node); });
+  if (!known || node->operation.kind != Operation::Kernel)
+    return kErrorInvalidValue;
+  Operation operation;
+  if (int error = makeKernelNode(call.context(), params, operation))
+    return error;
+  operation.access = node->operation.access;
+  node->operation = std::move(operation);
+  return kSuccess;
+}
+
+// Of the graph that it was made from. The documentation does not say that nodes stay off, so all are on afterwards.
+HEDDLE_CUDA_API cuGraphExecUpdate_v2(void *handle, void *graphHandle, GraphUpdateResult *info) {
+  Call call;
+  if (call.error())
+    return call.error();
+  auto *exec = static_cast<GraphExec *>(handle);
+  auto *graph = static_cast<Graph *>(graphHandle);
+  if (!info || !call.context().execs.count(exec) || !call.context().graphs.count(graph))
+    return kErrorInvalidValue;
+  *info = {};
+  bool same = graph->nodes.size() == exec->operations.size() &&
+              std::all_of(graph->nodes.begin(), graph->nodes.end(),
+                          [&](const auto &node) { return exec->index.count(node.get()) != 0; });
+  if (!same) {
+    info->result = 2; // the topology changed
+    return kErrorGraphExecUpdateFailure;
+  }
+  for (const auto &node : graph->nodes)
+    exec->operations[exec->index.at(node.get())] = node->operation;
+  exec->enabled.assign(exec->operations.size(), true);
+  return kSuccess;
+}
+
+// Not a function of NVIDIA's: what the next launch or node may touch.
+HEDDLE_CUDA_API heddleDeclareAccess(const DeclaredAccess *ranges, size_t count) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  driver.declared.assign(ranges, ranges + count);
   return kSuccess;
 }
 

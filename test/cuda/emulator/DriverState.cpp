@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace heddle::emulator {
 
@@ -80,11 +81,12 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
   const uint32_t *required = kernel->function->requiredThreads;
   if (required[0] && !std::equal(block, block + 3, required))
     return kErrorInvalidValue;
-  if (threads > kernel->maxThreads)
+  if (threads > kernel->maxThreads || !kernel->fits(threads))
     return kErrorLaunchOutOfResources;
   if (dynamicBytes > kernel->maxDynamicBytes)
     return kErrorInvalidValue;
   operation.kind = Operation::Kernel;
+  operation.access = std::exchange(Driver::get().declared, {});
   operation.kernel = kernel;
   std::copy_n(grid, 3, operation.grid);
   std::copy_n(block, 3, operation.block);
@@ -132,6 +134,28 @@ int checkOperation(const Operation &operation) {
   return kSuccess;
 }
 
+namespace {
+
+// Marks what a kernel may touch for as long as it runs.
+class DeclaredMemory {
+public:
+  explicit DeclaredMemory(const std::vector<DeclaredAccess> &ranges) : ranges(ranges) {
+    for (const DeclaredAccess &range : ranges)
+      Memory::get().allow(range.address, range.bytes,
+                          static_cast<uint8_t>((range.access & 1 ? kMayRead : 0) | (range.access & 2 ? kMayWrite : 0)));
+  }
+  ~DeclaredMemory() {
+    for (const DeclaredAccess &range : ranges)
+      Memory::get().forbid(range.address, range.bytes);
+  }
+  bool any() const { return !ranges.empty(); }
+
+private:
+  const std::vector<DeclaredAccess> &ranges;
+};
+
+} // namespace
+
 static void launch(Context &context, const Operation &operation) {
   Kernel &kernel = *operation.kernel;
   Launch launch{};
@@ -145,6 +169,8 @@ static void launch(Context &context, const Operation &operation) {
   launch.dynamicBytes = operation.dynamicBytes;
   launch.races = kernel.module->races();
   launch.initialised = kernel.module->checksInitialised();
+  DeclaredMemory declared(operation.access);
+  launch.declared = declared.any();
   Fault fault = runGrid(launch);
   if (!fault.code)
     return;

@@ -24,6 +24,7 @@ struct Operation {
   uint32_t grid[3] = {}, block[3] = {};
   uint32_t dynamicBytes = 0;
   std::vector<uint8_t> params;
+  std::vector<DeclaredAccess> access; // all that the kernel may touch; empty where the program did not say
   // Copies and fills
   uint64_t to = 0, from = 0, bytes = 0;
   uint32_t value = 0, valueBytes = 0;
@@ -82,6 +83,7 @@ struct Driver {
   bool initialised = false;
   Context context;
   unsigned target = 90;
+  std::vector<DeclaredAccess> declared; // of the next launch or node
 
   static Driver &get();
   uint32_t sharedOptin() const { return target >= 90 ? 232448 : 166912; }

@@ -1,6 +1,7 @@
 #include "test/cuda/emulator/LoadedModule.h"
 
 #include "test/cuda/emulator/Memory.h"
+#include "test/cuda/emulator/Registers.h"
 
 #include <cctype>
 #include <cstdlib>
@@ -65,7 +66,7 @@ bool setting(const char *name, bool otherwise) {
 
 } // namespace
 
-LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : ptx(parsePtx(text)) {
+LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : text(text), ptx(parsePtx(text)) {
   // "sm_90a" runs on 9.0 alone.
   bool exact = std::isalpha(static_cast<unsigned char>(ptx.targetName.back()));
   if (ptx.target > deviceTarget || (exact && ptx.target != deviceTarget))
@@ -136,6 +137,7 @@ void LoadedModule::placeGlobals() {
     uint64_t address = memory.allocate(variable.size, true);
     if (!address)
       throw PtxError(variable.line, "no memory for " + variable.name);
+    memory.allow(address, variable.size, kMayRead | kMayWrite); // by every kernel of the module
     std::memset(reinterpret_cast<void *>(address), 0, variable.size);
     std::memcpy(reinterpret_cast<void *>(address), variable.data.data(), variable.data.size());
     layout.globals[variable.name] = address;
@@ -168,6 +170,29 @@ bool LoadedModule::findGlobal(const std::string &name, uint64_t &address, uint64
   address = found->second;
   size = ptx.findVariable(name)->size;
   return true;
+}
+
+uint32_t Kernel::counted() {
+  std::lock_guard lock(module->compiling);
+  if (!byPtxas)
+    byPtxas = registersByPtxas(module->text, module->ptx.targetName, name);
+  return *byPtxas;
+}
+
+uint32_t Kernel::registers() {
+  uint32_t count = counted();
+  return count ? count : registerLimit(*function);
+}
+
+bool Kernel::fits(uint64_t threads) {
+  return hasRegistersFor(threads, registerLimit(*function)) || hasRegistersFor(threads, counted());
+}
+
+uint32_t Kernel::mostThreads() {
+  uint32_t threads = maxThreads;
+  while (threads > 32 && !fits(threads))
+    threads = (threads - 1) / 32 * 32;
+  return threads;
 }
 
 void (*Kernel::compiled())(Thread *) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace llvm::orc {
@@ -23,12 +24,22 @@ struct Kernel {
   std::string name;
   const Function *function = nullptr;
   KernelLayout layout;
-  uint32_t maxThreads = 1024;
+  uint32_t maxThreads = 1024;   // as its directives say
   uint32_t maxDynamicBytes = 0; // how far launches may go; cuFuncSetAttribute raises it
   void (*code)(Thread *) = nullptr;
 
   // Compiles at the first call.
   void (*compiled())(Thread *);
+  // Of a thread, by ptxas where there is one, else the most that the kernel may have. The first call asks ptxas.
+  uint32_t registers();
+  // Whether a processor has registers for a block of so many threads. Without ptxas a block that may fit does.
+  bool fits(uint64_t threads);
+  // Of a block.
+  uint32_t mostThreads();
+
+private:
+  uint32_t counted();
+  std::optional<uint32_t> byPtxas;
 };
 
 class LoadedModule {
@@ -48,6 +59,7 @@ private:
   void placeGlobals();
   void freeGlobals();
 
+  std::string text;
   Module ptx;
   ModuleLayout layout;
   std::map<std::string, std::unique_ptr<Kernel>> kernels;

@@ -76,6 +76,8 @@ void Block::begin(const Launch &newLaunch) {
     thread.dynamicBytes = launch->dynamicBytes;
     thread.shared = shared;
     thread.sharedShadow = sharedShadow;
+    thread.declaredRead = launch->declared ? kMayRead : 0;
+    thread.declaredWrite = launch->declared ? kMayWrite : 0;
     thread.params = launch->params;
     thread.localBase = reinterpret_cast<uint64_t>(local + kLocalBytes * i);
     thread.localEnd = thread.localBase + kLocalBytes;
@@ -240,6 +242,15 @@ void Block::fail(Thread *thread, const Site *site, int code, const std::string &
   leave(*current);
 }
 
+uint8_t Block::wantedOf(const Thread *thread, Access access) const {
+  uint8_t wanted = access == Access::Write || !launch->initialised ? kLive : kReadable;
+  if (access != Access::Write)
+    wanted |= thread->declaredRead;
+  if (access != Access::Read)
+    wanted |= thread->declaredWrite;
+  return wanted;
+}
+
 void Block::failAccess(Thread *thread, const Site *site, Access access, const char *space, uint64_t address,
                        uint64_t size, uint64_t alignment, const uint8_t *shadow) {
   std::string what = access == Access::Read ? "read" : access == Access::Write ? "write" : "atomic";
@@ -251,6 +262,13 @@ void Block::failAccess(Thread *thread, const Site *site, Access access, const ch
     live = shadow[i] & kLive;
   if (!live)
     fail(thread, site, kErrorIllegalAddress, what + ", which is out of bounds");
+  // Shared memory is a block's own.
+  for (uint64_t i = 0; launch->declared && std::strcmp(space, "global") == 0 && i < size; ++i)
+    if (uint8_t wanted = access == Access::Read    ? kMayRead
+                         : access == Access::Write ? kMayWrite
+                                                   : kMayRead | kMayWrite;
+        (shadow[i] & wanted) != wanted)
+      fail(thread, site, kErrorIllegalAddress, what + ", which the launch does not say that it does");
   fail(thread, site, kErrorIllegalAddress, what + ", which nothing has written (uninitialised)");
 }
 
@@ -425,14 +443,14 @@ uint8_t *Block::genericAccess(Thread *thread, const Site *site, uint64_t address
   Memory &memory = Memory::get();
   bool inside = address - memory.base() < Memory::kSize;
   uint8_t *shadow = inside ? memory.shadowOf(address) : nullptr;
-  uint8_t wanted = access == Access::Write || !launch->initialised ? kLive : kReadable;
+  uint8_t wanted = wantedOf(thread, access);
   bool good = inside && address % size == 0;
   for (uint32_t i = 0; good && i < size; ++i)
     good = (shadow[i] & wanted) == wanted;
   if (!good)
     failAccess(thread, site, access, "global", address, size, size, shadow);
-  if (access == Access::Write)
-    std::memset(shadow, kReadable, size);
+  for (uint32_t i = 0; access == Access::Write && i < size; ++i)
+    shadow[i] |= kReadable | thread->declaredRead;
   return pointer;
 }
 
@@ -459,7 +477,7 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   Memory &memory = Memory::get();
   inside = from - memory.base() < Memory::kSize;
   good = inside && from % bytes == 0;
-  uint8_t wanted = launch->initialised ? kReadable : kLive;
+  uint8_t wanted = wantedOf(thread, Access::Read);
   for (uint32_t i = 0; good && i < sourceBytes; ++i)
     good = (memory.shadowOf(from)[i] & wanted) == wanted;
   // Without a byte to read, any address will do.

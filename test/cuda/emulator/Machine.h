@@ -70,6 +70,9 @@ struct Thread {
   uint32_t sharedBytes, dynamicBytes;
   uint8_t *shared;       // Block::kSharedLimit bytes and their shadow
   uint8_t *sharedShadow; // dead from sharedBytes on
+  // What the shadow of global memory must have, beside what it always must, where the launch declares its accesses.
+  // What a launch has written it may read, whatever it declares.
+  uint8_t declaredRead, declaredWrite;
   const uint8_t *params;
   uint64_t localBase; // the host's addresses of what .local declares: [localBase, localTop)
   uint64_t localTop;
@@ -110,6 +113,7 @@ struct Launch {
   uint32_t sharedBytes, dynamicBytes;
   bool races;       // look for unordered accesses to shared memory
   bool initialised; // a read of what nothing has written is a fault
+  bool declared;    // so is an access that the program did not announce
 };
 
 // Why a launch ended early: the driver's error code and the line that names the instruction.
@@ -161,6 +165,8 @@ public:
 
   // What generated code calls, on the stack of `thread`.
   [[noreturn]] void fail(Thread *thread, const Site *site, int code, const std::string &what);
+  // What the shadow of global memory must have for an access.
+  uint8_t wantedOf(const Thread *thread, Access access) const;
   [[noreturn]] void failAccess(Thread *thread, const Site *site, Access access, const char *space, uint64_t address,
                                uint64_t size, uint64_t alignment, const uint8_t *shadow);
   [[noreturn]] void exitThread(Thread *thread);

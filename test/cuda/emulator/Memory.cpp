@@ -100,7 +100,20 @@ bool Memory::contains(uint64_t address, uint64_t size) {
   return address - start <= length && size <= length - (address - start);
 }
 
-void Memory::markWritten(uint64_t address, uint64_t size) { std::memset(shadowOf(address), kReadable, size); }
+void Memory::markWritten(uint64_t address, uint64_t size) {
+  for (uint8_t *at = shadowOf(address), *end = at + size; at < end; ++at)
+    *at |= kReadable;
+}
+
+void Memory::allow(uint64_t address, uint64_t size, uint8_t bits) {
+  for (uint8_t *at = shadowOf(address), *end = at + size; at < end; ++at)
+    *at |= *at & kLive ? bits : 0;
+}
+
+void Memory::forbid(uint64_t address, uint64_t size) {
+  for (uint8_t *at = shadowOf(address), *end = at + size; at < end; ++at)
+    *at &= kReadable;
+}
 
 void Memory::copyShadow(uint64_t to, uint64_t from, uint64_t size) { std::memmove(shadowOf(to), shadowOf(from), size); }
 

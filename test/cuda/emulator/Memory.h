@@ -13,6 +13,8 @@ namespace heddle::emulator {
 constexpr uint8_t kLive = 1;        // inside an allocation
 constexpr uint8_t kInitialised = 2; // and written before
 constexpr uint8_t kReadable = kLive | kInitialised;
+constexpr uint8_t kMayRead = 4; // the running kernel said that it would
+constexpr uint8_t kMayWrite = 8;
 
 // The allocations of the one device. A device address is the host's address of the same byte. Thread-safe; the shadow
 // is read and written by kernels without a lock, as the bytes themselves are.
@@ -32,6 +34,10 @@ public:
   void markWritten(uint64_t address, uint64_t size);
   // Hands on what is known of the bytes when they are copied.
   void copyShadow(uint64_t to, uint64_t from, uint64_t size);
+
+  // Adds kMayRead and kMayWrite to live bytes, and takes them away.
+  void allow(uint64_t address, uint64_t size, uint8_t bits);
+  void forbid(uint64_t address, uint64_t size);
 
   uint64_t freeBytes();
   uint64_t base() const { return reinterpret_cast<uint64_t>(bytes); }

@@ -396,7 +396,11 @@ private:
         do
           sizes[std::min(i++, 2u)] = static_cast<uint32_t>(integer());
         while (accept(','));
-      } else if (word == "minnctapersm" || word == "maxnreg" || word == "maxnctapersm" || word == "maxclusterrank") {
+      } else if (word == "minnctapersm") {
+        parsed.minBlocks = static_cast<uint32_t>(integer());
+      } else if (word == "maxnreg") {
+        parsed.maxRegisters = static_cast<uint32_t>(integer());
+      } else if (word == "maxnctapersm" || word == "maxclusterrank") {
         integer();
       } else if (word == "noreturn" || word == "blocksareclusters" || word == "explicitcluster") {
         continue;

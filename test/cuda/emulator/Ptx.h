@@ -98,6 +98,8 @@ struct Function {
   std::vector<Variable> parameters;
   uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; zeros if not given
   uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid; zeros if not given
+  uint32_t maxRegisters = 0;               // .maxnreg
+  uint32_t minBlocks = 0;                  // .minnctapersm
   std::vector<Scope> scopes;
   std::vector<Instruction> body;
 };

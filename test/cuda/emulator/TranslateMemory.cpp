@@ -109,7 +109,17 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   auto repeated = [&](uint8_t byte) {
     return llvm::ConstantInt::get(integer, llvm::APInt::getSplat(8 * bytes, llvm::APInt(8, byte)));
   };
-  auto *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
+  Value *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
+  Value *written = repeated(kReadable);
+  auto declared = [&](size_t field) { // in each byte
+    return builder.CreateMul(builder.CreateZExt(threadField(field, i8), integer), repeated(1));
+  };
+  if (!shared && kind != Access::Write)
+    wanted = builder.CreateOr(wanted, declared(offsetof(Thread, declaredRead)));
+  if (!shared && kind != Access::Read)
+    wanted = builder.CreateOr(wanted, declared(offsetof(Thread, declaredWrite)));
+  if (!shared && kind == Access::Write)
+    written = builder.CreateOr(written, declared(offsetof(Thread, declaredRead)));
   Value *have = builder.CreateAlignedLoad(integer, shadow, llvm::Align(1));
   Value *good = builder.CreateICmpEQ(builder.CreateAnd(have, wanted), wanted);
   branchToBad(builder.CreateAnd(good, aligned), [&] {
@@ -117,7 +127,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
          {thread, site, address, size, access});
   });
   if (kind == Access::Write)
-    builder.CreateAlignedStore(repeated(kReadable), shadow, llvm::Align(1));
+    builder.CreateAlignedStore(builder.CreateOr(have, written), shadow, llvm::Align(1));
   if (!shared)
     return builder.CreateIntToPtr(address, pointer);
   if (layout.races)

@@ -193,6 +193,27 @@ void moveMatrix(Lanes lanes) {
     lanes[lane]->slots[0] = elements[lane / 4][lane % 4 * 2] | uint32_t(elements[lane / 4][lane % 4 * 2 + 1]) << 16;
 }
 
+// The sum of some products and what was there, as tensor cores add: all are brought to the exponent of the largest,
+// which keeps 25 bits; bits below are cut off, and those of the sum that an f32 has no place for.
+float addTruncated(float start, const double *products, unsigned count) {
+  double largest = std::fabs(double(start)), plain = start;
+  for (unsigned k = 0; k < count; ++k) {
+    largest = std::max(largest, std::fabs(products[k]));
+    plain += products[k];
+  }
+  if (largest == 0 || !std::isfinite(plain))
+    return static_cast<float>(plain);
+  auto exponent = std::bit_cast<uint64_t>(largest) >> 52;                         // biased
+  auto scale = std::bit_cast<double>((uint64_t(2 * 1023 + 24) - exponent) << 52); // 2^(24 - exponent)
+  auto whole = static_cast<int64_t>(double(start) * scale);
+  for (unsigned k = 0; k < count; ++k)
+    whole += static_cast<int64_t>(products[k] * scale);
+  double sum = static_cast<double>(whole) / scale;
+  auto rounded = static_cast<float>(sum);
+  return std::isfinite(rounded) && std::fabs(double(rounded)) > std::fabs(sum) ? std::nextafter(rounded, 0.0f)
+                                                                               : rounded;
+}
+
 // D = A B + C: 16 rows, 8 columns, `depth` deep. Register r of A, element e of it (with p elements to a register):
 //   row    lane / 4 + 8 (r % 2),  column p (lane % 4) + 4p (r / 2) + e
 // of B: row  p (lane % 4) + 4p r + e,  column lane / 4
@@ -221,10 +242,15 @@ void multiply(const Site &site, Lanes lanes) {
       sums[group + 8 * (v / 2)][2 * inGroup + v % 2] =
           site.halfSums ? half[slots[6 + v / 2] >> (16 * (v % 2)) & 0xffff] : std::bit_cast<float>(slots[6 + v]);
   }
+  const unsigned together = site.type == MmaType::TF32 ? 4 : 8; // products that are added at a time
   for (unsigned row = 0; row < 16; ++row)
-    for (unsigned k = 0; k < site.depth; ++k)
-      for (unsigned column = 0; column < 8; ++column)
-        sums[row][column] += a[row][k] * b[k][column];
+    for (unsigned column = 0; column < 8; ++column)
+      for (unsigned k = 0; k < site.depth; k += together) {
+        double products[8];
+        for (unsigned i = 0; i < together; ++i)
+          products[i] = double(a[row][k + i]) * double(b[k + i][column]);
+        sums[row][column] = addTruncated(sums[row][column], products, together);
+      }
   for (unsigned lane = 0; lane < 32; ++lane) {
     uint32_t *slots = lanes[lane]->slots;
     for (unsigned v = 0; v < 4; ++v) {

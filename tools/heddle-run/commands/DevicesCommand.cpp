@@ -17,8 +17,9 @@ Status runDevices() {
     return Success();
   }
   for (const hal::DeviceInfo &device : devices) {
-    std::printf("%s  %s (%s), %s, subgroups of %u, memory %s\n", device.id.c_str(), device.name.c_str(),
-                hal::toString(device.type), device.driver.c_str(), device.subgroupSize,
+    std::string processors = device.processors ? str(device.processors, " processors, ") : "";
+    std::printf("%s  %s (%s), %s, %ssubgroups of %u, memory %s\n", device.id.c_str(), device.name.c_str(),
+                hal::toString(device.type), device.driver.c_str(), processors.c_str(), device.subgroupSize,
                 describeBytes(device.memoryBytes).c_str());
     for (uint32_t side : device.cooperativeSides)
       std::printf("  cooperative matrices of %u x %u x %u, f16 with sums of f32\n", side, side, side);
