@@ -124,11 +124,11 @@ TEST(BatchSource, OrderIsFixed) {
 }
 
 TEST(BatchSource, NothingToServe) {
-  struct Empty final : PairBlocks {
+  struct Empty final : ExampleBlocks {
     size_t blocks() const override { return 5; }
     uint64_t linesPerBlock() const override { return 1; }
     const std::string &fingerprint() const override { return print; }
-    Status read(size_t, SentencePairs &, CorpusReport &report) const override {
+    Status read(size_t, Examples &, CorpusReport &report) const override {
       ++report.read;
       ++report.overLong;
       return Success();
@@ -142,11 +142,11 @@ TEST(BatchSource, NothingToServe) {
 }
 
 TEST(BatchSource, ReadingFails) {
-  struct Broken final : PairBlocks {
+  struct Broken final : ExampleBlocks {
     size_t blocks() const override { return 2; }
     uint64_t linesPerBlock() const override { return 1; }
     const std::string &fingerprint() const override { return print; }
-    Status read(size_t, SentencePairs &, CorpusReport &) const override {
+    Status read(size_t, Examples &, CorpusReport &) const override {
       return makeError(ErrorKind::Io, "the disk is gone");
     }
     std::string print;

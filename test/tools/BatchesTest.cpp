@@ -10,8 +10,8 @@ using Ids = std::vector<int32_t>;
 namespace {
 
 // Pair i is i + 3 repeated a few times, so that a batch tells which pairs it holds.
-SentencePairs makePairs(int count) {
-  SentencePairs pairs;
+Examples makePairs(int count) {
+  Examples pairs;
   for (int i = 0; i < count; ++i)
     pairs.add(Ids(size_t(1 + i % 5), i + 3), Ids(size_t(1 + i % 3), i + 3));
   return pairs;
@@ -48,7 +48,7 @@ TEST(Batches, Packing) {
 }
 
 TEST(Batches, InOrder) {
-  SentencePairs pairs = makePairs(20);
+  Examples pairs = makePairs(20);
   Ids served;
   for (const Batch &batch : packInOrder(pairs, {.maximumTokens = 15, .maximumSequences = 4, .maximumLength = 8})) {
     EXPECT_LE(batch.target.sequences(), 4);

@@ -67,7 +67,7 @@ TEST_F(CheckpointTest, ManifestRoundTrip) {
   Manifest written = manifest(4);
   written.files = read.files;
   EXPECT_EQ(read.toJson(), written.toJson());
-  EXPECT_EQ(loadTokenizer(checkpoint)->files()[0].bytes, tokenizer.files()[0].bytes);
+  EXPECT_EQ((*loadCheckpointVocabulary(checkpoint))->files()[0].bytes, tokenizer.files()[0].bytes);
 }
 
 TEST_F(CheckpointTest, OldOnesGo) {
@@ -169,7 +169,7 @@ TEST_F(CheckpointTest, DamageIsSeen) {
     folder.write(file, broken);
     Status status = Success();
     if (name == std::string("spm.model")) {
-      if (auto loaded = loadTokenizer(checkpoint); !loaded.ok())
+      if (auto loaded = loadCheckpointVocabulary(checkpoint); !loaded.ok())
         status = loaded.error();
     } else if (auto loaded = loadCheckpoint(checkpoint, engine, model, CheckpointUse::Training); !loaded.ok()) {
       status = loaded.error();
@@ -298,7 +298,7 @@ TEST_F(AverageTest, Mean) {
   Manifest manifest = std::move(Manifest::read(folder.path() / "mean")).value();
   EXPECT_EQ(manifest.step, 3u);
   EXPECT_NE(folder.read("mean/manifest.json").find("\"averaged\""), std::string::npos);
-  EXPECT_TRUE(loadTokenizer(folder.path() / "mean").ok());
+  EXPECT_TRUE(loadCheckpointVocabulary(folder.path() / "mean").ok());
   EXPECT_FALSE(averageCheckpoints(all, decayingWeights(3, 1), folder.path() / "mean").ok()) << "overwritten";
 }
 

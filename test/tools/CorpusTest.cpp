@@ -1,5 +1,7 @@
 #include "tools/heddle-run/text/Corpus.h"
 #include "test/tools/TemporaryFolder.h"
+#include "tools/heddle-run/text/Documents.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -19,7 +21,7 @@ protected:
     std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
     Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
     HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(files[0], files[1], folder.path()));
-    return readCorpus(text, tokenizer, maximumLength);
+    return readCorpus(TextPairs(text, tokenizer, maximumLength));
   }
 
   TemporaryFolder folder;
@@ -28,8 +30,8 @@ protected:
 TEST_F(CorpusTest, ReadsPairs) {
   auto corpus = read("a b\nc\n", "d\na a a\n");
   ASSERT_TRUE(corpus.ok()) << corpus.message();
-  ASSERT_EQ(corpus->pairs.size(), 2u);
-  EXPECT_EQ(corpus->pairs.target(0).size(), 1u * corpus->pairs.source(1).size());
+  ASSERT_EQ(corpus->examples.size(), 2u);
+  EXPECT_EQ(corpus->examples.target(0).size(), 1u * corpus->examples.source(1).size());
   EXPECT_EQ(corpus->report.skipped(), 0u);
   EXPECT_EQ(corpus->report.describe(16), "2 pairs");
 }
@@ -37,7 +39,7 @@ TEST_F(CorpusTest, ReadsPairs) {
 TEST_F(CorpusTest, SkipsAndCounts) {
   auto corpus = read("a\n\nb\nc c c c c c c c c c\n\xff\na\n", "a\nb\n \nc\nd\nd\n");
   ASSERT_TRUE(corpus.ok()) << corpus.message();
-  EXPECT_EQ(corpus->pairs.size(), 2u);
+  EXPECT_EQ(corpus->examples.size(), 2u);
   EXPECT_EQ(corpus->report.read, 6u);
   EXPECT_EQ(corpus->report.blank, 2u);
   EXPECT_EQ(corpus->report.overLong, 1u);
@@ -66,9 +68,9 @@ TEST_F(CorpusTest, PipesCanBeReadAgain) {
   auto tokenizer = Tokenizer::train(text->files(), 8);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
   EXPECT_TRUE(tokenizer->unknownParts("a b c d").empty());
-  auto corpus = readCorpus(*text, *tokenizer, 16);
+  auto corpus = readCorpus(TextPairs(*text, *tokenizer, 16));
   ASSERT_TRUE(corpus.ok()) << corpus.message();
-  EXPECT_EQ(corpus->pairs.size(), 2u);
+  EXPECT_EQ(corpus->examples.size(), 2u);
   auto all = text->readAll();
   ASSERT_TRUE(all.ok()) << all.message();
   EXPECT_EQ(all->target, (std::vector<std::string>{"a b", "c d"}));

@@ -7,13 +7,13 @@
 
 namespace heddle::test {
 
-struct MemoryPairs final : run::PairBlocks {
+struct MemoryPairs final : run::ExampleBlocks {
   explicit MemoryPairs(uint64_t perBlock) : perBlock(perBlock) {}
 
   size_t blocks() const override { return (pairs.size() + perBlock - 1) / perBlock; }
   uint64_t linesPerBlock() const override { return perBlock; }
   const std::string &fingerprint() const override { return print; }
-  Status read(size_t block, run::SentencePairs &into, run::CorpusReport &report) const override {
+  Status read(size_t block, run::Examples &into, run::CorpusReport &report) const override {
     for (size_t i = block * perBlock; i < std::min<size_t>(pairs.size(), (block + 1) * perBlock); ++i) {
       ++report.read;
       into.add(pairs.source(i), pairs.target(i));
@@ -21,7 +21,7 @@ struct MemoryPairs final : run::PairBlocks {
     return Success();
   }
 
-  run::SentencePairs pairs;
+  run::Examples pairs;
   uint64_t perBlock;
   std::string print = "corpus";
 };

@@ -195,7 +195,7 @@ TEST(RowRanges, GapsCloseAgain) {
 
 TEST(Evaluator, MeanOverAllTokens) {
   FakeEngine engine(16, 4, 16);
-  SentencePairs pairs;
+  Examples pairs;
   for (int i = 0; i < 9; ++i)
     pairs.add(Ids{3, 4}, Ids(size_t(1 + i % 4), 5));
   auto result = evaluate(engine, packInOrder(pairs, {16, 4, 16}));

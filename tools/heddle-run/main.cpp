@@ -63,14 +63,19 @@ private:
 
   void addTrain() {
     CLI::App *command =
-        add("train", "Train a model on two text files: line n of the target translates line n of the source",
+        add("train",
+            "Train a model on two text files, of which line n of the target translates line n of the source, or a\n"
+            "decoder alone (GPT-2) on plain text",
             [this] { return runTrain(train); });
     addArtifact(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
-    command->add_option("--src", train.source, "Source sentences, a sentence on each line")->required();
-    command->add_option("--tgt", train.target, "Target sentences, a sentence on each line")->required();
-    command->add_option("--valid-src", train.validSource, "Source sentences to validate on");
-    command->add_option("--valid-tgt", train.validTarget, "Target sentences to validate on");
+    addText(command, train.text, "Target sentences, a sentence on each line");
+    CLI::Option *validText =
+        command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
+    for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
+                                       std::tuple("--valid-tgt", &train.validation.target, "Target")})
+      command->add_option(flag, *file, std::string(purpose) + " sentences to validate on")->excludes(validText);
+    command->parse_complete_callback([this] { requireText(train.text, ""); });
     command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
         ->check(kPositive)
@@ -83,7 +88,8 @@ private:
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option("--vocab", train.vocabulary,
-                        "A SentencePiece model (default: the vocabulary in the artifact, or learnt from the text)");
+                        "A SentencePiece model, or a folder with the vocabulary of a GPT-2 (default: the vocabulary in\n"
+                        "the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
@@ -92,7 +98,7 @@ private:
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
         ->check(kPositive)
         ->capture_default_str();
-    command->add_option("--batch-sequences", train.batchSequences, "Pairs of a batch at most (default: as compiled)")
+    command->add_option("--batch-sequences", train.batchSequences, "Pairs or sequences of a batch at most (default: as compiled)")
         ->check(kPositive);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
         ->check(kPositive);
@@ -199,25 +205,30 @@ private:
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
-    CLI::Option *source = command->add_option("--src", score.source, "Source sentences, a sentence on each line");
-    command->add_option("--tgt", score.target, "Reference translations, a translation on each line")->required();
+    CLI::Option *text = addText(command, score.text, "Reference translations, a translation on each line");
+    CLI::Option *source = command->get_option("--src");
     CLI::Option *hypothesis = command->add_option(
         "--hyp", score.hypothesis, "Score these translations, a translation on each line; without a model");
     command
         ->add_flag("--per-line", score.perLine,
                    "Print the log-probability of each target line given its source, and its number of tokens, instead "
                    "of scores")
-        ->excludes(hypothesis);
+        ->excludes(hypothesis)
+        ->excludes(text);
     command->add_option("--log", score.log, "Append the scores as a line of JSON");
     addDecoding(command, score.decoding);
-    for (CLI::Option *option : {artifact, checkpoint, source})
+    for (CLI::Option *option : {artifact, checkpoint, source, text})
       option->excludes(hypothesis);
-    command->parse_complete_callback([=] {
-      if (*hypothesis)
+    command->parse_complete_callback([=, this] {
+      if (*hypothesis) {
+        if (score.text.target.empty())
+          throw CLI::RequiredError("--tgt");
         return;
-      for (CLI::Option *option : {artifact, checkpoint, source})
+      }
+      for (CLI::Option *option : {artifact, checkpoint})
         if (!*option)
           throw CLI::RequiredError(option->get_name() + ", or --hyp,");
+      requireText(score.text, ", or --hyp,");
     });
   }
 
@@ -228,12 +239,13 @@ private:
     command->footer(std::string("An answer is a line: the prompt and its continuation. ") + kEscapes);
     addArtifact(command, generate.common);
     addProfile(command, generate.common);
-    command->add_option("--checkpoint", generate.checkpoint, "Hugging Face folder")->required();
+    command->add_option("--checkpoint", generate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
+        ->required();
     command
         ->add_option(
             "--tokens", generate.tokens,
-            "Tokens to continue a prompt with at most; <|endoftext|>, or the length that the model was compiled for,\n"
-            "may end it before")
+            "Tokens to continue a prompt with at most; the end mark (<|endoftext|>), or the length that the model was\n"
+            "compiled for, may end it before")
         ->check(kPositive)
         ->capture_default_str();
     addSampling(command, generate.sampling);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/commands/TextFiles.h"
 #include "tools/heddle-run/model/Sampling.h"
 #include "tools/heddle-run/report/Profile.h"
 
@@ -21,7 +22,7 @@ struct ArtifactOptions {
 
 struct TrainCommand {
   ArtifactOptions common;
-  std::string source, target, validSource, validTarget;
+  TextFiles text, validation; // of the same kind; the latter may be empty
   std::string checkpoint, log, tensorboard, vocabulary, weights;
   std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
@@ -97,7 +98,8 @@ struct ReportCommand {
 
 struct ScoreCommand {
   ArtifactOptions common;
-  std::string checkpoint, source, target, log;
+  TextFiles text;
+  std::string checkpoint, log;
   std::string hypothesis; // translations to score; then no model is needed
   bool perLine = false;
   DecodingOptions decoding;

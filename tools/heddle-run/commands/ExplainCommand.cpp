@@ -40,13 +40,13 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   HEDDLE_CHECK(checkSentence("--src", command.source));
   if (command.target)
     HEDDLE_CHECK(checkSentence("--tgt", *command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "explain", profile));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "explain", profile));
   HEDDLE_CHECK(checkExplains(*model.engine, model.description));
 
-  std::vector<int32_t> source = model.tokenizer.encode(command.source), target;
+  std::vector<int32_t> source = model.vocabulary->encode(command.source), target;
   HEDDLE_CHECK(checkLength("--src", source, model.description));
   if (command.target) {
-    target = model.tokenizer.encodeTarget(*command.target);
+    target = model.vocabulary->encodeTarget(*command.target);
     HEDDLE_CHECK(checkLength("--tgt", target, model.description));
   } else {
     HEDDLE_ASSIGN(target, translate(model, command.decoding, source));
@@ -56,12 +56,12 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   batch.add(source, target);
   ExplainPage page;
   page.source = command.source;
-  page.target = command.target.value_or(model.tokenizer.decode(target));
+  page.target = command.target.value_or(model.vocabulary->decode(target));
   HEDDLE_ASSIGN(page.maps, run::explain(*model.engine, model.description, batch));
   auto pieces = [&](std::span<const int32_t> tokens) {
     std::vector<std::string> result;
     for (int32_t token : tokens)
-      result.push_back(model.tokenizer.piece(token));
+      result.push_back(model.vocabulary->piece(token));
     return result;
   };
   page.sourceTokens = pieces(batch.source.tokens);

@@ -27,7 +27,7 @@ Status fill(const FillCommand &command, Profile *profile) {
                      "the artifact's model gives hidden states and has no head that predicts words; "
                      "compile a BertForMaskedLM.");
   HEDDLE_ASSIGN(WordPieces vocabulary, WordPieces::load(command.checkpoint));
-  HEDDLE_CHECK(checkVocabulary(vocabulary.pieces(), std::nullopt, model.description));
+  HEDDLE_CHECK(checkVocabulary(vocabulary, model.description));
   if (!vocabulary.maskId())
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
                      MaskFiller::kMask, ", so it has no mask to fill in.");

@@ -59,6 +59,33 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
       ->capture_default_str();
 }
 
+CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurpose) {
+  CLI::Option *source = command->add_option("--src", files.source, "Source sentences, a sentence on each line");
+  CLI::Option *target = command->add_option("--tgt", files.target, targetPurpose);
+  CLI::Option *text = command->add_option("--text", files.text, "Plain text, for a decoder alone")
+                          ->excludes(source)
+                          ->excludes(target);
+  command
+      ->add_option("--documents", files.documents,
+                   "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines),\n"
+                   "or all of it (file). A document longer than the model's max_length is cut into sequences")
+      ->check(CLI::IsMember({"lines", "blank-lines", "file"}))
+      ->needs(text)
+      ->capture_default_str();
+  return text;
+}
+
+void requireText(const TextFiles &files, const std::string &instead) {
+  if (files.isPlain())
+    return;
+  if (files.empty())
+    throw CLI::RequiredError("--src and --tgt, or --text" + (instead.empty() ? "," : instead));
+  if (files.source.empty())
+    throw CLI::RequiredError("--src");
+  if (files.target.empty())
+    throw CLI::RequiredError("--tgt");
+}
+
 std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
   // A value for each time the flag is given.
   auto repeated = [&](const char *flag, std::vector<std::string> &values, const char *purpose) {

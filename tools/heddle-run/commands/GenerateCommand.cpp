@@ -6,14 +6,14 @@ namespace heddle::run {
 namespace {
 
 Status generate(const GenerateCommand &command, Profile *profile) {
-  HEDDLE_ASSIGN(OpenModel model, openModel(command.common, kDecoderAlone, "generate", profile));
+  HEDDLE_ASSIGN(TrainedModel model,
+                openTrained(command.common, command.checkpoint, kDecoderAlone, "generate", profile));
   HEDDLE_CHECK(requireEntries(*model.engine, {"decode_step"}, "continuing text"));
-  HEDDLE_ASSIGN(BytePairs vocabulary, BytePairs::load(command.checkpoint));
-  HEDDLE_CHECK(checkVocabulary(vocabulary.pieces(), vocabulary.endId(), model.description));
-  HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
 
   GenerationOptions options{command.tokens, samplingOptions(command.sampling)};
-  LineGenerator generator(*model.engine, model.description, vocabulary, options);
+  // Heddle's trainings begin each document with the begin mark; published models continue bare text.
+  auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::Bare;
+  LineGenerator generator(*model.engine, model.description, *model.vocabulary, options, beginning);
   auto add = [&](const std::string &line) -> Status {
     generator.add(line);
     return Success();

@@ -3,6 +3,8 @@
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/HuggingFace.h"
+#include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 namespace heddle::run {
 
@@ -16,24 +18,41 @@ Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options
   return std::make_unique<SessionEngine>(std::move(opened), profile);
 }
 
-Result<std::optional<Tokenizer>> embeddedTokenizer(SessionEngine &engine) {
+Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
   const Artifact &artifact = engine.onDevice().artifact();
   const auto *vocabulary = artifact.module().vocabulary();
   if (!vocabulary)
-    return std::optional<Tokenizer>();
+    return std::unique_ptr<TextCodec>();
   std::vector<TokenizerFile> files;
   for (const schema::VocabularyFile *file : *vocabulary)
     files.push_back({file->name()->str(), std::string(file->bytes()->begin(), file->bytes()->end())});
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::fromFiles(files, artifact.origin()));
-  return std::optional(std::move(tokenizer));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
-Result<Tokenizer> loadTokenizer(const std::filesystem::path &checkpoint, SessionEngine &engine) {
-  Result<Tokenizer> own = loadTokenizer(checkpoint);
+namespace {
+
+// A published decoder alone is a GPT-2, any other published model a Marian.
+Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
+                                                       const ModelDescription &description) {
+  if (description.architecture == kDecoderAlone) {
+    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(folder));
+    return std::make_unique<BytePairs>(std::move(pairs));
+  }
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
+}
+
+} // namespace
+
+Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
+                                                  const ModelDescription &description) {
+  Result<std::unique_ptr<TextCodec>> own =
+      isHuggingFaceFolder(folder) ? publishedVocabulary(folder, description) : loadCheckpointVocabulary(folder);
   if (own.ok() || own.error().kind != ErrorKind::NotFound)
     return own;
-  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
-  return embedded ? std::move(*embedded) : std::move(own);
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
+  return embedded ? std::move(embedded) : std::move(own);
 }
 
 TranslationOptions translationOptions(const DecodingOptions &options) {
@@ -53,12 +72,17 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
   return Success();
 }
 
-Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
-                            Profile *profile) {
+Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
-  HEDDLE_CHECK(checkArchitecture(description, architecture, command));
   return OpenModel{std::move(engine), std::move(description)};
+}
+
+Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
+                            Profile *profile) {
+  HEDDLE_ASSIGN(OpenModel model, openModel(options, profile));
+  HEDDLE_CHECK(checkArchitecture(model.description, architecture, command));
+  return model;
 }
 
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
@@ -68,13 +92,18 @@ Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engin
   return step;
 }
 
-Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
-                                 std::string_view command, Profile *profile) {
-  HEDDLE_ASSIGN(OpenModel model, openModel(options, kEncoderAndDecoder, command, profile));
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint, *model.engine));
-  HEDDLE_CHECK(checkVocabulary(tokenizer, model.description));
+Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint) {
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
+                loadVocabulary(checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(checkVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
-  return TrainedModel{std::move(model.engine), std::move(model.description), std::move(tokenizer), step};
+  return TrainedModel{std::move(model.engine), std::move(model.description), std::move(vocabulary), step};
+}
+
+Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
+                                 std::string_view architecture, std::string_view command, Profile *profile) {
+  HEDDLE_ASSIGN(OpenModel model, openModel(options, architecture, command, profile));
+  return withWeights(std::move(model), checkpoint);
 }
 
 } // namespace heddle::run

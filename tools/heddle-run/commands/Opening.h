@@ -6,7 +6,7 @@
 #include "tools/heddle-run/model/Engine.h"
 #include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/report/Profile.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <filesystem>
 #include <memory>
@@ -24,11 +24,12 @@ template <typename Work> Status profiled(const ArtifactOptions &options, std::st
 // Opens the artifact and says on stderr which device and target are in use.
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile);
 
-// That of the vocabulary in the artifact, where there is one.
-Result<std::optional<Tokenizer>> embeddedTokenizer(SessionEngine &engine);
+// The vocabulary in the artifact; null where there is none.
+Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine);
 
-// The checkpoint's, or the artifact's where the checkpoint has none.
-Result<Tokenizer> loadTokenizer(const std::filesystem::path &checkpoint, SessionEngine &engine);
+// The vocabulary of a checkpoint or a Hugging Face folder, or the artifact's where the folder has none.
+Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
+                                                  const ModelDescription &description);
 
 // An artifact on its device, without weights.
 struct OpenModel {
@@ -36,6 +37,7 @@ struct OpenModel {
   ModelDescription description;
 };
 
+Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
 // Fails where the model is not of the architecture (Description.h) that the command takes.
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
@@ -44,16 +46,18 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
                                             const ModelDescription &description);
 
-// A trained model, ready to translate.
+// A trained model, ready to read and write text.
 struct TrainedModel {
   std::unique_ptr<SessionEngine> engine;
   ModelDescription description;
-  Tokenizer tokenizer;
-  std::optional<uint64_t> step; // that its weights are of, where it is known
+  std::unique_ptr<TextCodec> vocabulary;
+  std::optional<uint64_t> step; // that its weights are of; published weights have none
 };
 
+// Loads the model's weights and vocabulary.
+Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint);
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
-                                 std::string_view command, Profile *profile);
+                                 std::string_view architecture, std::string_view command, Profile *profile);
 
 TranslationOptions translationOptions(const DecodingOptions &options);
 

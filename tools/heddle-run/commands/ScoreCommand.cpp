@@ -75,7 +75,7 @@ Status appendLog(const std::string &path, const nlohmann::ordered_json &record) 
 
 // Somebody else's translations.
 Status scoreHypotheses(const ScoreCommand &command) {
-  HEDDLE_ASSIGN(ParallelText text, readParallelText(command.hypothesis, command.target));
+  HEDDLE_ASSIGN(ParallelText text, readParallelText(command.hypothesis, command.text.target));
   TextScores scores;
   for (size_t i = 0; i < text.source.size(); ++i)
     scores.add(text.source[i], text.target[i]);
@@ -98,30 +98,23 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
   };
   BatchLimits limits = scoringLimits(model.description);
   std::vector<Line> lines(text.source.size());
-  Batch batch(limits.marks);
-  std::vector<size_t> places;
-  auto flush = [&]() -> Status {
-    if (places.empty())
-      return Success();
-    HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(*model.engine, batch));
-    for (size_t i = 0; i < places.size(); ++i)
-      lines[places[i]] = {-losses[i], batch.target.lengths[i]};
-    batch = Batch(limits.marks);
-    places.clear();
-    return Success();
-  };
+  Examples examples;
+  std::vector<size_t> places; // of the examples among the lines
   for (size_t i = 0; i < lines.size(); ++i) {
-    std::vector<int32_t> source = model.tokenizer.encode(replaceInvalidUtf8(text.source[i]));
-    std::vector<int32_t> target = model.tokenizer.encode(replaceInvalidUtf8(text.target[i]));
+    std::vector<int32_t> source = model.vocabulary->encode(replaceInvalidUtf8(text.source[i]));
+    std::vector<int32_t> target = model.vocabulary->encodeTarget(replaceInvalidUtf8(text.target[i]));
     auto longest = int64_t(std::max(source.size(), target.size())) + 1;
     if (source.empty() || target.empty() || longest > limits.maximumLength)
       continue;
-    if (!batch.hasRoomFor(source, target, limits))
-      HEDDLE_CHECK(flush());
-    batch.add(source, target);
+    examples.add(source, target);
     places.push_back(i);
   }
-  HEDDLE_CHECK(flush());
+  auto place = places.begin();
+  for (const Batch &batch : packInOrder(examples, limits)) {
+    HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(*model.engine, batch));
+    for (size_t i = 0; i < losses.size(); ++i)
+      lines[*place++] = {-losses[i], batch.target.lengths[i]};
+  }
   uint64_t without = 0;
   for (const Line &line : lines) {
     std::printf("%.6f\t%lld\n", line.logProbability, static_cast<long long>(line.tokens));
@@ -135,41 +128,61 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
   return Success();
 }
 
-Status scoreModel(const ScoreCommand &command, Profile *profile) {
-  std::error_code error;
-  HEDDLE_ASSIGN(LineBlocks lines, LineBlocks::open(command.source, command.target, fs::temp_directory_path(error)));
+nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const TrainedModel &model) {
+  nlohmann::ordered_json record = {
+      {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  if (model.step)
+    record["step"] = *model.step;
+  return record;
+}
+
+void printLoss(const EvaluationResult &evaluation) {
+  std::printf("loss %.4f per token of %lld, perplexity %.3f\n", evaluation.loss,
+              static_cast<long long>(evaluation.tokens), evaluation.perplexity());
+}
+
+// The loss of the text; says what was left out of it.
+Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
+  BatchLimits limits = scoringLimits(model.description);
+  HEDDLE_ASSIGN(PackedText packed, packText(command.text, lines, *model.vocabulary, limits, "score"));
+  if (packed.report.skipped() != 0)
+    log(LogLevel::Warning, str("the loss is of ", packed.report.describe(limits.maximumLength)));
+  return evaluate(*model.engine, packed.batches);
+}
+
+Status scorePairs(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
   HEDDLE_ASSIGN(ParallelText text, lines.readAll());
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "score", profile));
-  HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.perLine)
     return printLines(text, model);
   TranslationOptions decoding = translationOptions(command.decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, decoding));
-  BatchLimits limits = scoringLimits(model.description);
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(lines, model.tokenizer, limits.maximumLength));
-  if (corpus.report.skipped() != 0)
-    log(LogLevel::Warning, str("the loss is of ", corpus.report.describe(limits.maximumLength)));
-  if (corpus.pairs.empty())
-    return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
-                     "' leave no pair to score (", corpus.report.describe(limits.maximumLength), ").");
-
-  HEDDLE_ASSIGN(EvaluationResult evaluation, evaluate(*model.engine, packInOrder(corpus.pairs, limits)));
-  LineTranslator translator(*model.engine, model.description, model.tokenizer, decoding);
+  HEDDLE_ASSIGN(EvaluationResult evaluation, evaluateText(command, lines, model));
+  LineTranslator translator(*model.engine, model.description, *model.vocabulary, decoding);
   HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
   Span span("compare with references");
   TextScores scores;
   for (size_t i = 0; i < translations.size(); ++i)
     scores.add(translations[i], text.target[i]);
 
-  std::printf("loss %.4f per token of %lld, perplexity %.3f\n", evaluation.loss,
-              static_cast<long long>(evaluation.tokens), evaluation.perplexity());
+  printLoss(evaluation);
   scores.print();
-  nlohmann::ordered_json record = {
-      {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
-  if (model.step)
-    record["step"] = *model.step;
+  nlohmann::ordered_json record = lossRecord(evaluation, model);
   record.update(toJson(scores));
   return appendLog(command.log, record);
+}
+
+Status scoreModel(const ScoreCommand &command, Profile *profile) {
+  std::error_code error;
+  HEDDLE_ASSIGN(LineBlocks lines, command.text.open(fs::temp_directory_path(error)));
+  HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
+  HEDDLE_CHECK(checkTask(opened.description, command.text.isPlain(), "score"));
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
+  HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
+  if (!command.text.isPlain())
+    return scorePairs(command, lines, model);
+  HEDDLE_ASSIGN(EvaluationResult evaluation, evaluateText(command, lines, model));
+  printLoss(evaluation);
+  return appendLog(command.log, lossRecord(evaluation, model));
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Escapes.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 #include "tools/heddle-run/text/WordPieces.h"
 
 #include <charconv>
@@ -24,8 +25,10 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(WordPieces pieces, WordPieces::load(folder));
     return own(std::move(pieces));
   }
-  if (has("source.spm") || has("manifest.json") || !listCheckpoints(folder).empty()) {
-    HEDDLE_ASSIGN(Tokenizer tokenizer, has("source.spm") ? Tokenizer::loadFolder(folder) : loadTokenizer(folder));
+  if (has("manifest.json") || !listCheckpoints(folder).empty())
+    return loadCheckpointVocabulary(folder);
+  if (has("source.spm")) {
+    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
     return own(std::move(tokenizer));
   }
   if (has("vocab.json") || has("merges.txt")) {

@@ -6,7 +6,8 @@
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
-#include "tools/heddle-run/text/Lines.h"
+#include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -15,15 +16,22 @@ namespace heddle::run {
 namespace {
 
 Status checkOptions(const TrainCommand &command) {
-  if (command.validSource.empty() != command.validTarget.empty())
+  if (command.validation.source.empty() != command.validation.target.empty())
     return makeError(ErrorKind::InvalidArgument, "--valid-src and --valid-tgt come together or not at all.");
+  if (!command.validation.empty() && command.validation.isPlain() != command.text.isPlain())
+    return makeError(ErrorKind::InvalidArgument, "the validation text is of the training text's kind: give ",
+                     command.text.isPlain() ? "--valid-text beside --text."
+                                            : "--valid-src and --valid-tgt beside --src and --tgt.");
+  const char *validation = command.text.isPlain() ? "--valid-text" : "--valid-src and --valid-tgt";
   if (!command.weights.empty() && (command.resume || !command.vocabulary.empty()))
     return makeError(ErrorKind::InvalidArgument, "--weights begins a training with the weights and the vocabulary of '",
                      command.weights, "'; leave ", command.resume ? "--resume" : "--vocab", " out.");
-  if (command.patience != 0 && command.validSource.empty())
-    return makeError(ErrorKind::InvalidArgument,
-                     "--patience counts validations: give --valid-src and --valid-tgt, or leave it out.");
-  if (command.validateBleu && command.validSource.empty())
+  if (command.patience != 0 && command.validation.empty())
+    return makeError(ErrorKind::InvalidArgument, "--patience counts validations: give ", validation,
+                     ", or leave it out.");
+  if (command.validateBleu && command.text.isPlain())
+    return makeError(ErrorKind::InvalidArgument, "--validate-bleu translates sentence pairs; leave it out with --text.");
+  if (command.validateBleu && command.validation.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
   if (command.verifyResume && command.resume)
@@ -67,36 +75,45 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-Result<Tokenizer> makeTokenizer(const TrainCommand &command, const ModelDescription &model, SessionEngine &engine,
-                                const LineBlocks &text) {
-  if (command.resume)
-    return loadTokenizer(command.checkpoint, engine);
-  if (!command.weights.empty())
-    return loadTokenizer(command.weights, engine);
-  if (!command.vocabulary.empty())
-    return Tokenizer::load(command.vocabulary);
-  HEDDLE_ASSIGN(std::optional<Tokenizer> embedded, embeddedTokenizer(engine));
-  if (embedded)
-    return std::move(*embedded);
+// A folder has the vocabulary of a GPT-2, a file is a SentencePiece model.
+Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(path));
+    return std::make_unique<BytePairs>(std::move(pairs));
+  }
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::load(path));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
+}
+
+Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, const ModelDescription &model,
+                                                   const LineBlocks &text) {
+  if (Marks learnt; model.marks.begin != learnt.begin || model.marks.end != learnt.end)
+    return makeError(ErrorKind::InvalidArgument, "the model marks the begin of a text by token ", model.marks.begin,
+                     " and its end by ", model.marks.end, ", and a vocabulary that is learnt has ", learnt.begin,
+                     " and ", learnt.end, ": give the vocabulary that the model was made with, by --vocab=FOLDER or, "
+                     "with its weights, by --weights=FOLDER.");
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
+  auto type = command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe;
+  bool lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line;
   HEDDLE_ASSIGN(Tokenizer tokenizer,
-                Tokenizer::train(text.files(), int32_t(model.vocabularySize),
-                                 command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe));
+                Tokenizer::train(text.files(), int32_t(model.vocabularySize), type, lineEnds));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
                                model.vocabularySize - tokenizer.pieces(), " stay unused"));
-  return tokenizer;
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
-Result<std::vector<Batch>> packValidation(const TrainCommand &command, const LineBlocks &text,
-                                          const Tokenizer &tokenizer, const BatchLimits &limits) {
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(text, tokenizer, limits.maximumLength));
-  std::string report = corpus.report.describe(limits.maximumLength);
-  log(corpus.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning, "validation: " + report);
-  if (corpus.pairs.empty())
-    return makeError(ErrorKind::InvalidArgument, "'", command.validSource, "' and '", command.validTarget,
-                     "' leave no pair to use (", report, ").");
-  return packInOrder(corpus.pairs, limits);
+Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, const ModelDescription &model,
+                                                  SessionEngine &engine, const LineBlocks &text) {
+  if (command.resume)
+    return loadVocabulary(command.checkpoint, engine, model);
+  if (!command.weights.empty())
+    return loadVocabulary(command.weights, engine, model);
+  if (!command.vocabulary.empty())
+    return readVocabulary(command.vocabulary);
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
+  return embedded ? std::move(embedded) : learnVocabulary(command, model, text);
 }
 
 // Where a decompressed copy of the text may lie: on the disk of the checkpoints.
@@ -119,6 +136,8 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
   options.saveEvery = command.saveEvery;
   options.keepLast = command.keepLast;
   options.windowLines = command.shuffleWindow;
+  if (command.text.isPlain())
+    options.documents = command.text.documents;
   options.limits = limits;
   options.profile = profile;
   return options;
@@ -179,27 +198,33 @@ Status train(const TrainCommand &command, Profile *profile) {
   }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
-  HEDDLE_CHECK(checkArchitecture(model, kEncoderAndDecoder, "train"));
+  HEDDLE_CHECK(checkTask(model, command.text.isPlain(), "train"));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
-  HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(command.source, command.target, spoolFolder(command)));
+  HEDDLE_ASSIGN(LineBlocks text, command.text.open(spoolFolder(command)));
   if (text.lines() == 0)
-    return makeError(ErrorKind::InvalidArgument, "'", command.source, "' and '", command.target,
-                     "' are empty; give text with a sentence on each line.");
-  HEDDLE_ASSIGN(Tokenizer tokenizer, makeTokenizer(command, model, *engine, text));
-  HEDDLE_CHECK(checkVocabulary(tokenizer, model));
-  TextPairs corpus(text, tokenizer, limits.maximumLength);
+    return makeError(ErrorKind::InvalidArgument, command.text.named(),
+                     command.text.isPlain() ? " is empty; give text."
+                                            : " are empty; give text with a sentence on each line.");
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
+  HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
+  std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits);
   std::vector<Batch> validation;
   ParallelText validationText;
   if (command.validateBleu)
     HEDDLE_CHECK(Translator::check(*engine, model, {}));
-  if (!command.validSource.empty()) {
-    HEDDLE_ASSIGN(LineBlocks lines, LineBlocks::open(command.validSource, command.validTarget, spoolFolder(command)));
-    HEDDLE_ASSIGN(validation, packValidation(command, lines, tokenizer, limits));
+  if (!command.validation.empty()) {
+    TextFiles files = command.validation;
+    files.documents = command.text.documents;
+    HEDDLE_ASSIGN(LineBlocks lines, files.open(spoolFolder(command)));
+    HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, "use"));
+    log(packed.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning,
+        "validation: " + packed.report.describe(limits.maximumLength));
+    validation = std::move(packed.batches);
     if (command.validateBleu) {
       HEDDLE_ASSIGN(validationText, lines.readAll());
     }
   }
-  TrainingInputs inputs{model, tokenizer, corpus, validation, validationText};
+  TrainingInputs inputs{model, *vocabulary, *corpus, validation, validationText};
   TrainerOptions options = trainerOptions(command, limits, profile);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);

@@ -50,13 +50,13 @@ private:
 // Says which lines hold text that the vocabulary does not know, for the first of such lines.
 class UnknownText {
 public:
-  explicit UnknownText(const Tokenizer &tokenizer) : tokenizer(tokenizer) {}
+  explicit UnknownText(const TextCodec &vocabulary) : vocabulary(vocabulary) {}
 
   void look(std::string_view line) {
     ++number;
     if (said > kMostLines)
       return;
-    std::vector<std::string> unknown = tokenizer.unknownParts(replaceInvalidUtf8(line));
+    std::vector<std::string> unknown = vocabulary.unknownParts(replaceInvalidUtf8(line));
     if (unknown.empty())
       return;
     if (++said > kMostLines) {
@@ -74,7 +74,7 @@ private:
   static constexpr uint64_t kMostLines = 10;
   static constexpr size_t kMostParts = 5;
 
-  const Tokenizer &tokenizer;
+  const TextCodec &vocabulary;
   uint64_t number = 0, said = 0;
 };
 
@@ -91,11 +91,11 @@ Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
   options.sampling = samplingOptions(command.sampling);
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, "translate", profile));
+  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
-  LineTranslator translator(*model.engine, model.description, model.tokenizer, options);
-  UnknownText unknown(model.tokenizer);
+  LineTranslator translator(*model.engine, model.description, *model.vocabulary, options);
+  UnknownText unknown(*model.vocabulary);
   auto add = [&](std::string &line) -> Status {
     HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
     unknown.look(line);

@@ -108,12 +108,12 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   double all = 1 - std::pow(double(float(decay->get<double>())), double(steps));
   manifest.averaged.clear();
   manifest.averagedSteps = uint64_t(steps);
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoint));
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadCheckpointVocabulary(checkpoint));
   const char *const files[] = {kWeightsFile};
   auto write = [&](const fs::path &into) {
     return writeScaled(optimizer, "ema.", weights.entries(), 1 / all, into / kWeightsFile);
   };
-  return writeCheckpoint(plainPath(output), files, write, tokenizer, manifest);
+  return writeCheckpoint(plainPath(output), files, write, *vocabulary, manifest);
 }
 
 Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const double> weights,
@@ -128,7 +128,7 @@ Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const
         !different.empty())
       return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(), "' and '", checkpoints.back().string(),
                        "' are of different models: ", different.front(), ".");
-    if (other.files["spm.model"] != manifest.files["spm.model"])
+    if (vocabularyFiles(other) != vocabularyFiles(manifest))
       return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(), "' and '", checkpoints.back().string(),
                        "' have different vocabularies.");
     HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, other));
@@ -136,11 +136,11 @@ Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const
     readers.push_back(std::move(reader));
     manifest.averaged.push_back(other.step);
   }
-  HEDDLE_ASSIGN(Tokenizer tokenizer, loadTokenizer(checkpoints.back()));
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadCheckpointVocabulary(checkpoints.back()));
   const char *const files[] = {kWeightsFile};
   return writeCheckpoint(
       plainPath(output), files, [&](const fs::path &into) { return writeMean(readers, weights, into / kWeightsFile); },
-      tokenizer, manifest);
+      *vocabulary, manifest);
 }
 
 std::vector<double> decayingWeights(size_t count, double decay) {

@@ -17,7 +17,9 @@ CallInputs &CallInputs::addTarget(const Batch &batch) {
 }
 
 CallInputs &CallInputs::addBatch(const Batch &batch) {
-  return addSource(batch.source).addTarget(batch).add("target_out", batch.targetOut);
+  if (batch.hasSource())
+    addSource(batch.source);
+  return addTarget(batch).add("target_out", batch.targetOut);
 }
 
 } // namespace heddle::run

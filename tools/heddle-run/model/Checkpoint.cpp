@@ -7,7 +7,9 @@
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
+#include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Hash.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cmath>
 #include <cstring>
@@ -152,7 +154,7 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
 }
 
 Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tensorFiles,
-                       const std::function<Status(const fs::path &)> &writeTensors, const Tokenizer &tokenizer,
+                       const std::function<Status(const fs::path &)> &writeTensors, const TextCodec &vocabulary,
                        Manifest manifest) {
   fs::path temporary = folder;
   temporary += ".tmp";
@@ -169,7 +171,7 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
     for (const char *name : tensorFiles)
       HEDDLE_CHECK(checkFinite(temporary / name, manifest.step));
     std::vector<std::string> names(tensorFiles.begin(), tensorFiles.end());
-    for (const TokenizerFile &file : tokenizer.files()) {
+    for (const TokenizerFile &file : vocabulary.files()) {
       HEDDLE_CHECK(writeFile(temporary / file.name, file.bytes));
       names.push_back(file.name);
     }
@@ -189,13 +191,13 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
   return status;
 }
 
-Status writeCheckpoint(const fs::path &folder, Engine &engine, const Tokenizer &tokenizer, Manifest manifest) {
+Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &vocabulary, Manifest manifest) {
   const char *const files[] = {kWeightsFile, kOptimizerFile};
   auto save = [&](const fs::path &into) -> Status {
     HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
     return engine.save(into / kOptimizerFile, kOptimizerKinds);
   };
-  return writeCheckpoint(folder, files, save, tokenizer, std::move(manifest));
+  return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));
 }
 
 Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
@@ -239,15 +241,25 @@ Status checkFile(const fs::path &folder, const char *name, const Manifest &manif
   return Success();
 }
 
-Result<Tokenizer> loadTokenizer(const fs::path &folder) {
-  if (isHuggingFaceFolder(folder))
-    return Tokenizer::loadFolder(folder);
+std::map<std::string, std::string> vocabularyFiles(const Manifest &manifest) {
+  std::map<std::string, std::string> files = manifest.files;
+  files.erase(kWeightsFile);
+  files.erase(kOptimizerFile);
+  return files;
+}
+
+Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &folder) {
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
-  for (std::string_view name : Tokenizer::kFileNames)
-    if (manifest.files.contains(std::string(name)))
-      HEDDLE_CHECK(checkFile(checkpoint, std::string(name).c_str(), manifest));
-  return Tokenizer::loadFolder(checkpoint);
+  auto files = vocabularyFiles(manifest);
+  for (const auto &[name, hash] : files)
+    HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
+  if (files.contains("merges.txt")) {
+    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(checkpoint));
+    return std::make_unique<BytePairs>(std::move(pairs));
+  }
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
 } // namespace heddle::run

@@ -1,18 +1,19 @@
 // A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of
-// the random numbers, which are counted), the tokenizer's files (spm.model, or source.spm, target.spm and vocab.json),
-// and manifest.json, which is written last and says what the others belong to and what is in them.
+// the random numbers, which are counted), the vocabulary's files (spm.model; source.spm, target.spm and vocab.json;
+// or vocab.json and merges.txt), and manifest.json, which is written last and says what the others belong to and what is in them.
 #pragma once
 
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/model/Description.h"
 #include "tools/heddle-run/model/Engine.h"
 #include "tools/heddle-run/text/BatchSource.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,14 +54,14 @@ struct Manifest {
 
 // Writes a checkpoint as `folder`. The files are written aside, made durable and renamed: whenever the program is
 // killed, or the disk is full, `folder` is whole or not there. Fails where a weight is not a finite number.
-Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const Tokenizer &tokenizer,
+Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const TextCodec &vocabulary,
                        Manifest manifest);
 
 // The same for tensors that are in no engine: `writeTensors` writes the files of these names into the folder given to
 // it.
 Status writeCheckpoint(const std::filesystem::path &folder, std::span<const char *const> tensorFiles,
                        const std::function<Status(const std::filesystem::path &)> &writeTensors,
-                       const Tokenizer &tokenizer, Manifest manifest);
+                       const TextCodec &vocabulary, Manifest manifest);
 
 // "of step 500"; "as published" where there is no step.
 std::string describeWeights(std::optional<uint64_t> step);
@@ -80,7 +81,10 @@ Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder,
 // Fails where the file is not what was written.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);
 
-// The tokenizer of any of these folders.
-Result<Tokenizer> loadTokenizer(const std::filesystem::path &folder);
+// The vocabulary of a checkpoint, or of the newest one in a training's folder.
+Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const std::filesystem::path &folder);
+
+// The hashes of a checkpoint's files that are no tensors.
+std::map<std::string, std::string> vocabularyFiles(const Manifest &manifest);
 
 } // namespace heddle::run

@@ -100,7 +100,7 @@ Result<fs::path> setAside(const fs::path &folder) {
   }
 }
 
-Status CheckpointFolder::save(Engine &engine, const Tokenizer &tokenizer, const Manifest &manifest) {
+Status CheckpointFolder::save(Engine &engine, const TextCodec &vocabulary, const Manifest &manifest) {
   Span span("save checkpoint");
   span.with("step", int64_t(manifest.step));
   fs::path place = plainPath(folder);
@@ -109,7 +109,7 @@ Status CheckpointFolder::save(Engine &engine, const Tokenizer &tokenizer, const 
   std::error_code error;
   if (fs::exists(place / name, error))
     HEDDLE_CHECK(removeCheckpoint(place / name));
-  if (Status status = writeCheckpoint(place / name, engine, tokenizer, manifest); !status.ok()) {
+  if (Status status = writeCheckpoint(place / name, engine, vocabulary, manifest); !status.ok()) {
     std::vector<fs::path> before = listCheckpoints(place);
     std::string kept = before.empty() ? "No earlier checkpoint exists."
                                       : str("The checkpoint before it is whole: '", before.back().string(), "'.");

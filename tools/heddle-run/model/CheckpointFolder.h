@@ -12,7 +12,7 @@ public:
   CheckpointFolder(std::filesystem::path folder, uint64_t keepLast) : folder(std::move(folder)), keepLast(keepLast) {}
 
   // Writes the checkpoint of the manifest's step, points "best" to it where it is the best, and then removes old ones.
-  Status save(Engine &engine, const Tokenizer &tokenizer, const Manifest &manifest);
+  Status save(Engine &engine, const TextCodec &vocabulary, const Manifest &manifest);
 
 private:
   std::filesystem::path folder;

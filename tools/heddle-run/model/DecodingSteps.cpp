@@ -112,7 +112,8 @@ public:
       Batch batch(model.marks);
       for (; next < step.hypotheses.size(); ++next) {
         const DecodingStep::Hypothesis &hypothesis = step.hypotheses[next];
-        if (batch.tokens() != 0 && !batch.hasRoomFor(hypothesis.source.tokens, hypothesis.tokens, model.limits()))
+        auto source = int64_t(hypothesis.source.tokens.size()) + 1, target = int64_t(hypothesis.tokens.size()) + 1;
+        if (batch.tokens() != 0 && !batch.hasRoomFor(source, target, model.limits()))
           break;
         batch.add(hypothesis.source.tokens, hypothesis.tokens);
       }

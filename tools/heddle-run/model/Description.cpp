@@ -75,7 +75,9 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   return result;
 }
 
-Status checkVocabulary(int32_t pieces, std::optional<int32_t> end, const ModelDescription &description) {
+Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &description) {
+  int32_t pieces = vocabulary.pieces();
+  std::optional<int32_t> end = vocabulary.endId();
   if (pieces > description.vocabularySize)
     return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", pieces, " pieces and the model room for ",
                      description.vocabularySize, "; compile it with --set vocab_size=", pieces,
@@ -104,6 +106,19 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
                      "', and ", command, " takes ", of(wanted)->stacks, "; `heddle-run call` calls its entries.");
   return makeError(ErrorKind::Unsupported, "the artifact's model is ", own->stacks, ", and ", command, " takes ",
                    of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
+}
+
+Status checkTask(const ModelDescription &description, bool plainText, std::string_view command) {
+  if (plainText && description.architecture == kEncoderAndDecoder)
+    return makeError(ErrorKind::InvalidArgument,
+                     "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes "
+                     "sentence pairs: give --src and --tgt instead, or compile a model with architecture = \"decoder\".");
+  if (!plainText && description.architecture == kDecoderAlone)
+    return makeError(ErrorKind::InvalidArgument,
+                     "--src and --tgt are for an encoder with a decoder, and the artifact's model is a decoder alone, "
+                     "which takes plain text: give --text instead, or compile a model with architecture = "
+                     "\"transformer\".");
+  return checkArchitecture(description, plainText ? kDecoderAlone : kEncoderAndDecoder, command);
 }
 
 } // namespace heddle::run

@@ -3,7 +3,7 @@
 
 #include "runtime/artifact/Description.h"
 #include "tools/heddle-run/text/Batches.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,12 +33,9 @@ struct ModelDescription {
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };
 
-// Fails where the model has no room for so many pieces; where `end` is given, also where it is not the model's end
-// mark.
-Status checkVocabulary(int32_t pieces, std::optional<int32_t> end, const ModelDescription &description);
-inline Status checkVocabulary(const Tokenizer &tokenizer, const ModelDescription &description) {
-  return checkVocabulary(tokenizer.pieces(), tokenizer.endId(), description);
-}
+// Fails where the model has no room for so many pieces; where the vocabulary has an end mark, also where it is not the
+// model's.
+Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &description);
 
 // Which of the two stacks a model has; what it is good for depends on that.
 inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAlone = "encoder",
@@ -46,6 +43,9 @@ inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAl
 
 // Fails where the model has other stacks: says what it could do instead of what `command` does.
 Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command);
+
+// The same for a command that takes sentence pairs or plain text.
+Status checkTask(const ModelDescription &description, bool plainText, std::string_view command);
 
 // The keys in which two descriptions differ, as "d_model (512, now 64)". With `functionOnly`, keys that change how a
 // model is trained or how much one call holds, but not what its weights compute, do not count.

@@ -43,11 +43,11 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   return result;
 }
 
-Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary,
                                const ParallelText &text) {
   Span span("translate for BLEU");
   span.with("lines", int64_t(text.source.size()));
-  LineTranslator translator(engine, model, tokenizer, {});
+  LineTranslator translator(engine, model, vocabulary, {});
   HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
   Bleu bleu;
   for (size_t i = 0; i < translations.size(); ++i)

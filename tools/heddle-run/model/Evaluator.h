@@ -5,7 +5,7 @@
 #include "tools/heddle-run/model/Engine.h"
 #include "tools/heddle-run/text/Batches.h"
 #include "tools/heddle-run/text/Lines.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <optional>
 #include <vector>
@@ -21,7 +21,7 @@ struct EvaluationResult {
 };
 
 // The BLEU of the model's greedy translations.
-Result<double> translationBleu(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer,
+Result<double> translationBleu(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary,
                                const ParallelText &text);
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches);

@@ -10,8 +10,8 @@ void LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text = replaceInvalidBytes(unescaped(line), number);
   Prompt prompt{number, vocabulary.encode(text)};
-  if (prompt.tokens.empty())
-    prompt.tokens = {begin};
+  if (prompt.tokens.empty() || beginning == PromptBeginning::Mark)
+    prompt.tokens.insert(prompt.tokens.begin(), begin);
   if (auto length = int64_t(prompt.tokens.size()); length >= generator.maximumLength()) {
     log(LogLevel::Warning,
         str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",
@@ -19,7 +19,7 @@ void LineGenerator::add(std::string_view line) {
     lines.finish(number, escaped(text));
     return;
   }
-  prompts.emplace(number, std::move(text));
+  prompts.emplace(number, Text{std::move(text), prompt.tokens});
   generator.add(std::move(prompt));
 }
 
@@ -30,8 +30,9 @@ void LineGenerator::finish(const Continuation &continuation) {
         str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
             " tokens only: with them it has the ", generator.maximumLength(), " that the model was compiled for"));
   // The last token may end within a character.
+  const auto &[text, tokens] = prompt->second;
   lines.finish(continuation.number,
-               escaped(prompt->second + replaceInvalidUtf8(vocabulary.decode(continuation.tokens))));
+               escaped(text + replaceInvalidUtf8(vocabulary.continuation(tokens, continuation.tokens))));
   prompts.erase(prompt);
 }
 

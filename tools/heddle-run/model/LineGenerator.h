@@ -3,7 +3,7 @@
 
 #include "tools/heddle-run/model/Generator.h"
 #include "tools/heddle-run/model/LineWork.h"
-#include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <map>
 #include <string>
@@ -12,12 +12,15 @@
 
 namespace heddle::run {
 
+enum class PromptBeginning { Bare, Mark };
+
 class LineGenerator {
 public:
-  LineGenerator(Engine &engine, const ModelDescription &model, const BytePairs &vocabulary, GenerationOptions options)
-      : generator(engine, model, options), begin(model.marks.begin), vocabulary(vocabulary) {}
+  LineGenerator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, GenerationOptions options,
+                PromptBeginning beginning)
+      : generator(engine, model, options), begin(model.marks.begin), vocabulary(vocabulary), beginning(beginning) {}
 
-  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark; one that leaves no room for a token
+  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a token
   // more is its own answer, which a warning says.
   void add(std::string_view line);
   Status step();
@@ -32,9 +35,14 @@ private:
 
   Generator generator;
   int32_t begin;
-  const BytePairs &vocabulary;
+  const TextCodec &vocabulary;
+  PromptBeginning beginning;
   InOrder<std::string> lines;
-  std::map<uint64_t, std::string> prompts; // in work, by number
+  struct Text {
+    std::string text;
+    std::vector<int32_t> tokens;
+  };
+  std::map<uint64_t, Text> prompts; // in work, by number
 };
 
 } // namespace heddle::run

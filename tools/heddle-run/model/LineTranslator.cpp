@@ -1,9 +1,11 @@
 #include "tools/heddle-run/model/LineTranslator.h"
 
+#include <algorithm>
+
 namespace heddle::run {
 
 std::vector<int32_t> LineTranslator::encode(std::string_view line, uint64_t number, size_t longest, const char *what) {
-  std::vector<int32_t> tokens = tokenizer.encode(replaceInvalidBytes(line, number));
+  std::vector<int32_t> tokens = vocabulary.encode(replaceInvalidBytes(line, number));
   if (tokens.size() > longest) {
     warnOfCut(number, what, tokens.size(), longest);
     tokens.resize(longest);
@@ -28,8 +30,12 @@ Status LineTranslator::step() {
   HEDDLE_ASSIGN(std::vector<Translation> finished, translator.step());
   for (const Translation &translation : finished) {
     TranslatedLine line{translation.number, {}};
-    for (const Hypothesis &hypothesis : translation.best)
-      line.choices.push_back({tokenizer.decode(hypothesis.tokens), hypothesis.score});
+    for (const Hypothesis &hypothesis : translation.best) {
+      std::string text = vocabulary.decode(hypothesis.tokens);
+      // A line's end is a piece of some vocabularies, and an answer is a line.
+      std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      line.choices.push_back({std::move(text), hypothesis.score});
+    }
     lines.finish(line.number, std::move(line));
   }
   return Success();

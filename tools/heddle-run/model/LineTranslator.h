@@ -4,7 +4,7 @@
 
 #include "tools/heddle-run/model/LineWork.h"
 #include "tools/heddle-run/model/Translator.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <span>
 #include <string>
@@ -24,8 +24,8 @@ struct TranslatedLine {
 
 class LineTranslator {
 public:
-  LineTranslator(Engine &engine, const ModelDescription &model, const Tokenizer &tokenizer, TranslationOptions options)
-      : translator(engine, model, options), tokenizer(tokenizer) {}
+  LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options)
+      : translator(engine, model, options), vocabulary(vocabulary) {}
 
   // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
   // is said once for each line.
@@ -45,7 +45,7 @@ private:
   std::vector<int32_t> encode(std::string_view line, uint64_t number, size_t longest, const char *what);
 
   Translator translator;
-  const Tokenizer &tokenizer;
+  const TextCodec &vocabulary;
   InOrder<TranslatedLine> lines;
 };
 

@@ -56,11 +56,14 @@ void Trainer::serveFrom(DataCursor cursor) {
 }
 
 nlohmann::json Trainer::batching() const {
-  return {{"accumulate", options.microBatches},
-          {"batch-sequences", options.limits.maximumSequences},
-          {"batch-tokens", options.limits.maximumTokens},
-          {"max_length", options.limits.maximumLength},
-          {"shuffle-window", options.windowLines}};
+  nlohmann::json flags = {{"accumulate", options.microBatches},
+                          {"batch-sequences", options.limits.maximumSequences},
+                          {"batch-tokens", options.limits.maximumTokens},
+                          {"max_length", options.limits.maximumLength},
+                          {"shuffle-window", options.windowLines}};
+  if (!options.documents.empty())
+    flags["documents"] = options.documents;
+  return flags;
 }
 
 Status Trainer::begin() {
@@ -186,7 +189,7 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, inputs.validation));
   HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
   if (!inputs.validationText.source.empty()) {
-    HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.tokenizer, inputs.validationText));
+    HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.vocabulary, inputs.validationText));
   }
   bool best = validated.note(taken, result.loss);
   progress.clear();
@@ -213,7 +216,7 @@ Status Trainer::save() {
   manifest.validation = validated;
   manifest.artifactSeal = engine.artifactSeal();
   manifest.description = inputs.model.json;
-  return checkpoints.save(engine, inputs.tokenizer, manifest);
+  return checkpoints.save(engine, inputs.vocabulary, manifest);
 }
 
 Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {

@@ -7,7 +7,7 @@
 #include "tools/heddle-run/report/TrainingLog.h"
 #include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/Lines.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <chrono>
 #include <cstdint>
@@ -29,6 +29,7 @@ struct TrainerOptions {
   uint64_t saveEvery = 0;     // steps; 0: at the end, and where a validation is the best
   uint64_t keepLast = 1;      // checkpoints, beside the best
   uint64_t windowLines = BatchOptions().windowLines;
+  std::string documents = {}; // how plain text is divided; empty for pairs
   BatchLimits limits;
   Profile *profile = nullptr; // is told what comes next
   KernelProgress kernelProgress = {};
@@ -37,8 +38,8 @@ struct TrainerOptions {
 // What a training is of. All of it outlives the trainer.
 struct TrainingInputs {
   const ModelDescription &model;
-  const Tokenizer &tokenizer;
-  const PairBlocks &corpus;
+  const TextCodec &vocabulary;
+  const ExampleBlocks &corpus;
   const std::vector<Batch> &validation; // may be empty
   // What to translate at each validation, for a BLEU; may be empty.
   const ParallelText &validationText;

@@ -42,14 +42,14 @@ constexpr uint64_t kBlockOrder = ~uint64_t(0);
 
 } // namespace
 
-void planBatches(const SentencePairs &pairs, const BatchOptions &options, uint64_t epoch, uint64_t window,
+void planBatches(const Examples &examples, const BatchOptions &options, uint64_t epoch, uint64_t window,
                  std::vector<uint32_t> &order, std::vector<size_t> &ends) {
   OrderRandom random(options.seed, epoch, window);
-  std::vector<uint32_t> sorted(pairs.size());
+  std::vector<uint32_t> sorted(examples.size());
   std::iota(sorted.begin(), sorted.end(), 0u);
   random.shuffle(sorted);
-  auto bucket = [&](uint32_t pair) {
-    return std::bit_width(std::max(pairs.source(pair).size(), pairs.target(pair).size()) + 1);
+  auto bucket = [&](uint32_t example) {
+    return std::bit_width(uint64_t(std::max(examples.sourceTokens(example), examples.targetTokens(example))));
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return bucket(a) < bucket(b); });
 
@@ -57,7 +57,7 @@ void planBatches(const SentencePairs &pairs, const BatchOptions &options, uint64
   std::vector<std::pair<size_t, size_t>> batches;
   int64_t sourceTokens = 0, targetTokens = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    auto source = int64_t(pairs.source(sorted[i]).size()) + 1, target = int64_t(pairs.target(sorted[i]).size()) + 1;
+    int64_t source = examples.sourceTokens(sorted[i]), target = examples.targetTokens(sorted[i]);
     if (batches.empty() || int64_t(i - batches.back().first) == options.limits.maximumSequences ||
         sourceTokens + source > options.limits.maximumTokens || targetTokens + target > options.limits.maximumTokens) {
       batches.emplace_back(i, i);
@@ -77,7 +77,7 @@ void planBatches(const SentencePairs &pairs, const BatchOptions &options, uint64
   }
 }
 
-BatchSource::BatchSource(const PairBlocks &corpus, BatchOptions options, DataCursor start)
+BatchSource::BatchSource(const ExampleBlocks &corpus, BatchOptions options, DataCursor start)
     : corpus(corpus), options(options), place(start) {
   assert(corpus.blocks() != 0 && "nothing to serve");
   if (place.window >= windowsOfEpoch())
@@ -105,10 +105,10 @@ Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t ind
   std::sort(blocks.begin() + ptrdiff_t(begin), blocks.begin() + ptrdiff_t(end));
   Window result;
   for (size_t i = begin; i < end && !abandoned; ++i)
-    HEDDLE_CHECK(corpus.read(blocks[i], result.pairs, result.report));
+    HEDDLE_CHECK(corpus.read(blocks[i], result.examples, result.report));
   Span plan("make batches");
-  plan.with("pairs", int64_t(result.pairs.size()));
-  planBatches(result.pairs, options, epoch, index, result.order, result.ends);
+  plan.with("examples", int64_t(result.examples.size()));
+  planBatches(result.examples, options, epoch, index, result.order, result.ends);
   return result;
 }
 
@@ -139,7 +139,7 @@ Result<Batch> BatchSource::next() {
     HEDDLE_CHECK(enter());
   for (uint64_t windows = 0; place.batch >= window.ends.size(); ++windows) {
     if (windows > windowsOfEpoch())
-      return makeError(ErrorKind::InvalidArgument, "the training text leaves no pair to use (",
+      return makeError(ErrorKind::InvalidArgument, "the training text leaves no ", seen.unit, " to use (",
                        seen.describe(options.limits.maximumLength), ").");
     place.batch = 0;
     if (++place.window == windowsOfEpoch()) {
@@ -150,7 +150,7 @@ Result<Batch> BatchSource::next() {
   }
   Batch batch(options.limits.marks);
   for (size_t i = place.batch == 0 ? 0 : window.ends[place.batch - 1]; i < window.ends[place.batch]; ++i)
-    batch.add(window.pairs.source(window.order[i]), window.pairs.target(window.order[i]));
+    batch.add(window.examples, window.order[i]);
   ++place.batch;
   return batch;
 }

@@ -1,10 +1,10 @@
 // The order in which a training sees its corpus. It is drawn from the seed, the epoch and the window alone, so that a
 // cursor is all that a resumed training needs, and memory holds two windows however large the corpus is.
 //
-// An epoch is all blocks in a new order. A window is as many of them as hold `windowLines` lines; its pairs are
-// shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two
-// wide: lengths in a batch are alike enough for its sequences to cost alike, and there is no padding for which they
-// should be equal; batches of one length alone would make each step see another kind of sentence, and training worse.
+// An epoch is all blocks in a new order. A window is as many of them as hold `windowLines` lines; its examples are
+// shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two wide:
+// lengths in a batch are alike enough for its sequences to cost alike, and there is no padding for which they should be
+// equal; batches of one length alone would make each step see another kind of sentence, and training worse.
 #pragma once
 
 #include "tools/heddle-run/text/Batches.h"
@@ -34,12 +34,12 @@ struct BatchOptions {
 class BatchSource {
 public:
   // `corpus` has at least one block and outlives this. Reading begins at once.
-  BatchSource(const PairBlocks &corpus, BatchOptions options, DataCursor start = {});
+  BatchSource(const ExampleBlocks &corpus, BatchOptions options, DataCursor start = {});
   ~BatchSource();
   BatchSource(const BatchSource &) = delete;
   BatchSource &operator=(const BatchSource &) = delete;
 
-  // Fails where the corpus cannot be read, or has no pair to serve.
+  // Fails where the corpus cannot be read, or has no example to serve.
   Result<Batch> next();
   const DataCursor &cursor() const { return place; }
 
@@ -50,8 +50,8 @@ public:
 
 private:
   struct Window {
-    SentencePairs pairs;
-    std::vector<uint32_t> order; // of the pairs
+    Examples examples;
+    std::vector<uint32_t> order; // of the examples
     std::vector<size_t> ends;    // of the batches, in `order`
     CorpusReport report;
   };
@@ -62,7 +62,7 @@ private:
   void readAhead(uint64_t epoch, uint64_t index);
   Status enter();
 
-  const PairBlocks &corpus;
+  const ExampleBlocks &corpus;
   BatchOptions options;
   DataCursor place;
   Window window;
@@ -74,8 +74,8 @@ private:
   std::future<Result<Window>> ahead; // last, so that what it uses outlives it
 };
 
-// Cuts the pairs into batches as described above: `order` gets all of them, `ends` where each batch ends in it.
-void planBatches(const SentencePairs &pairs, const BatchOptions &options, uint64_t epoch, uint64_t window,
+// Cuts the examples into batches as described above: `order` gets all of them, `ends` where each batch ends in it.
+void planBatches(const Examples &examples, const BatchOptions &options, uint64_t epoch, uint64_t window,
                  std::vector<uint32_t> &order, std::vector<size_t> &ends);
 
 } // namespace heddle::run

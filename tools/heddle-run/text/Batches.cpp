@@ -24,19 +24,32 @@ void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t
   targetOut.push_back(source.marks.end);
 }
 
-bool Batch::hasRoomFor(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence,
-                       const BatchLimits &limits) const {
-  return target.sequences() < limits.maximumSequences &&
-         source.layout.tokens() + int64_t(sourceSentence.size()) + 1 <= limits.maximumTokens &&
-         target.tokens() + int64_t(targetSentence.size()) + 1 <= limits.maximumTokens;
+void Batch::add(std::span<const int32_t> sequence) {
+  target.add(int64_t(sequence.size()) - 1);
+  targetIn.insert(targetIn.end(), sequence.begin(), sequence.end() - 1);
+  targetOut.insert(targetOut.end(), sequence.begin() + 1, sequence.end());
 }
 
-std::vector<Batch> packInOrder(const SentencePairs &pairs, const BatchLimits &limits) {
+void Batch::add(const Examples &examples, size_t example) {
+  if (examples.hasSource(example))
+    add(examples.source(example), examples.target(example));
+  else
+    add(examples.target(example));
+}
+
+bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
+  return target.sequences() < limits.maximumSequences &&
+         source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
+         target.tokens() + targetTokens <= limits.maximumTokens;
+}
+
+std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {
   std::vector<Batch> batches;
-  for (size_t pair = 0; pair < pairs.size(); ++pair) {
-    if (batches.empty() || !batches.back().hasRoomFor(pairs.source(pair), pairs.target(pair), limits))
+  for (size_t example = 0; example < examples.size(); ++example) {
+    if (batches.empty() ||
+        !batches.back().hasRoomFor(examples.sourceTokens(example), examples.targetTokens(example), limits))
       batches.emplace_back(limits.marks);
-    batches.back().add(pairs.source(pair), pairs.target(pair));
+    batches.back().add(examples, example);
   }
   return batches;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/heddle-run/text/Corpus.h"
+#include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdint>
 #include <span>
@@ -15,7 +16,7 @@ struct Marks {
   int32_t end = kEndId;
 };
 
-// What fits into one call. Tokens are counted on each side, with the mark at a sentence's begin or end.
+// What fits into one call. Tokens are counted on each side, as Examples counts them.
 struct BatchLimits {
   int64_t maximumTokens = 0;
   int64_t maximumSequences = 0;
@@ -46,17 +47,21 @@ struct SourceBatch {
 struct Batch {
   explicit Batch(Marks marks = {}) : source(marks) {}
 
-  SourceBatch source;
+  SourceBatch source; // of pairs; a batch of sequences alone has no source
   PackedSequences target;
-  std::vector<int32_t> targetIn;  // the begin mark and a sentence
-  std::vector<int32_t> targetOut; // the sentence and the end mark: what is to be predicted
+  std::vector<int32_t> targetIn;  // the begin mark and a sentence; of a sequence all tokens but the last
+  std::vector<int32_t> targetOut; // what is to be predicted: the sentence and the end mark; all tokens but the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
-  bool hasRoomFor(std::span<const int32_t> source, std::span<const int32_t> target, const BatchLimits &limits) const;
+  void add(std::span<const int32_t> sequence);
+  void add(const Examples &examples, size_t example);
+  bool hasSource() const { return source.layout.sequences() != 0; }
+  // For that many more tokens, marks among them.
+  bool hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const;
   int64_t tokens() const { return source.layout.tokens() + target.tokens(); }
 };
 
-// All pairs once, in their order.
-std::vector<Batch> packInOrder(const SentencePairs &pairs, const BatchLimits &limits);
+// All examples once, in their order.
+std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits);
 
 } // namespace heddle::run

@@ -54,9 +54,9 @@ size_t firstWordBytes(std::string_view text) {
 Result<BytePairs> BytePairs::load(const std::filesystem::path &folder) {
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.json", "merges.txt"}, "GPT-2"));
   std::filesystem::path path = folder / "vocab.json";
-  HEDDLE_ASSIGN(std::string json, readVocabularyFile(path));
   BytePairs pairs;
-  HEDDLE_ASSIGN(pairs.table, PieceTable::fromJson(json, path.string()));
+  HEDDLE_ASSIGN(pairs.stored, readTokenizerFiles(folder, kFileNames));
+  HEDDLE_ASSIGN(pairs.table, PieceTable::fromJson(pairs.stored.front().bytes, path.string()));
   std::array<char32_t, 256> characters = byteCharacters();
   std::unordered_map<char32_t, char> bytes;
   for (size_t byte = 0; byte < characters.size(); ++byte) {

@@ -23,7 +23,10 @@ public:
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return table.shown(id); }
   int32_t pieces() const override { return table.size(); }
-  int32_t endId() const { return end; }
+  std::optional<int32_t> endId() const override { return end; }
+
+  static constexpr std::string_view kFileNames[] = {"vocab.json", "merges.txt"};
+  const std::vector<TokenizerFile> &files() const override { return stored; }
 
 private:
   struct Merge {
@@ -40,6 +43,7 @@ private:
   std::array<int32_t, 256> byteIds{};
   std::unordered_map<uint64_t, Merge> merges;
   int32_t end = 0;
+  std::vector<TokenizerFile> stored;
 };
 
 // The words that pairs are merged within: bytes of the first one of `text`, which is not empty. Contractions, letters,

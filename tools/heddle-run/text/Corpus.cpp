@@ -5,17 +5,26 @@
 
 namespace heddle::run {
 
-void SentencePairs::add(std::span<const int32_t> source, std::span<const int32_t> target) {
+void Examples::add(std::span<const int32_t> source, std::span<const int32_t> target) {
   sourceIds.insert(sourceIds.end(), source.begin(), source.end());
   targetIds.insert(targetIds.end(), target.begin(), target.end());
   sourceEnds.push_back(sourceIds.size());
   targetEnds.push_back(targetIds.size());
 }
 
+void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {
+  if (invalidUtf8++ != 0)
+    return;
+  firstInvalidLine = line;
+  firstInvalidFile = file;
+}
+
 void CorpusReport::add(const CorpusReport &other) {
   read += other.read;
   blank += other.blank;
   overLong += other.overLong;
+  unit = other.unit;
+  sequences += other.sequences;
   if (other.invalidUtf8 != 0 && (invalidUtf8 == 0 || other.firstInvalidLine < firstInvalidLine)) {
     firstInvalidLine = other.firstInvalidLine;
     firstInvalidFile = other.firstInvalidFile;
@@ -24,9 +33,13 @@ void CorpusReport::add(const CorpusReport &other) {
 }
 
 std::string CorpusReport::describe(int64_t maximumLength) const {
+  auto count = [](uint64_t number, std::string_view noun) { return str(number, " ", noun, number == 1 ? "" : "s"); };
+  std::string text = skipped() == 0 ? count(read, unit) : str(read - skipped(), " of ", count(read, unit));
+  if (sequences != 0)
+    text += " in " + count(sequences, "sequence");
   if (skipped() == 0)
-    return str(read, " pairs");
-  std::string text = str(read - skipped(), " of ", read, " pairs; skipped");
+    return text;
+  text += "; skipped";
   const char *separator = " ";
   auto reason = [&](uint64_t count, const std::string &why) {
     if (count == 0)
@@ -40,7 +53,7 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   return text;
 }
 
-Status TextPairs::read(size_t block, SentencePairs &pairs, CorpusReport &report) const {
+Status TextPairs::read(size_t block, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(ParallelText lines, text.read(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.source.size()));
@@ -49,29 +62,26 @@ Status TextPairs::read(size_t block, SentencePairs &pairs, CorpusReport &report)
     ++here.read;
     bool sourceIsValid = isValidUtf8(lines.source[i]);
     if (!sourceIsValid || !isValidUtf8(lines.target[i])) {
-      if (here.invalidUtf8++ == 0) {
-        here.firstInvalidLine = text.firstLineOf(block) + i;
-        here.firstInvalidFile = (sourceIsValid ? text.target() : text.source()).string();
-      }
+      here.noteInvalid(text.firstLineOf(block) + i, (sourceIsValid ? text.target() : text.source()).string());
       continue;
     }
-    std::vector<int32_t> source = tokenizer.encode(lines.source[i]), target = tokenizer.encodeTarget(lines.target[i]);
+    std::vector<int32_t> source = vocabulary.encode(lines.source[i]);
+    std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]);
     if (source.empty() || target.empty())
       ++here.blank;
     else if (int64_t(source.size()) + 1 > maximumLength || int64_t(target.size()) + 1 > maximumLength)
       ++here.overLong;
     else
-      pairs.add(source, target);
+      examples.add(source, target);
   }
   report.add(here);
   return Success();
 }
 
-Result<Corpus> readCorpus(const LineBlocks &text, const Tokenizer &tokenizer, int64_t maximumLength) {
-  TextPairs blocks(text, tokenizer, maximumLength);
+Result<Corpus> readCorpus(const ExampleBlocks &blocks) {
   Corpus corpus;
   for (size_t block = 0; block < blocks.blocks(); ++block)
-    HEDDLE_CHECK(blocks.read(block, corpus.pairs, corpus.report));
+    HEDDLE_CHECK(blocks.read(block, corpus.examples, corpus.report));
   return corpus;
 }
 

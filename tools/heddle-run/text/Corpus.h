@@ -1,32 +1,43 @@
-// A parallel corpus as token identifiers.
+// What a model learns from, as token identifiers.
 #pragma once
 
 #include "tools/heddle-run/text/LineBlocks.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace heddle::run {
 
-// Sentence pairs in two flat arrays: a corpus of millions of pairs costs four bytes a token and not an allocation each.
-class SentencePairs {
+// Sentence pairs, or sequences alone, in flat arrays: a corpus of millions of them costs four bytes a token and not an
+// allocation each.
+class Examples {
 public:
+  // A sentence, of at least one token, and its translation, without marks.
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  // A sequence alone, of at least two tokens, its marks among them: each token but the first is predicted from those
+  // before it.
+  void add(std::span<const int32_t> sequence) { add({}, sequence); }
 
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
-  std::span<const int32_t> source(size_t pair) const { return slice(sourceIds, sourceEnds, pair); }
-  std::span<const int32_t> target(size_t pair) const { return slice(targetIds, targetEnds, pair); }
+  bool hasSource(size_t example) const { return !source(example).empty(); }
+  std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
+  std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
+
+  // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token.
+  int64_t sourceTokens(size_t example) const { return hasSource(example) ? int64_t(source(example).size()) + 1 : 0; }
+  int64_t targetTokens(size_t example) const {
+    return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);
+  }
 
 private:
   static std::span<const int32_t> slice(const std::vector<int32_t> &ids, const std::vector<uint64_t> &ends,
-                                        size_t pair) {
-    uint64_t begin = pair == 0 ? 0 : ends[pair - 1];
-    return std::span(ids).subspan(begin, ends[pair] - begin);
+                                        size_t example) {
+    uint64_t begin = example == 0 ? 0 : ends[example - 1];
+    return std::span(ids).subspan(begin, ends[example] - begin);
   }
 
   std::vector<int32_t> sourceIds, targetIds;
@@ -35,23 +46,27 @@ private:
 
 // What was read and what was left out, and why.
 struct CorpusReport {
+  std::string_view unit = "pair"; // what is read: pairs or documents
   uint64_t read = 0;
-  uint64_t blank = 0;    // an empty line on either side
-  uint64_t overLong = 0; // more tokens than one sequence may have
+  uint64_t sequences = 0; // that documents were cut into
+  uint64_t blank = 0;     // an empty line on either side of a pair, a document without tokens
+  uint64_t overLong = 0;  // more tokens than one sequence may have
   uint64_t invalidUtf8 = 0;
   uint64_t firstInvalidLine = 0; // the smallest of those seen
   std::string firstInvalidFile;
 
+  void noteInvalid(uint64_t line, const std::string &file);
   void add(const CorpusReport &other);
   uint64_t skipped() const { return blank + overLong + invalidUtf8; }
-  // "40000 pairs", "39990 of 40000 pairs; skipped 8 with a blank line and 2 longer than 64 tokens"
+  // "40000 pairs", "39990 of 40000 pairs; skipped 8 with a blank line, 2 longer than 64 tokens",
+  // "12 documents in 30 sequences"
   std::string describe(int64_t maximumLength) const;
 };
 
-// A corpus whose pairs are read a block at a time, in any order.
-class PairBlocks {
+// A corpus whose examples are read a block at a time, in any order.
+class ExampleBlocks {
 public:
-  virtual ~PairBlocks() = default;
+  virtual ~ExampleBlocks() = default;
 
   virtual size_t blocks() const = 0;
   virtual uint64_t linesPerBlock() const = 0;
@@ -59,34 +74,34 @@ public:
   // Tells two corpora apart: a resumed training must see the one that it began with.
   virtual const std::string &fingerprint() const = 0;
 
-  // Appends a block's pairs, and to the report what was left out. Called from one thread at a time.
-  virtual Status read(size_t block, SentencePairs &pairs, CorpusReport &report) const = 0;
+  // Appends a block's examples, and to the report what was left out. Called from one thread at a time.
+  virtual Status read(size_t block, Examples &examples, CorpusReport &report) const = 0;
 };
 
-// That of two text files.
-class TextPairs final : public PairBlocks {
+// The pairs of two text files.
+class TextPairs final : public ExampleBlocks {
 public:
-  // `maximumLength` counts the mark at a sentence's begin or end. Text and tokenizer outlive this.
-  TextPairs(const LineBlocks &text, const Tokenizer &tokenizer, int64_t maximumLength)
-      : text(text), tokenizer(tokenizer), maximumLength(maximumLength) {}
+  // `maximumLength` counts the mark at a sentence's begin or end. Text and vocabulary outlive this.
+  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength)
+      : text(text), vocabulary(vocabulary), maximumLength(maximumLength) {}
 
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
   const std::string &fingerprint() const override { return text.fingerprint(); }
-  Status read(size_t block, SentencePairs &pairs, CorpusReport &report) const override;
+  Status read(size_t block, Examples &examples, CorpusReport &report) const override;
 
 private:
   const LineBlocks &text;
-  const Tokenizer &tokenizer;
+  const TextCodec &vocabulary;
   int64_t maximumLength;
 };
 
 struct Corpus {
-  SentencePairs pairs;
+  Examples examples;
   CorpusReport report;
 };
 
-// All pairs of two files, in memory.
-Result<Corpus> readCorpus(const LineBlocks &text, const Tokenizer &tokenizer, int64_t maximumLength);
+// All examples, in memory and in their order.
+Result<Corpus> readCorpus(const ExampleBlocks &blocks);
 
 } // namespace heddle::run

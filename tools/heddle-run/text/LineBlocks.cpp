@@ -2,6 +2,7 @@
 
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Hash.h"
+#include "tools/heddle-run/text/Utf8.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -67,18 +68,19 @@ public:
     return Success();
   }
 
-  // A line that begins a block, or one of those after it.
-  bool next(bool beginsBlock) {
-    uint64_t start = at();
+  bool next() {
+    lineStart = at();
     if (!reader->next(line))
       return false;
-    if (beginsBlock)
-      side.starts.push_back(start);
     hash.add(line).add("\n");
     if (copied)
       portion.append(line).append("\n");
     return true;
   }
+
+  // At the last line read.
+  void beginBlock() { side.starts.push_back(lineStart); }
+  bool lineIsBlank() const { return isBlank(line); }
 
   // What next() could not say.
   Status status() {
@@ -115,49 +117,68 @@ private:
   std::optional<LineReader> reader;
   bool copied = false;
   std::string line, portion;
-  uint64_t written = 0;
+  uint64_t written = 0, lineStart = 0;
   ContentHash hash;
 };
 
-Result<LineBlocks> LineBlocks::open(const std::filesystem::path &source, const std::filesystem::path &target,
-                                    const std::filesystem::path &spool) {
+// Notes that one begins at the line behind those counted.
+void LineBlocks::beginBlock() {
+  if (blocks() == kMostBlocks) {
+    // Two become one.
+    auto halve = [](std::vector<uint64_t> &places) {
+      for (size_t i = 0; i < kMostBlocks / 2; ++i)
+        places[i] = places[2 * i];
+      places.resize(kMostBlocks / 2);
+    };
+    for (Side &side : sides)
+      halve(side.starts);
+    halve(firstLines);
+    perBlock *= 2;
+  }
+  firstLines.push_back(count);
+}
+
+Result<LineBlocks> LineBlocks::open(const std::vector<std::filesystem::path> &files,
+                                    const std::filesystem::path &spool, BlockBegin begin) {
   Span span("count and hash text");
   LineBlocks result;
-  result.sides[0].path = source;
-  result.sides[1].path = target;
   result.perBlock = kSmallestBlock;
-  Scan scans[2] = {{result.sides[0], spool}, {result.sides[1], spool}};
-  for (Scan &scan : scans)
-    HEDDLE_CHECK(scan.open());
-  while (true) {
-    bool begins = result.count % result.perBlock == 0;
-    if (begins && result.blocks() == kMostBlocks) {
-      // Two become one.
-      for (Side &side : result.sides) {
-        for (size_t i = 0; i < kMostBlocks / 2; ++i)
-          side.starts[i] = side.starts[2 * i];
-        side.starts.resize(kMostBlocks / 2);
-      }
-      result.perBlock *= 2;
+  result.sides.resize(files.size());
+  std::vector<Scan> scans;
+  for (size_t i = 0; i < files.size(); ++i) {
+    result.sides[i].path = files[i];
+    HEDDLE_CHECK(scans.emplace_back(result.sides[i], spool).open());
+  }
+  for (bool blankBefore = false;;) {
+    size_t have = 0;
+    for (Scan &scan : scans) {
+      have += scan.next();
+      HEDDLE_CHECK(scan.status());
     }
-    bool have[2];
-    for (int side = 0; side < 2; ++side) {
-      have[side] = scans[side].next(begins);
-      HEDDLE_CHECK(scans[side].status());
-    }
-    if (have[0] != have[1]) {
+    if (have != 0 && have != scans.size()) {
       uint64_t lines[2] = {scans[0].countRest(), scans[1].countRest()};
       for (Scan &scan : scans)
         HEDDLE_CHECK(scan.status());
-      return unequalLines(source, lines[0], target, lines[1]);
+      return unequalLines(files[0], lines[0], files[1], lines[1]);
     }
-    if (!have[0])
+    if (have == 0)
       break;
+    bool blank = scans[0].lineIsBlank();
+    bool mayBegin = begin == BlockBegin::AnyLine || (blankBefore && !blank);
+    if (result.firstLines.empty() || (mayBegin && result.count - result.firstLines.back() >= result.perBlock)) {
+      result.beginBlock();
+      for (Scan &scan : scans)
+        scan.beginBlock();
+    }
+    blankBefore = blank;
     ++result.count;
   }
-  for (Scan &scan : scans)
+  ContentHash hash;
+  for (Scan &scan : scans) {
     HEDDLE_CHECK(scan.finish());
-  result.hash = ContentHash().add(scans[0].hexadecimal()).add(scans[1].hexadecimal()).hexadecimal();
+    hash.add(scan.hexadecimal());
+  }
+  result.hash = hash.hexadecimal();
   return result;
 }
 

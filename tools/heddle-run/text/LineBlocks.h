@@ -1,5 +1,5 @@
-// Two files whose lines translate one another, read a block of consecutive lines at a time and in any order: what a
-// corpus that is larger than memory is shuffled by. Memory does not grow with the files.
+// Two files whose lines translate one another, or a single file, read a block of consecutive lines at a time and in any
+// order: what a corpus that is larger than memory is shuffled by. Memory does not grow with the files.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -14,31 +14,47 @@
 
 namespace heddle::run {
 
+// Where a block may begin.
+enum class BlockBegin { AnyLine, AfterBlankLine };
+
 class LineBlocks {
 public:
-  // Reads both files once, from begin to end: counts their lines, notes where blocks begin, and hashes what they say. A
+  // Reads the files once, from begin to end: counts their lines, notes where blocks begin, and hashes what they say. A
   // file without offsets (compressed, a pipe) is copied, decompressed, into a nameless file in `spool`, a folder; its
   // space is free again when the program ends, however it ends.
-  // Fails, naming both counts, where the files differ in their number of lines.
+  // Fails, naming both counts, where two files differ in their number of lines.
   static Result<LineBlocks> open(const std::filesystem::path &source, const std::filesystem::path &target,
-                                 const std::filesystem::path &spool);
+                                 const std::filesystem::path &spool) {
+    return open({source, target}, spool, BlockBegin::AnyLine);
+  }
+  static Result<LineBlocks> open(const std::filesystem::path &file, const std::filesystem::path &spool,
+                                 BlockBegin begin) {
+    return open(std::vector{file}, spool, begin);
+  }
 
   uint64_t lines() const { return count; }
-  size_t blocks() const { return sides[0].starts.size(); }
-  uint64_t linesOf(size_t block) const { return std::min(perBlock, count - block * perBlock); }
-  uint64_t linesPerBlock() const { return perBlock; }
-  uint64_t firstLineOf(size_t block) const { return block * perBlock + 1; } // from 1
+  size_t blocks() const { return firstLines.size(); }
+  uint64_t linesOf(size_t block) const {
+    return (block + 1 < blocks() ? firstLines[block + 1] : count) - firstLines[block];
+  }
+  // On average, where blocks differ.
+  uint64_t linesPerBlock() const {
+    return blocks() == 0 ? perBlock : std::max(perBlock, (count + blocks() - 1) / blocks());
+  }
+  uint64_t firstLineOf(size_t block) const { return firstLines[block] + 1; } // from 1
 
-  // Of the lines of both files, whatever they are compressed with; 32 hexadecimal digits.
+  // Of the lines of all files, whatever they are compressed with; 32 hexadecimal digits.
   const std::string &fingerprint() const { return hash; }
 
-  // Where both texts can be read again for as long as this lives, by this process: a pipe gives its bytes once.
+  // Where the texts can be read again for as long as this lives, by this process: a pipe gives its bytes once.
   std::vector<std::filesystem::path> files() const;
 
   const std::filesystem::path &source() const { return sides[0].path; }
   const std::filesystem::path &target() const { return sides[1].path; }
 
-  // The lines of a block. May be called from several threads. Fails where a file has changed since.
+  // The lines of a block, of the first file or of both. May be called from several threads. Fails where a file has
+  // changed since.
+  Result<std::vector<std::string>> readSource(size_t block) const { return readSide(sides[0], block); }
   Result<ParallelText> read(size_t block) const;
   Result<ParallelText> readAll() const;
 
@@ -70,10 +86,14 @@ private:
   class Scan;
 
   LineBlocks() = default;
+  static Result<LineBlocks> open(const std::vector<std::filesystem::path> &files, const std::filesystem::path &spool,
+                                 BlockBegin begin);
+  void beginBlock();
   Result<std::vector<std::string>> readSide(const Side &side, size_t block) const;
 
-  Side sides[2];
+  std::vector<Side> sides;
   uint64_t count = 0, perBlock = 0;
+  std::vector<uint64_t> firstLines; // of the blocks, from 0
   std::string hash;
 };
 

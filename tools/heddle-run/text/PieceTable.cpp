@@ -19,6 +19,18 @@ Result<std::string> readVocabularyFile(const std::filesystem::path &path) {
   return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
 }
 
+Result<std::vector<TokenizerFile>> readTokenizerFiles(const std::filesystem::path &folder,
+                                                      std::span<const std::string_view> names) {
+  std::vector<TokenizerFile> files;
+  std::error_code error;
+  for (std::string_view name : names)
+    if (std::filesystem::exists(folder / name, error)) {
+      HEDDLE_ASSIGN(std::string bytes, readVocabularyFile(folder / name));
+      files.push_back({std::string(name), std::move(bytes)});
+    }
+  return files;
+}
+
 std::string aboutTokenizerJson(const std::filesystem::path &folder) {
   std::error_code error;
   return std::filesystem::exists(folder / "tokenizer.json", error) ? " Heddle does not read its tokenizer.json." : "";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/text/TextCodec.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -51,6 +52,10 @@ private:
 
 // The text of a vocabulary's file.
 Result<std::string> readVocabularyFile(const std::filesystem::path &path);
+
+// Those of the files that the folder has.
+Result<std::vector<TokenizerFile>> readTokenizerFiles(const std::filesystem::path &folder,
+                                                      std::span<const std::string_view> names);
 
 // An error of kind NotFound where the folder lacks one of the files that a vocabulary of this kind of model is.
 Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,

@@ -146,13 +146,7 @@ Result<Tokenizer> Tokenizer::load(const std::filesystem::path &path) {
 }
 
 Result<Tokenizer> Tokenizer::loadFolder(const std::filesystem::path &folder) {
-  std::vector<TokenizerFile> files;
-  std::error_code error;
-  for (std::string_view name : kFileNames)
-    if (std::filesystem::exists(folder / name, error)) {
-      HEDDLE_ASSIGN(std::string bytes, readVocabularyFile(folder / name));
-      files.push_back({std::string(name), std::move(bytes)});
-    }
+  HEDDLE_ASSIGN(std::vector<TokenizerFile> files, readTokenizerFiles(folder, kFileNames));
   return fromFiles(files, folder.string());
 }
 
@@ -179,7 +173,7 @@ Result<Tokenizer> Tokenizer::fromFiles(const std::vector<TokenizerFile> &files, 
 }
 
 Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
-                                   VocabularyType type) {
+                                   VocabularyType type, bool lineEnds) {
   Span span("learn vocabulary");
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
   SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);
@@ -199,6 +193,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
           {"bos_id", std::to_string(kBeginId)},
           {"eos_id", std::to_string(kEndId)},
           {"pad_id", "-1"},
+          {"user_defined_symbols", lineEnds ? "\n" : ""},
           {"hard_vocab_limit", "false"},
           {"max_sentence_length", std::to_string(kLongestLine)},
           {"minloglevel", "2"},
@@ -285,11 +280,15 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
         known.push_back(id);
     (void)source->Decode(known, &line);
   }
-  // A piece may hold anything but a line's end; a model from elsewhere could hold that too.
-  for (char &c : line)
-    if (c == '\n' || c == '\r')
-      c = ' ';
   return line;
+}
+
+// A sentence begins without the space that the pieces behind another word have.
+std::string Tokenizer::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
+  std::vector<int32_t> all(before.begin(), before.end());
+  all.insert(all.end(), ids.begin(), ids.end());
+  std::string head = decode(before), whole = decode(all);
+  return whole.starts_with(head) ? whole.substr(head.size()) : decode(ids);
 }
 
 std::string Tokenizer::piece(int32_t id) const {
@@ -300,6 +299,6 @@ std::string Tokenizer::piece(int32_t id) const {
 
 int32_t Tokenizer::pieces() const { return vocabulary ? vocabulary->pieces.size() : source->GetPieceSize(); }
 
-int32_t Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
+std::optional<int32_t> Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
 
 } // namespace heddle::run

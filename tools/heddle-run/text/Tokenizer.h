@@ -24,11 +24,6 @@ inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
 
-// A file of a tokenizer, as a folder keeps it.
-struct TokenizerFile {
-  std::string name, bytes;
-};
-
 enum class VocabularyType { Bpe, Unigram };
 
 class Tokenizer final : public TextCodec {
@@ -43,32 +38,34 @@ public:
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
   // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
-  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces().
+  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces(). With `lineEnds` a
+  // line's end is a piece too; without, it is a space like any other.
   static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
-                                 VocabularyType type = VocabularyType::Bpe);
+                                 VocabularyType type = VocabularyType::Bpe, bool lineEnds = false);
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;
   ~Tokenizer() override;
 
   std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
-  std::vector<int32_t> encodeTarget(std::string_view line) const;
+  std::vector<int32_t> encodeTarget(std::string_view line) const override;
 
-  // The parts of a source sentence that the vocabulary does not know, each once.
-  std::vector<std::string> unknownParts(std::string_view line) const;
+  // Of a source sentence.
+  std::vector<std::string> unknownParts(std::string_view line) const override;
 
   // A target sentence. Identifiers that name no piece, and those of marks, are left out.
   std::string decode(std::span<const int32_t> ids) const override;
+  std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
 
   // With its mark of a space (U+2581).
   std::string piece(int32_t id) const override;
 
   int32_t pieces() const override;
-  int32_t endId() const;
+  std::optional<int32_t> endId() const override;
 
   // Every file that a tokenizer may have.
   static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};
-  const std::vector<TokenizerFile> &files() const { return stored; }
+  const std::vector<TokenizerFile> &files() const override { return stored; }
 
 private:
   using Processor = sentencepiece::SentencePieceProcessor;

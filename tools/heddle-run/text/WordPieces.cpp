@@ -35,6 +35,8 @@ bool isDropped(char32_t point) {
 Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.txt"}, "BERT"));
   WordPieces pieces;
+  constexpr std::string_view kFileNames[] = {"vocab.txt", "tokenizer_config.json"};
+  HEDDLE_ASSIGN(pieces.stored, readTokenizerFiles(folder, kFileNames));
   std::filesystem::path path = folder / "vocab.txt";
   HEDDLE_ASSIGN(pieces.table, PieceTable::readLines(path));
   const std::pair<const char *, int32_t *> marks[] = {

@@ -23,6 +23,7 @@ public:
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return table.shown(id); }
   int32_t pieces() const override { return table.size(); }
+  const std::vector<TokenizerFile> &files() const override { return stored; }
 
   int32_t separatorId() const { return separator; }
   std::optional<int32_t> maskId() const { return mask; }
@@ -44,6 +45,7 @@ private:
   int32_t unknown = 0, beginning = 0, separator = 0;
   std::optional<int32_t> mask;
   std::vector<int32_t> marks; // these and, where it is there, that of padding
+  std::vector<TokenizerFile> stored;
 };
 
 // What begins a piece that continues a word.

@@ -1,0 +1,36 @@
+#include "tools/heddle-run/commands/TextFiles.h"
+
+namespace heddle::run {
+
+DocumentKind TextFiles::kind() const {
+  if (documents == "file")
+    return DocumentKind::File;
+  return documents == "blank-lines" ? DocumentKind::BetweenBlankLines : DocumentKind::Line;
+}
+
+std::string TextFiles::named() const {
+  return isPlain() ? str("'", text, "'") : str("'", source, "' and '", target, "'");
+}
+
+Result<LineBlocks> TextFiles::open(const std::filesystem::path &spool) const {
+  return isPlain() ? LineBlocks::open(text, spool, TextDocuments::blockBegin(kind()))
+                   : LineBlocks::open(source, target, spool);
+}
+
+std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, const TextCodec &vocabulary,
+                                                   const BatchLimits &limits) const {
+  if (isPlain())
+    return std::make_unique<TextDocuments>(opened, vocabulary, kind(), TextLimits{limits.maximumLength, limits.marks});
+  return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength);
+}
+
+Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
+                            const BatchLimits &limits, const char *use) {
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits)));
+  if (corpus.examples.empty())
+    return makeError(ErrorKind::InvalidArgument, files.named(), files.isPlain() ? " leaves" : " leave", " no ",
+                     files.unit(), " to ", use, " (", corpus.report.describe(limits.maximumLength), ").");
+  return PackedText{packInOrder(corpus.examples, limits), std::move(corpus.report)};
+}
+
+} // namespace heddle::run
