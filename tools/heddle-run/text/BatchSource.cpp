@@ -48,8 +48,11 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
   std::vector<uint32_t> sorted(examples.size());
   std::iota(sorted.begin(), sorted.end(), 0u);
   random.shuffle(sorted);
+  // A sequence alone has to learn where it ends: a batch of like lengths would teach it that all end there.
   auto bucket = [&](uint32_t example) {
-    return std::bit_width(uint64_t(std::max(examples.sourceTokens(example), examples.targetTokens(example))));
+    return !examples.hasSource(example)
+               ? 0
+               : std::bit_width(uint64_t(std::max(examples.sourceTokens(example), examples.targetTokens(example))));
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return bucket(a) < bucket(b); });
 
