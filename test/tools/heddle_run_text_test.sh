@@ -13,22 +13,22 @@ fi
 awk 'BEGIN {
   srand(3)
   split("one two three four five six seven eight nine ten", word, " ")
-  for (n = 0; n < 2200; ++n) {
+  for (n = 0; n < 8200; ++n) {
     first = int(10 * rand()); length_ = 4 + int(6 * rand()); line = word[first + 1]
     for (i = 1; i < length_; ++i) line = line " " word[(first + i) % 10 + 1]
-    print line > (n < 2000 ? "train.txt" : "valid.txt")
+    print line > (n < 8000 ? "train.txt" : "valid.txt")
   }
 }'
 sizes=(--set architecture=decoder --set encoder_layers=0 --set decoder_layers=1 --set d_model=32 --set d_ff=64
-       --set vocab_size=60 --set max_length=12 --set max_tokens=512 --set max_sequences=64 --set warmup=30
-       --set learning_rate=1e-2 --set accumulate=true)
+       --set vocab_size=60 --set max_length=12 --set max_tokens=512 --set max_sequences=64 --set warmup=50
+       --set learning_rate=3e-3 --set accumulate=true)
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${sizes[@]}" -o lm.heddle
 train=("$bin/heddle-run" train lm.heddle --text train.txt --valid-text valid.txt)
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 
 # It learns all there is to learn: the entropy of a line is that of its first word and its length.
 quietly "${train[@]}" --checkpoint ck --log log.jsonl --steps 400 --seed 1 --validate-every 100
-grep -q 'training: 2000 documents in 2000 sequences' said.txt || fail "$(cat said.txt)"
+grep -q 'training: 8000 documents in 8000 sequences' said.txt || fail "$(cat said.txt)"
 "$bin/heddle-run" score lm.heddle --checkpoint ck --text valid.txt --log score.jsonl > score.txt 2> said.txt || fail "$(cat said.txt)"
 grep -qE '^loss [0-9.]+ per token of [0-9]+, perplexity [0-9.]+$' score.txt || fail "score prints $(cat score.txt)"
 /usr/bin/python3 - << 'END' || fail "the model has not learnt to count: $(cat score.txt)"
