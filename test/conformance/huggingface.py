@@ -210,7 +210,20 @@ def translate(arguments, folder):
     copy = oracle_loss(oracle, config, sources[:5])
     case.report.check("loss before the first step", error(losses[0], copy), BOUND)
     case.report.check("loss after 60 steps, of that before", losses[59] / losses[0], 0.6)
-    run([tool, "score", f"{folder}/model.heddle", *pair, "--checkpoint", f"{folder}/ck"])
+    # A target of words that source.spm does not have.
+    Path(f"{folder}/train.tgt").write_text("\n".join(" ".join(words[42:47 + i]) for i in range(5)) + "\n")
+    score = [tool, "score", f"{folder}/model.heddle", *pair, "--checkpoint", f"{folder}/ck"]
+    whole = run(score).splitlines()[0].split()
+    scored = [line.split("\t") for line in run([*score, "--per-line"]).splitlines()]
+    tokens = sum(int(count) for _, count in scored)
+    case.report.check("tokens of `--per-line` that differ", abs(tokens - int(whole[5].rstrip(","))), 0)
+    case.report.check("the loss by `--per-line`", error([-sum(float(log) for log, _ in scored) / tokens], [float(whole[1])]),
+                      1e-4)
+    prefix = "\n".join(" ".join(words[44:46]) for _ in range(5)) + "\n"
+    Path(f"{folder}/prefix").write_text(prefix)
+    begun = run([tool, "translate", f"{folder}/model.heddle", "--checkpoint", f"{folder}/published", "--prefix",
+                 f"{folder}/prefix"], "\n".join(lines[:5]) + "\n").splitlines()
+    case.report.check("translations without their prefix", sum(not line.startswith(prefix.split("\n")[0]) for line in begun), 0)
     return case
 
 

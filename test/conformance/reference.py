@@ -125,6 +125,23 @@ class Transformer:
         return F.cross_entropy(self.batch_logits(batch), labels, label_smoothing=self.config["label_smoothing"])
 
 
+class Decoder(Transformer):
+    """A decoder alone: layers without cross-attention. The sources of a batch are empty."""
+
+    def logits(self, source, target):
+        x = self.embed(target, "target_embedding")
+        for i in range(self.config["decoder_layers"]):
+            layer = f"decoder.{i}."
+            x = self.residual(x, layer + "norm1", lambda h: self.attention(h, h, layer + "self", True))
+            x = self.residual(x, layer + "norm2", lambda h: self.feed_forward(h, layer + "feed_forward"))
+        return self.final(x, "decoder") @ self.table("projection").t()
+
+
+def pack_targets(batch, loss_scale=True):
+    """The same for a decoder alone."""
+    return {name: value for name, value in pack(batch, loss_scale).items() if not name.startswith("source")}
+
+
 def pack(batch, loss_scale=True):
     """The inputs of train_step, accumulate_step and (without the scale) eval for a list of (source, target in, target
     out) triples of token ids."""

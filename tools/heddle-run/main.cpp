@@ -70,8 +70,7 @@ private:
     addArtifact(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
     addText(command, train.text, "Target sentences, a sentence on each line");
-    CLI::Option *validText =
-        command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
+    CLI::Option *validText = command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
     for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
                                        std::tuple("--valid-tgt", &train.validation.target, "Target")})
       command->add_option(flag, *file, std::string(purpose) + " sentences to validate on")->excludes(validText);
@@ -87,9 +86,10 @@ private:
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
-    command->add_option("--vocab", train.vocabulary,
-                        "A SentencePiece model, or a folder with the vocabulary of a GPT-2 (default: the vocabulary in\n"
-                        "the artifact, or learnt from the text)");
+    command->add_option(
+        "--vocab", train.vocabulary,
+        "A SentencePiece model, or a folder with the vocabulary of a GPT-2 (default: the vocabulary in\n"
+        "the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
@@ -98,7 +98,9 @@ private:
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
         ->check(kPositive)
         ->capture_default_str();
-    command->add_option("--batch-sequences", train.batchSequences, "Pairs or sequences of a batch at most (default: as compiled)")
+    command
+        ->add_option("--batch-sequences", train.batchSequences,
+                     "Pairs or sequences of a batch at most (default: as compiled)")
         ->check(kPositive);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
         ->check(kPositive);

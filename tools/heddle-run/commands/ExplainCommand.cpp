@@ -40,7 +40,8 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   HEDDLE_CHECK(checkSentence("--src", command.source));
   if (command.target)
     HEDDLE_CHECK(checkSentence("--tgt", *command.target));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "explain", profile));
+  HEDDLE_ASSIGN(TrainedModel model,
+                openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "explain", profile));
   HEDDLE_CHECK(checkExplains(*model.engine, model.description));
 
   std::vector<int32_t> source = model.vocabulary->encode(command.source), target;

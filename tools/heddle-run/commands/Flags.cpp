@@ -62,13 +62,13 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
 CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurpose) {
   CLI::Option *source = command->add_option("--src", files.source, "Source sentences, a sentence on each line");
   CLI::Option *target = command->add_option("--tgt", files.target, targetPurpose);
-  CLI::Option *text = command->add_option("--text", files.text, "Plain text, for a decoder alone")
-                          ->excludes(source)
-                          ->excludes(target);
+  CLI::Option *text =
+      command->add_option("--text", files.text, "Plain text, for a decoder alone")->excludes(source)->excludes(target);
   command
-      ->add_option("--documents", files.documents,
-                   "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines),\n"
-                   "or all of it (file). A document longer than the model's max_length is cut into sequences")
+      ->add_option(
+          "--documents", files.documents,
+          "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines),\n"
+          "or all of it (file). A document longer than the model's max_length is cut into sequences")
       ->check(CLI::IsMember({"lines", "blank-lines", "file"}))
       ->needs(text)
       ->capture_default_str();

@@ -93,8 +93,7 @@ Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engin
 }
 
 Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint) {
-  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
-                loadVocabulary(checkpoint, *model.engine, model.description));
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadVocabulary(checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
   return TrainedModel{std::move(model.engine), std::move(model.description), std::move(vocabulary), step};

@@ -17,7 +17,7 @@ struct TextFiles {
   bool empty() const { return source.empty() && target.empty() && text.empty(); }
   bool isPlain() const { return !text.empty(); }
   DocumentKind kind() const;
-  std::string named() const;         // "'a.en' and 'a.de'", "'a.txt'"
+  std::string named() const; // "'a.en' and 'a.de'", "'a.txt'"
   const char *unit() const { return isPlain() ? "document" : "pair"; }
 
   // A decompressed copy, where one is needed, lies in `spool`.

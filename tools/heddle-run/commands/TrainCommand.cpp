@@ -30,7 +30,8 @@ Status checkOptions(const TrainCommand &command) {
     return makeError(ErrorKind::InvalidArgument, "--patience counts validations: give ", validation,
                      ", or leave it out.");
   if (command.validateBleu && command.text.isPlain())
-    return makeError(ErrorKind::InvalidArgument, "--validate-bleu translates sentence pairs; leave it out with --text.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "--validate-bleu translates sentence pairs; leave it out with --text.");
   if (command.validateBleu && command.validation.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
@@ -91,13 +92,13 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   if (Marks learnt; model.marks.begin != learnt.begin || model.marks.end != learnt.end)
     return makeError(ErrorKind::InvalidArgument, "the model marks the begin of a text by token ", model.marks.begin,
                      " and its end by ", model.marks.end, ", and a vocabulary that is learnt has ", learnt.begin,
-                     " and ", learnt.end, ": give the vocabulary that the model was made with, by --vocab=FOLDER or, "
+                     " and ", learnt.end,
+                     ": give the vocabulary that the model was made with, by --vocab=FOLDER or, "
                      "with its weights, by --weights=FOLDER.");
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   auto type = command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe;
   bool lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line;
-  HEDDLE_ASSIGN(Tokenizer tokenizer,
-                Tokenizer::train(text.files(), int32_t(model.vocabularySize), type, lineEnds));
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), type, lineEnds));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
                                model.vocabularySize - tokenizer.pieces(), " stay unused"));

@@ -91,7 +91,8 @@ Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
   options.sampling = samplingOptions(command.sampling);
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
-  HEDDLE_ASSIGN(TrainedModel model, openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));
+  HEDDLE_ASSIGN(TrainedModel model,
+                openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
   LineTranslator translator(*model.engine, model.description, *model.vocabulary, options);

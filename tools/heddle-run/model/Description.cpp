@@ -110,9 +110,10 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
 
 Status checkTask(const ModelDescription &description, bool plainText, std::string_view command) {
   if (plainText && description.architecture == kEncoderAndDecoder)
-    return makeError(ErrorKind::InvalidArgument,
-                     "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes "
-                     "sentence pairs: give --src and --tgt instead, or compile a model with architecture = \"decoder\".");
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes "
+        "sentence pairs: give --src and --tgt instead, or compile a model with architecture = \"decoder\".");
   if (!plainText && description.architecture == kDecoderAlone)
     return makeError(ErrorKind::InvalidArgument,
                      "--src and --tgt are for an encoder with a decoder, and the artifact's model is a decoder alone, "

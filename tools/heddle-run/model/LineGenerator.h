@@ -20,8 +20,8 @@ public:
                 PromptBeginning beginning)
       : generator(engine, model, options), begin(model.marks.begin), vocabulary(vocabulary), beginning(beginning) {}
 
-  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a token
-  // more is its own answer, which a warning says.
+  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a
+  // token more is its own answer, which a warning says.
   void add(std::string_view line);
   Status step();
   // The answers, escaped, in the prompts' order.

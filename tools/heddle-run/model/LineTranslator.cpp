@@ -4,8 +4,8 @@
 
 namespace heddle::run {
 
-std::vector<int32_t> LineTranslator::encode(std::string_view line, uint64_t number, size_t longest, const char *what) {
-  std::vector<int32_t> tokens = vocabulary.encode(replaceInvalidBytes(line, number));
+std::vector<int32_t> LineTranslator::cut(std::vector<int32_t> tokens, uint64_t number, size_t longest,
+                                         const char *what) {
   if (tokens.size() > longest) {
     warnOfCut(number, what, tokens.size(), longest);
     tokens.resize(longest);
@@ -15,14 +15,15 @@ std::vector<int32_t> LineTranslator::encode(std::string_view line, uint64_t numb
 
 void LineTranslator::add(std::string_view line, std::string_view prefix) {
   uint64_t number = lines.add();
-  TranslationRequest request{number, encode(line, number, size_t(translator.maximumSourceLength()), ""), {}};
+  std::vector<int32_t> source = vocabulary.encode(replaceInvalidBytes(line, number));
+  TranslationRequest request{number, cut(std::move(source), number, size_t(translator.maximumSourceLength()), ""), {}};
   if (request.source.empty()) {
     lines.finish(number, {number, {{"", 0}}});
     return;
   }
   if (!prefix.empty())
-    request.prefix =
-        encode(prefix, number, size_t(translator.maximumPrefixLength(int64_t(request.source.size()))), "a prefix of ");
+    request.prefix = cut(vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
+                         size_t(translator.maximumPrefixLength(int64_t(request.source.size()))), "a prefix of ");
   translator.add(std::move(request));
 }
 
@@ -33,7 +34,8 @@ Status LineTranslator::step() {
     for (const Hypothesis &hypothesis : translation.best) {
       std::string text = vocabulary.decode(hypothesis.tokens);
       // A line's end is a piece of some vocabularies, and an answer is a line.
-      std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      std::ranges::replace_if(
+          text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});
     }
     lines.finish(line.number, std::move(line));

@@ -42,7 +42,7 @@ public:
   Result<std::vector<std::string>> translate(std::span<const std::string> texts, uint64_t firstNumber);
 
 private:
-  std::vector<int32_t> encode(std::string_view line, uint64_t number, size_t longest, const char *what);
+  static std::vector<int32_t> cut(std::vector<int32_t> tokens, uint64_t number, size_t longest, const char *what);
 
   Translator translator;
   const TextCodec &vocabulary;

@@ -75,7 +75,7 @@ private:
   struct StartedStep {
     StepReport report; // without what the device computes
     std::string_view lastEntry;
-    std::vector<PendingTensor> losses; // of the parts of the batch
+    std::vector<PendingTensor> losses;              // of the parts of the batch
     PendingTensor learningRate, lossScale, skipped; // the latter two where the model scales its loss
     std::chrono::steady_clock::time_point start;
   };

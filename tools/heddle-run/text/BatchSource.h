@@ -2,10 +2,10 @@
 // cursor is all that a resumed training needs, and memory holds two windows however large the corpus is.
 //
 // An epoch is all blocks in a new order. A window is as many of them as hold `windowLines` lines; its examples are
-// shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two wide:
-// lengths in a batch are alike enough for its sequences to cost alike, and there is no padding for which they should be
-// equal; batches of one length alone would make each step see another kind of sentence, and training worse. Sequences
-// without a source are not put into buckets.
+// shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two
+// wide: lengths in a batch are alike enough for its sequences to cost alike, and there is no padding for which they
+// should be equal; batches of one length alone would make each step see another kind of sentence, and training worse.
+// Sequences without a source are not put into buckets.
 #pragma once
 
 #include "tools/heddle-run/text/Batches.h"

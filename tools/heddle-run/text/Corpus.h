@@ -29,9 +29,7 @@ public:
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token.
   int64_t sourceTokens(size_t example) const { return hasSource(example) ? int64_t(source(example).size()) + 1 : 0; }
-  int64_t targetTokens(size_t example) const {
-    return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);
-  }
+  int64_t targetTokens(size_t example) const { return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1); }
 
 private:
   static std::span<const int32_t> slice(const std::vector<int32_t> &ids, const std::vector<uint64_t> &ends,

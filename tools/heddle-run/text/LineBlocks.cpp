@@ -138,8 +138,8 @@ void LineBlocks::beginBlock() {
   firstLines.push_back(count);
 }
 
-Result<LineBlocks> LineBlocks::open(const std::vector<std::filesystem::path> &files,
-                                    const std::filesystem::path &spool, BlockBegin begin) {
+Result<LineBlocks> LineBlocks::open(const std::vector<std::filesystem::path> &files, const std::filesystem::path &spool,
+                                    BlockBegin begin) {
   Span span("count and hash text");
   LineBlocks result;
   result.perBlock = kSmallestBlock;

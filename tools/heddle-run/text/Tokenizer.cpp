@@ -172,8 +172,8 @@ Result<Tokenizer> Tokenizer::fromFiles(const std::vector<TokenizerFile> &files, 
                    "them. `heddle-run call` takes token ids.");
 }
 
-Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
-                                   VocabularyType type, bool lineEnds) {
+Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces, VocabularyType type,
+                                   bool lineEnds) {
   Span span("learn vocabulary");
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
   SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);

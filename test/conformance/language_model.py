@@ -1,0 +1,182 @@
+"""Training of a decoder alone against PyTorch, from the same weights and batches: 20 losses of Adam.
+
+    language_model.py --bin build/bin --model models/numbers.toml --case NAME
+
+`steps` calls the entry with batches drawn anew, sequences of a single token among them. `text` and `gpt2` train on a file
+by `heddle-run train --text`, whose batches hold all of it; some of its documents are longer than a sequence, and the rest of
+one is a single token. `gpt2` begins with a published folder's weights and tokens."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+import published
+import reference
+import subwords
+from parity import Model, Report, relative, run
+from tokenize_lines import CORPUS
+
+BOUND = 1e-5
+STEPS, WARMUP, RATE = 20, 10, 0.003
+SIZES = {"architecture": "decoder", "encoder_layers": 0, "decoder_layers": 2, "d_model": 36, "heads": 3, "d_ff": 50,
+         "vocab_size": 90, "max_tokens": 256, "max_sequences": 40, "max_length": 16, "warmup": WARMUP, "learning_rate": RATE,
+         "norm": "pre", "positions": "learned", "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5,
+         "dropout": 0.0, "attention_dropout": 0.0}
+
+
+def torch_losses(parameters, loss, steps=STEPS):
+    """Of each step of Adam; `loss(step)` is that of the step's batch."""
+    optimizer = torch.optim.Adam(parameters, lr=1, betas=(0.9, 0.98), eps=1e-9)
+    for step in range(1, steps + 1):
+        optimizer.zero_grad()
+        value = loss(step)
+        value.backward()
+        optimizer.param_groups[0]["lr"] = RATE * min(step / WARMUP, (WARMUP / step) ** 0.5)
+        optimizer.step()
+        yield value.item()
+
+
+def compare(report, actual, expected):
+    for step, (a, b) in enumerate(zip(actual, expected, strict=True), 1):
+        report.check(f"loss of step {step}", relative([a], [b]), BOUND)
+
+
+def steps(arguments, folder):
+    report, random = Report(), np.random.default_rng(3)
+    with Model(arguments, SIZES, folder) as model:
+        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        for name, value in start.items():
+            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
+                start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
+        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        oracle = reference.Decoder(SIZES, start)
+        batches = []
+        for step in range(STEPS):
+            words = [random.integers(3, SIZES["vocab_size"], length + 1).tolist()
+                     for length in (1, 16, 7, 1, *random.integers(1, 17, step % 5))]
+            batches.append([([], ids[:-1], ids[1:]) for ids in words])
+        actual = []
+        for step, batch in enumerate(batches):
+            (loss,) = model.call("train_step", reference.pack_targets(batch), ["loss"],
+                                 variables="start.safetensors" if step == 0 else None)
+            actual.append(loss.item())
+        compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batches[step - 1])))
+    return report
+
+
+def pieces(documents, length):
+    """Sequences of at most `length` tokens to predict, as (no source, read, predicted)."""
+    return [([], ids[i:i + length][:len(ids) - 1 - i], ids[i + 1:i + 1 + length])
+            for ids in documents for i in range(0, len(ids) - 1, length)]
+
+
+def train(arguments, folder, artifact, text, *flags):
+    Path(folder, "text").write_text(text)
+    run([f"{arguments.bin}/heddle-run", "train", artifact, "--text", f"{folder}/text", "--checkpoint", f"{folder}/ck", "--log",
+         f"{folder}/log", "--steps", str(STEPS), *flags])
+    return [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
+
+
+def check_batch(report, batch, length):
+    report.check("sequences of a single token that are missing", int(not any(len(read) == 1 for _, read, _ in batch)), 0)
+    report.check("documents that are cut and missing", int(sum(len(read) == length for _, read, _ in batch) < 2), 0)
+
+
+def text(arguments, folder):
+    report = Report()
+    with Model(arguments, SIZES, folder) as model:
+        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        oracle = reference.Decoder(SIZES, reference.load_safetensors(f"{folder}/start.safetensors"))
+        words = CORPUS.split()
+        lines = [" ".join(words[i:i + 1 + i % 4]) for i in range(0, 12, 2)] + ["a " * n for n in (15, 16, 17, 31)]
+        actual = train(arguments, folder, model.artifact, "\n\n".join(lines) + "\n", "--seed", "1")
+        said = subprocess.run([f"{arguments.bin}/heddle-run", "tokenize", f"{folder}/ck"], input="\n".join(lines) + "\n",
+                              capture_output=True, text=True, check=True).stdout
+        documents = [[1, *map(int, line.split("\t")[0].split()), 2] for line in said.splitlines()]
+        batch = pieces(documents, SIZES["max_length"])
+        check_batch(report, batch, SIZES["max_length"])
+        compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batch)))
+    return report
+
+
+def gpt2(arguments, folder):
+    report, tool = Report(), f"{arguments.bin}/heddle-run"
+    vocabulary = subwords.BytePairs.learn(CORPUS, 90)
+    end = vocabulary.vocabulary[subwords.END]
+    config = {**published.GPT2, "vocab_size": end + 1, "n_positions": 20, "n_ctx": 20, "bos_token_id": end, "eos_token_id": end}
+    oracle = published.Gpt2(config, published.write_folder(f"{folder}/published", config, published.draw_gpt2(config)))
+    vocabulary.write(Path(folder, "published"))
+    artifact = f"{folder}/model.heddle"
+    sizes = {"max_tokens": 512, "max_sequences": 64, "dropout": 0.0, "attention_dropout": 0.0, "warmup": WARMUP,
+             "learning_rate": RATE}
+    sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
+    run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", artifact, *sets])
+
+    # The text is a single document whose lines end in tokens of their own.
+    texts = [CORPUS[:count].rstrip() + "\n" for count in range(300, 600)]
+    # So long that the last sequence predicts the end mark alone.
+    whole = next(text for text in texts if len(vocabulary.encode(text)) % 20 == 0)
+    ids = [end, *vocabulary.encode(whole), end]
+    batch = pieces([ids], 20)
+    check_batch(report, batch, 20)
+    labels = torch.tensor([label for _, _, labels in batch for label in labels])
+    loss = lambda step: torch.nn.functional.cross_entropy(
+        torch.cat([oracle.logits(torch.tensor(read)) for _, read, _ in batch]), labels)
+    actual = train(arguments, folder, artifact, whole, "--documents", "file", "--weights", f"{folder}/published")
+    parameters = [tensor for tensor in oracle.tensors.values() if tensor.requires_grad]
+    compare(report, actual, torch_losses(parameters, loss))
+
+    for name in ("vocab.json", "merges.txt"):
+        report.check(f"{name} of the checkpoint that differs", int(
+            next(Path(folder, "ck").glob(f"step-*/{name}")).read_bytes() != Path(folder, "published", name).read_bytes()), 0)
+    prompt = vocabulary.encode("The")
+    answer = [end, *prompt]
+    with torch.no_grad():
+        for _ in range(8):
+            answer.append(int(oracle.logits(torch.tensor(answer))[-1].argmax()))
+    if end in answer[1:]:
+        answer = answer[:answer.index(end, 1)]
+    said = subprocess.run([tool, "generate", artifact, "--checkpoint", f"{folder}/ck", "--tokens", "8"], input="The\n",
+                          capture_output=True, text=True, check=True).stdout
+    expected = vocabulary.decode(answer[1:]).decode(errors="replace").replace("\\", "\\\\").replace("\n", "\\n")
+    print(f"{said.rstrip()!r} beside {expected!r}")
+    report.check("continuations that differ", int(said != expected + "\n"), 0)
+    score = subprocess.run([tool, "score", artifact, "--checkpoint", f"{folder}/ck", "--text", f"{folder}/text", "--documents",
+                            "file"], capture_output=True, text=True, check=True).stdout
+    report.check("the loss of `score`", relative([float(score.split()[1])], [loss(0).item()]), 1e-4)  # of four decimals
+    run([tool, "train", artifact, "--text", f"{folder}/text", "--documents", "file", "--checkpoint", f"{folder}/ck", "--steps",
+         "22", "--resume"])
+    done = subprocess.run([tool, "train", artifact, "--text", f"{folder}/text", "--checkpoint", f"{folder}/learnt"],
+                          capture_output=True, text=True)
+    report.check("a vocabulary that is learnt and not refused",
+                 int(done.returncode != 1 or "--vocab=FOLDER" not in done.stderr), 0)
+    run([tool, "train", artifact, "--text", f"{folder}/text", "--checkpoint", f"{folder}/fresh", "--vocab",
+         f"{folder}/published", "--steps", "2"])
+    return report
+
+
+CASES = {"steps": steps, "text": text, "gpt2": gpt2}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = CASES[arguments.case](arguments, folder)
+    print(f"{arguments.case}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
