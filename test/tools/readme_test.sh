@@ -67,7 +67,7 @@ for block in "$folder"/*.sh; do
   name=${block%.sh} line=$((10#$(basename "$block" .sh)))
   # A command that fails, or a variable that is not set, ends the run at its line, which is in the trace.
   bash -euxo pipefail "$block" </dev/null > "$name.out" || fail "README.md:$line: $(tail -n 20 "$name.out")"
-  if grep -q 'heddle-run score .*--checkpoint' "$block"; then
+  if grep -q 'heddle-run score .*--checkpoint .*--src' "$block"; then
     scored 95 "$name.out"
   fi
   [ -f "$name.expected" ] || continue

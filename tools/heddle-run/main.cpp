@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <tuple>
 
 using namespace heddle;
 using namespace heddle::run;
