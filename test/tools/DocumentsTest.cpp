@@ -154,6 +154,7 @@ TEST_F(DocumentsTest, ASourceServesAllSequencesOfAnEpoch) {
   BatchOptions options{.limits = {64, 20, 8, {'<', '>'}}, .seed = 1, .windowLines = 128};
   BatchSource source(corpus, options);
   size_t predicted = 0, expected = text.size(); // a document's characters and its end mark
+  int batches = 0, mixed = 0;
   for (int step = 0; predicted < expected; ++step) {
     DataCursor before = source.cursor();
     Batch batch = std::move(source.next()).value();
@@ -164,8 +165,12 @@ TEST_F(DocumentsTest, ASourceServesAllSequencesOfAnEpoch) {
       EXPECT_EQ(resumed.next()->targetIn, batch.targetIn);
     }
     predicted += batch.targetOut.size();
+    auto [shortest, longest] = std::ranges::minmax(batch.target.lengths);
+    ++batches;
+    mixed += shortest < 4 && longest == 8;
   }
   EXPECT_EQ(predicted, expected);
+  EXPECT_GT(mixed, batches / 2) << "a batch holds sequences of all lengths";
 }
 
 // Line ends are pieces of a vocabulary that is learnt for documents of several lines, and spaces for one of lines.
