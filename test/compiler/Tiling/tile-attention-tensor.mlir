@@ -88,14 +88,14 @@ heddle.size @length max 4096 longest "lengths"
 // Heads of 128: a lane's registers are full of scores and results, so that owned rows are loaded in each step, which
 // heddle-stage-factors makes a load from shared memory. Keys and values have both their gradients there: fewer rows.
 // CHECK-LABEL: tile.func @attention_Tx256(
-// CHECK: scf.for {{.*}} step %c64
+// CHECK: scf.for {{.*}} step %c32
 // CHECK:   tile.load %{{.*}} : memref<?x256xbf16> -> tensor<128x128xbf16>
 // CHECK-LABEL: tile.func @attention_grad_query_Tx256(
 // CHECK: scf.for {{.*}} step %c32
 // CHECK:   tile.load %{{.*}} : memref<?x256xbf16> -> tensor<128x128xbf16>
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx256(
-// CHECK: scf.for {{.*}} step %c64
-// CHECK:   tile.dot {{.*}} : tensor<64x128xbf16>, tensor<64x128xbf16> -> tensor<64x64xf32>
+// CHECK: scf.for {{.*}} step %c32
+// CHECK:   tile.dot {{.*}} : tensor<64x128xbf16>, tensor<32x128xbf16> -> tensor<64x32xf32>
 func.func @wide(%x: !x, %d: !heads, %s: !segments, %l: !segments) -> (!x, !x, !x, !x) {
   %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l)
     {heads = 2 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
