@@ -117,7 +117,7 @@ private:
 bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
   constexpr int64_t mostOfResults = 64; // registers of a lane
   const TargetProfile &profile = work.emitter.getProfile();
-  if (!work.attention.hasTensorFactors || profile.tensorAttentionSubgroups == 0)
+  if (!work.attention.hasTensorFactors || profile.cooperative || profile.tensorAttentionSubgroups == 0)
     return false;
   int64_t results = work.results() * work.attention.width() * profile.matrix.rows / profile.lanes;
   return isTensorFactor(work.attention.query.getType()) || results <= mostOfResults ||

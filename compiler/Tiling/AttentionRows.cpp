@@ -74,8 +74,8 @@ public:
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
     if (rescale)
       accumulator = scaleRows(accumulator, rescale);
-    Value visited = loadVisited(value, at);
-    return math::FmaOp::create(b, emitter.broadcast(weights, rows, width), visited, accumulator);
+    Value repeated = emitter.broadcast(weights, rows, width);
+    return math::FmaOp::create(b, repeated, loadVisited(value, at), accumulator);
   }
 
 private:

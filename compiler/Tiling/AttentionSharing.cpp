@@ -6,6 +6,8 @@ using namespace mlir::heddle;
 std::unique_ptr<AttentionSharing> AttentionSharing::choose(const Work &work) {
   if (work.isOneQuery)
     return shareByQuads(work);
+  if (std::unique_ptr<AttentionSharing> matrices = shareByMatrices(work))
+    return matrices;
   if (canShareByFragments(work))
     return shareByFragments(work);
   if (work.attention.pairKeys == 0 && canShareByBlocks(work.emitter.getProfile(), work.attention.width()))
@@ -59,13 +61,18 @@ Value SharedMemorySharing::loadVisited(Value value, const AttentionStep &at) {
 }
 
 Value SharedMemorySharing::share(Value tile) {
-  Value shared = emitter.sharedTile(cast<RankedTensorType>(tile.getType())), zero = emitter.index(0);
+  Value shared = emitter.sharedTile(cast<RankedTensorType>(tile.getType()));
+  put(tile, shared);
+  return shared;
+}
+
+void SharedMemorySharing::put(Value tile, Value shared) {
+  Value zero = emitter.index(0);
   if (isFirstOfStep)
     tile::WaitOp::create(b, 0);
   isFirstOfStep = false;
   isPending = true;
   tile::StoreOp::create(b, tile, shared, zero, zero, Value(), Value());
-  return shared;
 }
 
 void SharedMemorySharing::meet() {

@@ -111,6 +111,8 @@ protected:
   /// A tile in shared memory of its own. Lanes see it after `meet`; the first of a step waits for those who still read
   /// what the last step left there.
   Value share(Value tile);
+  /// The same, in memory that is there.
+  void put(Value tile, Value shared);
   void meet();
 
 private:
@@ -127,6 +129,9 @@ std::unique_ptr<AttentionSharing> shareByQuads(const AttentionSharing::Work &wor
 /// Lanes of several subgroups share the rows and the columns of a tile of scores: GPUs without tensor cores.
 bool canShareByBlocks(const TargetProfile &profile, int64_t width);
 std::unique_ptr<AttentionSharing> shareByBlocks(const AttentionSharing::Work &work);
+
+/// Subgroups own rows, as cooperative matrices. Null where the target has none, or where they do not fit.
+std::unique_ptr<AttentionSharing> shareByMatrices(const AttentionSharing::Work &work);
 
 /// Four lanes share a row, as tensor cores have it.
 bool canShareByFragments(const AttentionSharing::Work &work);

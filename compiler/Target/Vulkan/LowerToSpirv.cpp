@@ -41,6 +41,11 @@ struct Uses {
   bool exchange, texels, halves, cooperative;
 };
 
+/// Whether a workgroup may have several subgroups whose lanes exchange values.
+bool hasSubgroups(tile::FuncOp kernel) {
+  return kernel.getSpread() == tile::Spread::Blocks || kernel.getSpread() == tile::Spread::Cooperative;
+}
+
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
   if (uses.exchange)
@@ -51,7 +56,9 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
     llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
   SmallVector<spirv::Extension> extensions;
   if (uses.cooperative) {
-    llvm::append_range(capabilities, ArrayRef(kCooperativeCapabilities));
+    for (spirv::Capability capability : kCooperativeCapabilities)
+      if (!llvm::is_contained(capabilities, capability))
+        capabilities.push_back(capability);
     extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
   }
   return spirv::VerCapExtAttr::get(uses.cooperative ? spirv::Version::V_1_6 : spirv::Version::V_1_5, capabilities,
@@ -81,8 +88,7 @@ public:
     module.setVceTripleAttr(getTriple(context, uses));
     if (uses.exchange)
       module->setAttr(kExchangeName,
-                      builder.getI64IntegerAttr(kernel.getSpread() == tile::Spread::Blocks ? *kernel.getRowLanes()
-                                                                                           : kernel.getWorkgroup()));
+                      builder.getI64IntegerAttr(hasSubgroups(kernel) ? *kernel.getRowLanes() : kernel.getWorkgroup()));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -191,9 +197,9 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    LaneNumber number = !uses.exchange                               ? LaneNumber::OfWorkgroup
-                        : kernel.getSpread() == tile::Spread::Blocks ? LaneNumber::OfAllSubgroups
-                                                                     : LaneNumber::OfSubgroup;
+    LaneNumber number = !uses.exchange          ? LaneNumber::OfWorkgroup
+                        : hasSubgroups(kernel) ? LaneNumber::OfAllSubgroups
+                                               : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, patterns);
     populateSharedPatterns(converter, patterns);
     return applyFullConversion(main, *target, std::move(patterns));
