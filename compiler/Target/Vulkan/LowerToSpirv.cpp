@@ -30,8 +30,8 @@ constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader,
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
                                                        spirv::Capability::GroupNonUniformShuffle};
 
-constexpr spirv::Capability kHalfCapabilities[] = {spirv::Capability::Float16,
-                                                   spirv::Capability::StorageBuffer16BitAccess};
+constexpr spirv::Capability kHalfCapabilities[] = {
+    spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
@@ -101,6 +101,8 @@ public:
     spirv::EntryPointOp::create(builder, kernel.getLoc(), spirv::ExecutionModel::GLCompute, main, interface);
     spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::LocalSize,
                                    {static_cast<int32_t>(kernel.getWorkgroup()), 1, 1});
+    if (uses.halves) // or the device may as well round toward zero, as Mesa 26's lavapipe does
+      spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::RoundingModeRTE, {16});
     return success();
   }
 
