@@ -84,7 +84,7 @@ public:
   OwnedFactor ownedFactor(Value value, double) override {
     Value shared = share(load(value, owned));
     if (registersOf(16) > registersLeft)
-      return [this, shared] { return loadWhole(shared, rows, width); };
+      return [shared] { return shared; };
     registersLeft -= registersOf(16);
     meet();
     return [tile = loadWhole(shared, rows, width)] { return tile; };
@@ -92,7 +92,7 @@ public:
 
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
     meet();
-    Value product = multiply(ownedRows, loadWhole(visitedRows, step, width), zeros());
+    Value product = multiply(ownedRows, visitedRows, width, /*transposeRhs=*/true, zeros());
     Value memory = scoresMemory(cast<RankedTensorType>(product.getType()));
     put(product, memory);
     meet();
@@ -109,7 +109,7 @@ public:
     meet();
     if (rescale)
       accumulator = timesFactors(accumulator);
-    return multiply(loadWhole(left, rows, step), loadWhole(right, step, width, /*transposed=*/true), accumulator);
+    return multiply(left, right, step, /*transposeRhs=*/false, accumulator);
   }
 
   Value scaleRows(Value sums, Value factors) override {
@@ -126,13 +126,27 @@ private:
   /// Of a lane, for a tile of the owned rows and a head's columns.
   int64_t registersOf(int64_t bits) const { return rowsOfSubgroup * width * bits / (32 * emitter.getLanes()); }
 
-  Value multiply(Value left, Value right, Value sums) {
-    return tile::DotOp::create(b, sums.getType(), left, right, sums, /*transposeLhs=*/false, /*transposeRhs=*/true);
+  /// sums + left * right, `depth` places of the contracted dimension: a matrix's at a time, so that no more of the factors is
+  /// in registers. Both are in shared memory, or the left side is a tile.
+  Value multiply(Value left, Value right, int64_t depth, bool transposeRhs, Value sums) {
+    int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
+    Value zero = emitter.index(0);
+    for (int64_t k = 0; k < depth; k += side) {
+      Value place = emitter.index(k);
+      Value lhs = isa<MemRefType>(left.getType())
+                      ? emitter.load(left, {zero, place, rows, side, {}, {}}, Padding::Any)
+                      : tile::ColumnsOp::create(b, emitter.tileType(rows, side, b.getF16Type()), left, k).getResult();
+      // Matrices take the right side transposed.
+      Value rhs = transposeRhs ? emitter.load(right, {zero, place, columns, side, {}, {}}, Padding::Any)
+                               : emitter.load(right, {place, zero, side, columns, {}, {}}, Padding::Any, true);
+      sums = tile::DotOp::create(b, sums.getType(), lhs, rhs, sums, /*transposeLhs=*/false, /*transposeRhs=*/true);
+    }
+    return sums;
   }
 
-  Value loadWhole(Value shared, int64_t rows, int64_t columns, bool transposed = false) {
+  Value loadWhole(Value shared, int64_t rows, int64_t columns) {
     Value zero = emitter.index(0);
-    return emitter.load(shared, {zero, zero, rows, columns, {}, {}}, Padding::Any, transposed);
+    return emitter.load(shared, {zero, zero, rows, columns, {}, {}}, Padding::Any);
   }
 
   /// For a product of the step. At the end results leave through that of the first.

@@ -107,7 +107,7 @@ constexpr TargetProfile makeNvidia() {
   profile.tensorAttentionSubgroups = 4;
   profile.tensorAttentionRows = 16;
   profile.tensorAttentionKeys = 32;
-  profile.tensorAttentionRegisters = 128;
+  profile.tensorAttentionRegisters = 64;
   profile.sharedBytes = 49152; // NVIDIA's maxComputeSharedMemorySize
   profile.maxLoopTrips = 0;
   return profile;

@@ -28,8 +28,12 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.wait 0
 // CHECK: tile.store %{{.*}}, %[[KEYS]]
 // CHECK: tile.wait 0
-// CHECK: %[[K:.*]] = tile.load %[[KEYS]]
-// CHECK: %[[S:.*]] = tile.dot %[[Q]], %[[K]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<64x32xf32>
+// Of the contracted dimension a matrix at a time.
+// CHECK: %[[PART:.*]] = tile.columns %[[Q]] from 0
+// CHECK: %[[K:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<32x16xf16>
+// CHECK: tile.dot %[[PART]], %[[K]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<64x32xf32>
+// CHECK: tile.columns %[[Q]] from 48
+// CHECK: %[[S:.*]] = tile.dot
 // CHECK: tile.store %[[S]], %[[SCORES]]
 // CHECK: tile.wait 0
 // CHECK: tile.load %[[SCORES]]
@@ -45,7 +49,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[ALL:.*]] = tile.broadcast %[[ALIKE]] : tensor<64x16xf32> -> tensor<64x64xf32>
 // CHECK: %[[RESCALED:.*]] = arith.mulf %[[SUMS]], %[[ALL]]
 // CHECK: %[[W:.*]] = tile.load %[[P]]
-// CHECK: %[[V:.*]] = tile.load %[[VALUES]]{{.*}} {any_padding, transposed} : {{.*}} -> tensor<64x32xf16>
+// CHECK: %[[V:.*]] = tile.load %[[VALUES]]{{.*}} {any_padding, transposed} : {{.*}} -> tensor<64x16xf16>
 // CHECK: tile.dot %[[W]], %[[V]], %[[RESCALED]] {transpose_rhs}
 // Results leave through the scores' memory, as many columns at a time as it has.
 // CHECK: tile.columns {{.*}} from 32
@@ -69,13 +73,16 @@ func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segm
   return %y, %lse : !sums, !heads
 }
 
-// Two tiles of scores and two of factors leave room for half as long a step in 48 KiB.
+// Two tiles of scores and two of factors leave room for half as long a step in 48 KiB, and results no registers for owned
+// factors.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx128(
+// CHECK: tile.store %{{.*}}, %[[KEYS:[0-9]+]][
+// CHECK: tile.store %{{.*}}, %[[VALUES:[0-9]+]][
 // CHECK: scf.for {{.*}} step %c16 iter_args(%[[DK:.*]] = %{{.*}}, %[[DV:.*]] = %{{.*}})
-// CHECK: %[[S:.*]] = tile.dot
-// CHECK: tile.store %[[S]]
-// CHECK: %[[DP:.*]] = tile.dot
-// CHECK: tile.store %[[DP]]
+// CHECK: tile.load %[[KEYS]]{{.*}} -> tensor<64x16xf16>
+// CHECK-COUNT-4: tile.dot {{.*}} -> tensor<64x16xf32>
+// CHECK: tile.load %[[VALUES]]{{.*}} -> tensor<64x16xf16>
+// CHECK-COUNT-4: tile.dot {{.*}} -> tensor<64x16xf32>
 // CHECK: arith.truncf {{.*}} to tensor<64x16xf16>
 // CHECK: tile.dot %{{.*}}, %{{.*}}, %[[DK]] {transpose_rhs}
 // CHECK: arith.truncf {{.*}} to tensor<64x16xf16>
