@@ -117,16 +117,25 @@ LogicalResult checkCooperativeDot(tile::DotOp op) {
                           << "transposed, got " << op.getLhs().getType() << " and " << op.getRhs().getType();
 }
 
-/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, and go through shared memory.
+LogicalResult checkCooperativeBroadcast(tile::BroadcastOp op) {
+  RankedTensorType input = typeOf(op.getInput());
+  if (input.getEncoding() == op.getType().getEncoding() && input.getDimSize(0) == op.getType().getDimSize(0))
+    return success();
+  return op.emitOpError() << "repeats columns of cooperative matrices, got " << input << " and " << op.getType();
+}
+
+/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, those of two sums with each other, and
+/// go through shared memory.
 LogicalResult checkCooperative(Operation *op) {
   auto isShared = [](Value memory) {
     return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](tile::DotOp op) { return checkCooperativeDot(op); })
+      .Case([](tile::BroadcastOp op) { return checkCooperativeBroadcast(op); })
       .Case([](tile::ColumnsOp op) { return checkColumns(op); })
       .Case([](arith::ConstantOp op) { return checkConstant(op); })
-      .Case<scf::ForOp, scf::YieldOp>([](Operation *) { return success(); })
+      .Case<arith::MulFOp, scf::ForOp, scf::YieldOp>([](Operation *) { return success(); })
       .Case<tile::LoadOp, tile::StoreOp>([&](auto op) -> LogicalResult {
         if (isShared(op.getMemory()) && !op.getRowLimit() && !op.getColumnLimit())
           return success();

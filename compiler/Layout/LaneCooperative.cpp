@@ -1,5 +1,5 @@
 // Products on cooperative matrices, in one lane: a piece of a tile is a value that the lanes of a subgroup have
-// together, an !gpu.mma_matrix. Nothing but products works on them; they come from shared memory and go there.
+// together, an !gpu.mma_matrix. Little but products works on them; they come from shared memory and go there.
 #include "compiler/Layout/Lanes.h"
 
 using namespace mlir;
@@ -123,6 +123,40 @@ struct LowerPieceDot : CooperativePattern<tile::DotOp> {
   }
 };
 
+struct LowerPieceTimes : CooperativePattern<arith::MulFOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getType()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> products;
+    for (auto [x, y] : llvm::zip(adaptor.getLhs(), adaptor.getRhs()))
+      products.push_back(
+          gpu::SubgroupMmaElementwiseOp::create(b, x.getType(), ValueRange{x, y}, gpu::MMAElementwiseOp::MULF));
+    rewriter.replaceOpWithMultiple(op, {products});
+    return success();
+  }
+};
+
+/// Repeats whole pieces.
+struct LowerPieceBroadcast : CooperativePattern<tile::BroadcastOp> {
+  using CooperativePattern::CooperativePattern;
+  LogicalResult matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!tile::getCooperativeLayout(op.getType()))
+      return failure();
+    Registers from(typeOf(op.getInput()), adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i)
+      for (int64_t j = 0; j < shape.runs; ++j)
+        registers.push_back(from.at(i, j % from.shape.runs));
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
 /// No copy runs by itself here: what remains is to wait for the other lanes.
 struct LowerBarrier : CooperativePattern<tile::WaitOp> {
   using CooperativePattern::CooperativePattern;
@@ -138,6 +172,6 @@ struct LowerBarrier : CooperativePattern<tile::WaitOp> {
 
 void heddle::populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes,
                                              RewritePatternSet &patterns) {
-  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerBarrier>(
-      converter, patterns.getContext(), lanes);
+  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerPieceTimes,
+               LowerPieceBroadcast, LowerBarrier>(converter, patterns.getContext(), lanes);
 }

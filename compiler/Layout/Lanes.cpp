@@ -31,8 +31,8 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   case tile::Spread::Blocks:
     return kernel.getRowLanes().value_or(workgroup);
   case tile::Spread::Fragments:
-  case tile::Spread::Cooperative:
-    return std::min(workgroup, tile::SimtAttr::kFragmentLanes);
+  case tile::Spread::Cooperative: // which say how wide their subgroups are where lanes exchange anything
+    return kernel.getRowLanes().value_or(std::min(workgroup, tile::SimtAttr::kFragmentLanes));
   }
   llvm_unreachable("unknown spread");
 }

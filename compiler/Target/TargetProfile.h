@@ -76,6 +76,8 @@ struct TargetProfile {
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
   int64_t sharedBytesOfLane = 0;
+  /// Shared memory of a workgroup in attention on cooperative matrices, at most.
+  int64_t sharedBytes = 0;
   /// Whether tensor cores take cooperative matrices (VK_KHR_cooperative_matrix; `matrix` is then a cube), of f16 with
   /// sums of f32; otherwise they take fragments, which lanes hold as #tile.simt says.
   bool cooperative = false;

@@ -47,8 +47,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
             Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
             if (Value factor = frame.dropoutFactor(at))
               powers = frame.mul(powers, factor);
-            Value rescaled = frame.mul(state[2], emitter.broadcast(rescale, rows, width));
-            return {largest, sum, frame.accumulate(powers, attention.getValue(), at, rescaled)};
+            return {largest, sum, frame.accumulate(powers, attention.getValue(), at, state[2], rescale)};
           });
       if (isOneQuery) { // the softmax of all keys, of those of each row's
         Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
@@ -64,7 +63,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
       Value sum = arith::SelectOp::create(b, any, last[1], one);
       Value inverse = arith::DivFOp::create(b, one, sum);
-      frame.finish({{attention.getResult(), frame.mul(last[2], emitter.broadcast(inverse, queries, width))}});
+      frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});
       Value logSumExp =
           arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
       frame.storePerQuery(attention.getLogSumExp(), logSumExp);

@@ -144,6 +144,7 @@ InFlightDiagnostic KernelEmitter::fail() {
 void KernelEmitter::setTensorTiles(int64_t count) {
   workgroup = profile.lanes * count;
   if (profile.cooperative) {
+    rowLanes = profile.lanes;
     spread = tile::Spread::Cooperative;
     return;
   }
@@ -336,7 +337,7 @@ Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, boo
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
-  constexpr int64_t paddingOfRows = 4; // elements
+  const int64_t paddingOfRows = 128 / type.getElementTypeBitWidth(); // elements
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&func.getBody().front());
   return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));
@@ -409,6 +410,8 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   if (spread == tile::Spread::Blocks) // of which each lane along a row has a register
     columns = std::max(columns, profile.blockRowLanes * vector);
+  if (sharedSums)
+    columns = std::gcd(place.columns, cast<MemRefType>(sharedSums.getType()).getDimSize(1));
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
     part.column = add(place.column, index(from));
@@ -422,13 +425,14 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
+  bool cooperative = spread == tile::Spread::Cooperative;
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
-    if (at == whole && block == b.getInsertionBlock()) {
+    if (at == whole && block == b.getInsertionBlock() && !(cooperative && memoryOf(value))) { // which is no sum
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
       Value columns = type == tile.getType() ? tile : tile::ColumnsOp::create(b, type, tile, from).getResult();
-      parts.emplace_back(value, part, block, spread == tile::Spread::Cooperative ? dealSums(columns) : columns);
+      parts.emplace_back(value, part, block, cooperative ? dealSums(columns) : columns);
     }
   tiles.insert(tiles.begin(), parts.begin(), parts.end()); // found first, where the part is the whole
 }

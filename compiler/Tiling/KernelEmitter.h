@@ -129,6 +129,9 @@ public:
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
   /// Shared memory for tiles of a type, rows apart so that neighbours begin in different banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
+  /// Where sums in cooperative matrices go through to lanes at the end, as many columns at a time as it has: memory that
+  /// lanes have no other use for then. Otherwise they have memory of their own.
+  void setSumsMemory(Value shared) { sharedSums = shared; }
   /// One i32 of a vector in memory, as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
   Value loadScalar(Value value, int64_t position);

@@ -224,7 +224,7 @@ LogicalResult ColumnsOp::verify() {
 
 LogicalResult BroadcastOp::verify() {
   for (auto [input, result] : llvm::zip(typeOf(getInput()).getShape(), typeOf(getResult()).getShape()))
-    if (input != 1 && input != result)
+    if (result % input != 0)
       return emitOpError() << "cannot repeat " << getInput().getType() << " over " << getResult().getType();
   return success();
 }

@@ -24,7 +24,7 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
     Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
     `spread` how they stand over a tile: along its `rows` or `columns`, `row_lanes` of them along each row (`quads`, four
     as a rule) or along each row of the results of products (`blocks`), as a tensor core wants `fragments` of it, or in
-    subgroups that hold `cooperative` matrices. Of several subgroups along columns each has rows of its own, unless all
+    subgroups, of `row_lanes`, that hold `cooperative` matrices. Of several subgroups along columns each has rows of its own, unless all
     tiles have one row.
     `vector` is how many neighbouring columns a register may hold.
   }];
@@ -155,7 +155,11 @@ def ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def BroadcastOp : Tile_Op<"broadcast", [Pure]> {
-  let summary = "Repeats a tile along its dimensions of extent 1";
+  let summary = "Repeats a tile along its dimensions that are shorter";
+  let description = [{
+    As a rule those are of extent 1. In cooperative matrices, which have no columns of their own, a tile of columns that are
+    alike is repeated instead.
+  }];
   let arguments = (ins Tile_Any:$input);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";

@@ -53,7 +53,7 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
                device.name, "' has ", device.maxSubgroupSize, " at most; --lanes=", device.maxSubgroupSize,
                " of heddle-compile makes kernels for these");
   if (kernel.halves() && !device.halves)
-    return str("kernel '", view(kernel.name()), "' has floats of 16 bits, which '", device.name,
+    return str("kernel '", view(kernel.name()), "' has floats of 16 bits, rounded to nearest, which '", device.name,
                "' lacks; compile with --precision=f32");
   if (uint32_t side = kernel.cooperative_side();
       side &&

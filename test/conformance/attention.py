@@ -14,6 +14,7 @@ import torch
 import calls
 
 WIDTHS = [(8, 3), (24, 1), (64, 2), (128, 1), (256, 1)]  # of a head, and heads
+MATRIX_WIDTHS = [(16, 3), (64, 2), (128, 1)]  # of heads on cooperative matrices
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
 RADIUS = 9
 BOUND = 1e-5
@@ -99,11 +100,15 @@ def main():
     widths = WIDTHS
     if arguments.target == "vulkan:software":  # for which Mesa takes minutes with the widest heads, if its cache is empty
         widths = WIDTHS[:4] if arguments.precision == "f32" else WIDTHS[:3]
+    if arguments.target == "vulkan:software-matrices":  # whose other heads are those of vulkan:software
+        widths = MATRIX_WIDTHS
     random = np.random.default_rng(5)
     lengths = np.array(LENGTHS + ([(150, 140)] if arguments.longest else []), np.int32)
     starts = (np.cumsum(lengths, 0) - lengths).astype(np.int32)
     inputs = {f"{side}_{what}": array[:, column].copy() for column, side in enumerate(("query", "key"))
               for what, array in (("starts", starts), ("lengths", lengths))}
+    # Products of these are of factors in f16, and a query of one key has its value.
+    rounded = [width for width, _ in widths if arguments.precision == "f16" and width % 16 == 0 and width <= 128]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/attention.mlir", "w") as file:
@@ -122,6 +127,10 @@ def main():
             for mask, (_, counts) in MASKS.items():
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
                 found = session.call(f"{mask}_{width}x{heads}", inputs, outputs)
+                nearest = inputs["value"][0].astype(np.float16).astype(np.float32)
+                if width in rounded and not np.array_equal(found[0][0], nearest):
+                    failed += 1
+                    print(f"FAIL {mask} {heads} x {width}: factors are not rounded to the nearest numbers of f16")
                 query, key, value = (torch.tensor(inputs[name].astype(np.float64), requires_grad=True)
                                      for name in ("query", "key", "value"))
                 parts = []

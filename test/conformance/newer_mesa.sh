@@ -36,9 +36,28 @@ ln -s "$bin/heddle-compile" "$bin/heddle-inspect" "$work/"
 "$work/heddle-run" devices
 
 python=$(command -v /usr/bin/python3 || command -v python3)
-for case in base odd-widths; do
-  "$python" test/conformance/parity.py --bin "$work" --model models/numbers.toml --case $case \
-    --target vulkan:software-matrices --precision f16 | grep -v '^ok'
+matrices=(--bin "$work" --target vulkan:software-matrices --precision f16)
+failed=0
+check() { # NAME COMMAND...: prints what failed, and a line
+  local name=$1 log=$work/log
+  shift
+  if "$@" > "$log" 2>&1; then
+    echo "$name: $(grep -c '^ok' "$log") checks, 0 failed"
+  else
+    grep -v '^ok' "$log" || true
+    echo "$name: FAILED"
+    failed=1
+  fi
+}
+for case in base odd-widths window soft-cap; do
+  check "parity $case" "$python" test/conformance/parity.py "${matrices[@]}" --model models/numbers.toml --case $case --smooth
 done
+# Attention by itself: masks and widths of heads, then score regions and dropout. The first run takes minutes, as lavapipe
+# compiles.
+check attention "$python" test/conformance/attention.py "${matrices[@]}"
+check "attention's scores" "$python" test/conformance/attention_score.py "${matrices[@]}"
 PATH=$work:$PATH "$python" test/conformance/spirv_val.py --bin "$work" --model models/numbers.toml \
-  --target vulkan:nvidia --precision f16 --set accumulate=true --set dropout=0.1 --set attention_dropout=0.1
+  --target vulkan:nvidia --precision f16 --set accumulate=true --set dropout=0.1 --set attention_dropout=0.1 | tail -n 1
+PATH=$work:$PATH "$python" test/conformance/spirv_val.py --bin "$work" --model models/transformer-base.toml \
+  --target vulkan:nvidia --precision f16 --set dropout=0.1 --set attention_dropout=0.1 | tail -n 1
+exit $failed

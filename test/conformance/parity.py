@@ -42,6 +42,7 @@ BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-
           "f16": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "tf32": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "bf16": {"logits": 1e-2, "loss": 1e-2, "gradient": 5e-2, "nothing": 1e-4, "trained": 2e-2}}
+SMOOTH_GRADIENT = 5e-3  # of f16 and tf32 without ReLUs
 LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
 
 
@@ -131,15 +132,19 @@ def main():
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--steps", type=int, default=20, help="of Adam")
+    parser.add_argument("--smooth", action="store_true", help="GELU instead of ReLU, whose kinks tip gradients over")
     parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     if not arguments.model:
         arguments.model = f"{pathlib.Path(__file__).parent}/texts/{arguments.text}.weft"
-    bounds = BOUNDS[arguments.precision]
+    bounds = dict(BOUNDS[arguments.precision])
+    if arguments.smooth and arguments.precision in ("f16", "tf32"):
+        bounds["gradient"] = SMOOTH_GRADIENT
     overrides = {**COMMON, "norm": "post", "positions": "sinusoidal", "attention_window": 0, "attention_soft_cap": 0.0,
                  "label_smoothing": 0.0, "clip_norm": 0.0, "layer_norm_epsilon": 1e-5, "adam_beta1": 0.9,
-                 "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case]}
+                 "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case],
+                 **({"activation": "gelu"} if arguments.smooth else {})}
     random = np.random.default_rng(7)
     report = Report()
     flags = [f"--{flag}=false" for flag in arguments.off] + ([f"--lanes={arguments.lanes}"] if arguments.lanes else [])

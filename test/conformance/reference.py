@@ -78,7 +78,8 @@ class Transformer:
         return self.linear(result.transpose(0, 1).reshape(len(x), -1), name + ".output")
 
     def feed_forward(self, x, name):
-        return self.linear(torch.relu(self.linear(x, name + ".inner")), name + ".outer")
+        act = F.gelu if self.config.get("activation") == "gelu" else torch.relu
+        return self.linear(act(self.linear(x, name + ".inner")), name + ".outer")
 
     def residual(self, x, norm, sublayer):
         if self.config["norm"] == "post":

@@ -30,8 +30,8 @@ constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader,
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
                                                        spirv::Capability::GroupNonUniformShuffle};
 
-constexpr spirv::Capability kHalfCapabilities[] = {spirv::Capability::Float16,
-                                                   spirv::Capability::StorageBuffer16BitAccess};
+constexpr spirv::Capability kHalfCapabilities[] = {
+    spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
@@ -40,6 +40,11 @@ constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::Coo
 struct Uses {
   bool exchange, texels, halves, cooperative;
 };
+
+/// Whether a workgroup may have several subgroups whose lanes exchange values.
+bool hasSubgroups(tile::FuncOp kernel) {
+  return kernel.getSpread() == tile::Spread::Blocks || kernel.getSpread() == tile::Spread::Cooperative;
+}
 
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
@@ -51,7 +56,9 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
     llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
   SmallVector<spirv::Extension> extensions;
   if (uses.cooperative) {
-    llvm::append_range(capabilities, ArrayRef(kCooperativeCapabilities));
+    for (spirv::Capability capability : kCooperativeCapabilities)
+      if (!llvm::is_contained(capabilities, capability))
+        capabilities.push_back(capability);
     extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
   }
   return spirv::VerCapExtAttr::get(uses.cooperative ? spirv::Version::V_1_6 : spirv::Version::V_1_5, capabilities,
@@ -81,8 +88,7 @@ public:
     module.setVceTripleAttr(getTriple(context, uses));
     if (uses.exchange)
       module->setAttr(kExchangeName,
-                      builder.getI64IntegerAttr(kernel.getSpread() == tile::Spread::Blocks ? *kernel.getRowLanes()
-                                                                                           : kernel.getWorkgroup()));
+                      builder.getI64IntegerAttr(hasSubgroups(kernel) ? *kernel.getRowLanes() : kernel.getWorkgroup()));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -95,6 +101,8 @@ public:
     spirv::EntryPointOp::create(builder, kernel.getLoc(), spirv::ExecutionModel::GLCompute, main, interface);
     spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::LocalSize,
                                    {static_cast<int32_t>(kernel.getWorkgroup()), 1, 1});
+    if (uses.halves) // or the device may as well round toward zero, as Mesa 26's lavapipe does
+      spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::RoundingModeRTE, {16});
     return success();
   }
 
@@ -191,9 +199,9 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    LaneNumber number = !uses.exchange                               ? LaneNumber::OfWorkgroup
-                        : kernel.getSpread() == tile::Spread::Blocks ? LaneNumber::OfAllSubgroups
-                                                                     : LaneNumber::OfSubgroup;
+    LaneNumber number = !uses.exchange          ? LaneNumber::OfWorkgroup
+                        : hasSubgroups(kernel) ? LaneNumber::OfAllSubgroups
+                                               : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, patterns);
     populateSharedPatterns(converter, patterns);
     return applyFullConversion(main, *target, std::move(patterns));

@@ -48,6 +48,11 @@ constexpr TargetProfile makeSoftwareMatrices() {
   profile.tensorColumns = 32; // 32 KiB of shared memory
   profile.tensorDepth = 16;
   profile.tensorStages = 2;
+  profile.tensorAttentionSubgroups = 4;
+  profile.tensorAttentionRows = 8;
+  profile.tensorAttentionKeys = 16;
+  profile.tensorAttentionRegisters = 128;
+  profile.sharedBytes = 32768; // lavapipe's maxComputeSharedMemorySize
   // It is there to test. A processor is a thread: nothing but the number of tiles matters.
   profile.tensorRate = profile.sharedRate = profile.cacheRate = profile.cacheRateOfAll = 64;
   return profile;
@@ -99,6 +104,11 @@ constexpr TargetProfile makeNvidia() {
   profile.cacheRateOfAll = 3200;
   profile.attentionKeys = 16;
   profile.attentionWork = 4096;
+  profile.tensorAttentionSubgroups = 4;
+  profile.tensorAttentionRows = 16;
+  profile.tensorAttentionKeys = 32;
+  profile.tensorAttentionRegisters = 64;
+  profile.sharedBytes = 49152; // NVIDIA's maxComputeSharedMemorySize
   profile.maxLoopTrips = 0;
   return profile;
 }

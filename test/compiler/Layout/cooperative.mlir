@@ -11,6 +11,13 @@
 // LAYOUT: tile.load {{.*}} -> tensor<128x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 // LAYOUT: tile.load {{.*}} -> tensor<1x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 
+// Sums are multiplied by what lanes have of each row: a matrix of columns that are alike, again and again.
+// LAYOUT-LABEL: tile.func @rescaled
+// LAYOUT: tile.broadcast {{.*}} : tensor<64x1xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 4>> -> tensor<64x16xf32, #tile.simt<lanes = [32, 4]
+// LAYOUT: tile.load {{.*}} -> tensor<64x16xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
+// LAYOUT: tile.broadcast {{.*}} -> tensor<64x32xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
+// LAYOUT: arith.mulf {{.*}} : tensor<64x32xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
+
 // Each of four subgroups has two times four pieces of the sum, of which two times two are in the part that is stored.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
@@ -52,5 +59,44 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
   %rows = tile.broadcast %row : tensor<1x32xf32> -> tensor<128x32xf32>
   %result = arith.addf %dealt, %rows : tensor<128x32xf32>
   tile.store %result, %c[%c0, %c32] : tensor<128x32xf32>, memref<128x64xf32>
+  tile.return
+}
+
+// A row's largest number is that of the four neighbours that have a part of it, in subgroups of 32. A lane has two rows.
+// CHECK-LABEL: tile.func @rescaled
+tile.func @rescaled()
+    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+  // CHECK: gpu.barrier
+  // CHECK: gpu.shuffle xor %{{.*}}, %c1{{.*}}, %c32
+  // CHECK: gpu.shuffle xor %{{.*}}, %c2{{.*}}, %c32
+  // CHECK: gpu.shuffle xor %{{.*}}, %c1{{.*}}, %c32
+  // CHECK: gpu.shuffle xor %{{.*}}, %c2{{.*}}, %c32
+  // CHECK-NOT: gpu.shuffle
+  // CHECK: vector.store
+  // CHECK: gpu.barrier
+  // CHECK: %[[FACTORS:.*]] = gpu.subgroup_mma_load_matrix {{.*}} -> !gpu.mma_matrix<16x16xf32, "COp">
+  // CHECK: gpu.subgroup_mma_elementwise mulf %{{.*}}, %[[FACTORS]]
+  // CHECK: gpu.subgroup_mma_elementwise mulf %{{.*}}, %[[FACTORS]]
+  // CHECK-NOT: gpu.subgroup_mma_elementwise
+  %scores = tile.shared : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
+  %left = tile.shared : memref<64x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
+  %right = tile.shared : memref<32x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
+  %factors = tile.shared : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %c0 = arith.constant 0 : index
+  %x = tile.load %left[%c0, %c0] {any_padding} : memref<64x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>> -> tensor<64x16xf16>
+  %y = tile.load %right[%c0, %c0] {any_padding} : memref<32x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>> -> tensor<32x16xf16>
+  %sum = tile.dot %x, %y, %zero {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
+  tile.store %sum, %scores[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
+  tile.wait 0
+  %dealt = tile.load %scores[%c0, %c0] {any_padding} : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> tensor<64x32xf32>
+  %largest = tile.reduce max %dealt dim 1 : tensor<64x32xf32> -> tensor<64x1xf32>
+  %repeated = tile.broadcast %largest : tensor<64x1xf32> -> tensor<64x16xf32>
+  tile.store %repeated, %factors[%c0, %c0] : tensor<64x16xf32>, memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
+  tile.wait 0
+  %alike = tile.load %factors[%c0, %c0] {any_padding} : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>> -> tensor<64x16xf32>
+  %all = tile.broadcast %alike : tensor<64x16xf32> -> tensor<64x32xf32>
+  %product = arith.mulf %sum, %all : tensor<64x32xf32>
+  tile.store %product, %scores[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
   tile.return
 }

@@ -201,3 +201,13 @@ tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<coope
   %y = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x64xf16, #left>, tensor<64x64xf16, #left> -> tensor<64x64xf32, #sum>
   tile.return
 }
+
+// -----
+
+#left = #tile.cooperative<left, side = 16, subgroups = 4>
+tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+  %x = arith.constant dense<1.0> : tensor<64x16xf16, #left>
+  // expected-error @+1 {{repeats columns of cooperative matrices}}
+  %y = tile.broadcast %x : tensor<64x16xf16, #left> -> tensor<128x16xf16, #left>
+  tile.return
+}

@@ -3,7 +3,7 @@
 // Shared memory is an array of vectors of four: accesses of four elements are one, fewer are one each. Barriers make
 // what is written visible, and accesses say that others are concerned.
 // CHECK-LABEL: spirv.module @product PhysicalStorageBuffer64 Vulkan
-// CHECK-SAME: #spirv.vce<v1.6, [{{.*}}Float16, StorageBuffer16BitAccess, CooperativeMatrixKHR, GroupNonUniform], [SPV_KHR_cooperative_matrix]>
+// CHECK-SAME: #spirv.vce<v1.6, [{{.*}}Float16, StorageBuffer16BitAccess, RoundingModeRTE, CooperativeMatrixKHR, GroupNonUniform], [SPV_KHR_cooperative_matrix]>
 // CHECK-DAG: spirv.GlobalVariable @shared_0 : !spirv.ptr<!spirv.array<320 x vector<4xf16>>, Workgroup>
 // CHECK-DAG: spirv.GlobalVariable @shared_1 : !spirv.ptr<!spirv.array<576 x vector<4xf32>>, Workgroup>
 // CHECK-DAG: built_in("SubgroupId")
@@ -39,11 +39,15 @@ tile.func @product(%a: memref<?x32xf16>, %c: memref<64x32xf32>)
   %r = gpu.subgroup_mma_load_matrix %left[%c0, %c16] {leadDimension = 40 : index, transpose} : memref<32x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>> -> !gpu.mma_matrix<16x16xf16, "BOp">
   // CHECK: spirv.KHR.CooperativeMatrixMulAdd
   %p = gpu.subgroup_mma_compute %l, %r, %sum : !gpu.mma_matrix<16x16xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "BOp"> -> !gpu.mma_matrix<16x16xf32, "COp">
+  // CHECK: spirv.FMul %{{.*}}, %{{.*}} : !spirv.coopmatrix<16x16xf32, Subgroup, MatrixAcc>
+  %q = gpu.subgroup_mma_elementwise mulf %p, %p : (!gpu.mma_matrix<16x16xf32, "COp">, !gpu.mma_matrix<16x16xf32, "COp">) -> !gpu.mma_matrix<16x16xf32, "COp">
   // CHECK: spirv.KHR.CooperativeMatrixStore %{{.*}}, %{{.*}}, %{{.*}}, <RowMajor>, <NonPrivatePointer>
-  gpu.subgroup_mma_store_matrix %p, %sums[%row, %c0] {leadDimension = 36 : index} : !gpu.mma_matrix<16x16xf32, "COp">, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
+  gpu.subgroup_mma_store_matrix %q, %sums[%row, %c0] {leadDimension = 36 : index} : !gpu.mma_matrix<16x16xf32, "COp">, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
   gpu.barrier
   // CHECK: spirv.Load "Workgroup" %{{.*}} ["NonPrivatePointer"] : vector<4xf32>
   %z = vector.load %sums[%lane, %c0] : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>, vector<4xf32>
   vector.store %z, %c[%lane, %c0] : memref<64x32xf32>, vector<4xf32>
   tile.return
 }
+// Numbers become f16 by rounding to the nearest, which Vulkan does not promise unless a kernel asks.
+// CHECK: spirv.ExecutionMode @main "RoundingModeRTE", 16

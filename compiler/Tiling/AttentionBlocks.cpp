@@ -1,0 +1,89 @@
+// Attention in blocks: the lanes of several subgroups share the rows and the columns of a tile of scores out, and its
+// factors come through shared memory, in f32. Values of factors are then shared memory, and not tiles; owned factors of
+// the widest heads are values of the graph.
+#include "compiler/Tiling/AttentionSharing.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class BlockSharing final : public SharedMemorySharing {
+public:
+  explicit BlockSharing(const Work &work) : SharedMemorySharing(work), isWide(width > kWidestOwned) {
+    // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
+    constexpr int64_t longestStep = 16, room = 32768;
+    const TargetProfile &profile = emitter.getProfile();
+    int64_t rowLanes = profile.blockRowLanes;
+    emitter.setBlocks();
+    emitter.setVector({width / rowLanes});
+    int64_t down = profile.blockLanes / rowLanes;
+    // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
+    rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
+    while (rows > down && rows / 2 >= work.bounds.maximumOwned())
+      rows /= 2;
+    step = longestStep;
+    // Owned and visited factors, and tiles of scores that go into products.
+    auto bytes = [&] {
+      int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
+      return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
+    };
+    while (step > rowLanes && (step / 2 >= work.bounds.maximumVisited(rows, step) || bytes() > room))
+      step /= 2;
+    step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
+  }
+
+  Scales scales() const override { return isWide ? Scales::Products : Scales::Owned; }
+
+  OwnedFactor ownedFactor(Value value, double scale) override {
+    if (isWide)
+      return [value] { return value; };
+    Value tile = load(value, owned);
+    return [shared = share(scale == 1 ? tile : mul(tile, scale))] { return shared; };
+  }
+
+  Value products(Value ownedRows, Value visitedRows, Value sums) override {
+    return multiply(ownedRows, visitedRows, width, /*transposeRhs=*/true, sums ? sums : zeros());
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    if (rescale)
+      accumulator = scaleRows(accumulator, rescale);
+    Value right = loadVisited(value, at);
+    return multiply(share(weights), right, step, /*transposeRhs=*/false, accumulator);
+  }
+
+private:
+  /// accumulator + lhs * rhs, `depth` places of the contracted dimension. Both are in shared memory; the left side may
+  /// be a value of the graph instead, of which the owned rows are meant.
+  Value multiply(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
+    meet();
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(accumulator.getType()).getShape();
+    // Of so many places a lane has the factors' registers at once.
+    int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
+    Value zero = emitter.index(0);
+    return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
+      Value left = isa<MemRefType>(lhs.getType())
+                       ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+                       : load(lhs, {owned.row, emitter.add(owned.column, k), shape[0], part, owned.rowLimit, {}});
+      Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
+      Value right = emitter.load(rhs, place, Padding::Any);
+      return SmallVector<Value>{
+          tile::DotOp::create(b, accumulator.getType(), left, right, state[0], /*transposeLhs=*/false, transposeRhs)};
+    })[0];
+  }
+
+  const bool isWide;
+};
+
+} // namespace
+
+bool heddle::canShareByBlocks(const TargetProfile &profile, int64_t width) {
+  // The lanes along a row have a part of each of its columns, and shared memory has room.
+  constexpr int64_t widest = 256;
+  return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
+}
+
+std::unique_ptr<AttentionSharing> heddle::shareByBlocks(const AttentionSharing::Work &work) {
+  return std::make_unique<BlockSharing>(work);
+}

@@ -1,0 +1,129 @@
+// Attention on tensor cores that take fragments of known layout: four lanes share a row, and softmax and sums stay
+// within them.
+#include "compiler/Tiling/AttentionSharing.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class FragmentSharing final : public AttentionSharing {
+public:
+  explicit FragmentSharing(const Work &work) : AttentionSharing(work) {
+    const TargetProfile &profile = emitter.getProfile();
+    subgroups = profile.tensorAttentionSubgroups;
+    emitter.setTensorTiles(subgroups);
+    int64_t rowsOfSubgroup = profile.tensorAttentionRows;
+    // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
+    int64_t tiles = work.isGradient() ? 2 : 1;
+    // Owned factors that cannot come from shared memory have to fit as well.
+    auto query = cast<RankedTensorType>(attention.query.getType());
+    bool staysInRegisters = !isTensorFactor(query) || !canCopyFactors(query.getDimSize(1), width);
+    int64_t kept = staysInRegisters ? tiles * width * query.getElementTypeBitWidth() / 32 : 0;
+    // Visited factors then come from device memory as well, and their addresses need registers.
+    int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
+    // Dropout's factors are one more tile of the scores' shape, and so are scaled scores that their gradient is to see.
+    int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
+    // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic of
+    // scores; the addresses of wide heads' factors, and a band's two bounds beside them.
+    if (more > 0)
+      most -= 40;
+    if (!staysInRegisters && width > 64 && (work.products != 3 || work.bounds.count() > 1))
+      most -= 32;
+    auto registers = [&] {
+      return rowsOfSubgroup * (work.results() * width + (tiles + more) * step + kept) / emitter.getLanes();
+    };
+    // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
+    auto shortestStep = [&] {
+      bool isWorthRows = !staysInRegisters && rowsOfSubgroup > profile.matrix.rows;
+      return isWorthRows ? 2 * profile.matrix.depth : profile.matrix.depth;
+    };
+    while (rowsOfSubgroup > profile.matrix.rows && work.bounds.maximumOwned() < 4 * subgroups * rowsOfSubgroup)
+      rowsOfSubgroup /= 2;
+    auto longestStep = [&] {
+      return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
+    };
+    step = longestStep();
+    while (registers() > most && (step > shortestStep() || rowsOfSubgroup > profile.matrix.rows)) {
+      if (step > shortestStep()) {
+        step /= 2;
+      } else {
+        rowsOfSubgroup /= 2;
+        step = longestStep();
+      }
+    }
+    if (!staysInRegisters || registers() > most)
+      registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
+    // By the same reports there is no room for owned factors that could be elsewhere.
+    if (!staysInRegisters && more > 0)
+      registersLeft = 0;
+    rows = subgroups * rowsOfSubgroup;
+    while (step / 2 >= work.bounds.maximumVisited(rows, step) && step > profile.matrix.depth)
+      step /= 2;
+  }
+
+  // Factors of 16 bits would be rounded once more.
+  Scales scales() const override { return Scales::Unit; }
+  bool looksAtEachStep() const override { return false; }
+  bool marksScores() const override { return true; }
+  bool putsLongestFirst() const override { return true; }
+
+  OwnedFactor ownedFactor(Value value, double) override {
+    // Where tensor cores multiply; others stay in any case.
+    int64_t bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
+    int64_t registers = rows * width * bits / (32 * emitter.getLanes() * subgroups);
+    if (registers <= registersLeft) {
+      registersLeft -= registers;
+      return [tile = load(value, owned)] { return tile; };
+    }
+    return [this, value] { return load(value, owned); };
+  }
+
+  Value products(Value ownedRows, Value visitedRows, Value sums) override {
+    if (!sums)
+      sums = zeros();
+    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    if (rescale)
+      accumulator = scaleRows(accumulator, rescale);
+    // Tensor cores take the right side transposed.
+    Value right = emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true);
+    return tile::DotOp::create(b, accumulator.getType(), asFactor(weights), right, accumulator, false,
+                               /*transposeRhs=*/true);
+  }
+
+protected:
+  Value asLoaded(Value tile) override { return tile; }
+
+private:
+  /// A tile in the type of the kernel's factors.
+  Value asFactor(Value tile) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    Type element = cast<RankedTensorType>(attention.query.getType()).getElementType();
+    return type.getElementType() == element ? tile
+                                            : arith::TruncFOp::create(b, type.clone(element), tile).getResult();
+  }
+
+  int64_t subgroups;
+  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned factors
+};
+
+} // namespace
+
+/// Tensor cores' factors of 32 bits come from device memory to registers, of which the results of wide heads leave too
+/// few: those are better off in blocks.
+bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
+  constexpr int64_t mostOfResults = 64; // registers of a lane
+  const TargetProfile &profile = work.emitter.getProfile();
+  if (!work.attention.hasTensorFactors || profile.cooperative || profile.tensorAttentionSubgroups == 0)
+    return false;
+  int64_t results = work.results() * work.attention.width() * profile.matrix.rows / profile.lanes;
+  return isTensorFactor(work.attention.query.getType()) || results <= mostOfResults ||
+         !canShareByBlocks(profile, work.attention.width());
+}
+
+std::unique_ptr<AttentionSharing> heddle::shareByFragments(const AttentionSharing::Work &work) {
+  return std::make_unique<FragmentSharing>(work);
+}

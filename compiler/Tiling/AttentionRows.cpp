@@ -1,0 +1,96 @@
+// Attention's tiles in registers alone: lanes with whole rows, and, of one query, lanes that share rows of keys.
+#include "compiler/Tiling/AttentionSharing.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class RowSharing final : public AttentionSharing {
+public:
+  explicit RowSharing(const Work &work) : AttentionSharing(work) {
+    emitter.setSpread(tile::Spread::Rows);
+    emitter.setVector({width, attention.pairKeys});
+    const TargetProfile &profile = emitter.getProfile();
+    // Where sequences are short, a lane need not own as many rows as it could.
+    int64_t rowsOfLane =
+        std::min<int64_t>(profile.attentionRows, llvm::divideCeil(work.bounds.maximumOwned(), emitter.getLanes()));
+    step = profile.attentionKeys;
+    auto amount = [&] { return rowsOfLane * step * width * work.products; };
+    while (amount() > profile.attentionWork && step % (2 * emitter.getVector()) == 0)
+      step /= 2;
+    while (amount() > profile.attentionWork && rowsOfLane > 1)
+      rowsOfLane = (rowsOfLane + 1) / 2;
+    rows = rowsOfLane * emitter.getLanes();
+    while (step / 2 >= work.bounds.maximumVisited(rows, step) && step % (2 * emitter.getVector()) == 0)
+      step /= 2;
+    step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
+  }
+
+  Value products(Value ownedRows, Value visitedRows, Value sums) override {
+    if (!sums)
+      sums = zeros();
+    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    if (rescale)
+      accumulator = scaleRows(accumulator, rescale);
+    return tile::DotOp::create(b, accumulator.getType(), weights, loadVisited(value, at), accumulator, false, false);
+  }
+};
+
+/// A row of the tile of scores, which is a column, is a key of the step.
+class QuadSharing final : public AttentionSharing {
+public:
+  explicit QuadSharing(const Work &work) : AttentionSharing(work) {
+    int64_t lanes = lanesOfRow(emitter.getProfile(), width);
+    emitter.setQuads(lanes);
+    emitter.setVector({width / lanes});
+    // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
+    constexpr int64_t most = 64, fewest = 4;
+    int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * lanes / width;
+    rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
+    int64_t rowLanes = emitter.getLanes() / lanes;
+    rows = rowsOfLane * rowLanes, step = 1;
+    while (rows > std::max(fewest, rowLanes) &&
+           (rows > most || rows / 2 >= work.bounds.maximumVisited(ownedAtOnce(), visitedAtOnce())))
+      rows /= 2;
+    rows = emitter.stepFor(work.bounds.maximumVisited(ownedAtOnce(), visitedAtOnce()), rows);
+  }
+
+  int64_t ownedAtOnce() const override { return 1; }
+  int64_t visitedAtOnce() const override { return rows; }
+  int64_t ownedDim() const override { return 1; }
+
+  Value products(Value ownedRows, Value visitedRows, Value) override {
+    Value products = arith::MulFOp::create(b, emitter.broadcast(ownedRows, rows, width), visitedRows);
+    return emitter.reduce(tile::Combine::Sum, products, 1);
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    if (rescale)
+      accumulator = scaleRows(accumulator, rescale);
+    Value repeated = emitter.broadcast(weights, rows, width);
+    return math::FmaOp::create(b, repeated, loadVisited(value, at), accumulator);
+  }
+
+private:
+  /// Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
+  /// registers.
+  static int64_t lanesOfRow(const TargetProfile &profile, int64_t width) {
+    return width > kWidestOwned && width % 8 == 0 && profile.lanes >= 8 ? 8 : 4;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<AttentionSharing> heddle::shareByRows(const AttentionSharing::Work &work) {
+  return std::make_unique<RowSharing>(work);
+}
+std::unique_ptr<AttentionSharing> heddle::shareByQuads(const AttentionSharing::Work &work) {
+  return std::make_unique<QuadSharing>(work);
+}
