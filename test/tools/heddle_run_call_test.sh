@@ -102,7 +102,7 @@ expect 1 "has no 'vocab_size'" "$run" train adder.heddle --src s --tgt t --check
 # Wrong command lines end with 2, and say why.
 expect 2 "a command is missing" "$run"
 expect 2 "--entry" "$run" call adder.heddle
-expect 2 "--src" "$run" train adder.heddle
+expect 2 "--src" "$run" train adder.heddle --checkpoint ck
 expect 2 "--beam" "$run" translate adder.heddle --checkpoint ck --beam=0
 expect 2 "no flag '--stepz'; the nearest is '--steps'" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
 expect 2 "no flag '--step'; the nearest is '--steps' of 'train'" "$run" --step 3
