@@ -15,6 +15,9 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   func::FuncOp logits = plan.functions.logits;
   auto module = logits->getParentOfType<ModuleOp>();
   auto end = cast<func::ReturnOp>(logits.getBody().front().getTerminator());
+  auto type = end.getNumOperands() == 1 ? dyn_cast<RankedTensorType>(end.getOperand(0).getType()) : RankedTensorType();
+  if (!type || type.getRank() != 2 || type.hasStaticShape())
+    return logits.emitError() << "decoding needs a function 'logits' with one result, a row for each token";
   plan.logits = end.getOperand(0);
   plan.sourceTokens = "source_tokens";
   plan.targetTokens = "target_tokens";
@@ -70,6 +73,8 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         plan.addCache(value, /*ofMemory=*/false);
       else if (plan.ofMemory.contains(value) && isKept)
         plan.addCache(value, /*ofMemory=*/true);
+      else if (isKept)
+        return op->emitError() << "attention looks at rows of tokens, and these are no tokens' of source or target";
       else if (plan.ofMemory.contains(value) && hasRows)
         return op->emitError() << "decoding reads the memory through attention alone, a token at a time, and this op takes "
                                << "its rows directly";

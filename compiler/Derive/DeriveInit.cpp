@@ -20,9 +20,7 @@ public:
     ModelFunctions model(module);
     if (!model.task)
       return;
-    // Numbers of draws that no dropout has.
-    int32_t stream = 0;
-    module.walk([&](DropoutOp op) { stream = std::max<int32_t>(stream, static_cast<int32_t>(op.getStream()) + 1); });
+    int32_t stream = getNextStream(module);
 
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (function->hasAttr(kModelFunction))
@@ -36,6 +34,10 @@ public:
     Value seed = entry.read(kSeed, RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
     for (auto variable : module.getOps<VariableOp>()) {
       std::optional<StartAttr> start = variable.getStart();
+      if (!start && variable.getKind() == VariableKind::Weight) {
+        variable.emitOpError() << "@" << variable.getSymName() << " is a weight and does not say how it starts";
+        return signalPassFailure();
+      }
       if (!start)
         continue; // the caller's: the seed
       RankedTensorType type = variable.getTensorType();

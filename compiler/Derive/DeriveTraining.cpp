@@ -30,6 +30,8 @@ public:
       model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits") << "'";
       return signalPassFailure();
     }
+    if (failed(checkLoss()))
+      return signalPassFailure();
     addState();
     buildTrainStep();
     if (model->training.getAccumulate()) {
@@ -40,6 +42,7 @@ public:
   }
 
 private:
+  LogicalResult checkLoss();
   void addState();
   void inlineLoss(EntryBuilder &entry);
   Value scaledLoss(EntryBuilder &entry);
@@ -55,6 +58,18 @@ private:
 };
 
 } // namespace
+
+LogicalResult DeriveTrainingPass::checkLoss() {
+  func::FuncOp loss = model->loss;
+  for (unsigned i = 0; i < loss.getNumResults(); ++i)
+    if (auto type = dyn_cast<RankedTensorType>(loss.getResultTypes()[i]);
+        type && getPortName(loss.getResultAttrDict(i)) == "token_loss") {
+      if (type.getRank() == 1 && type.getElementType().isF32() && model->logits.getNumArguments() > 0)
+        return success();
+      return loss.emitError() << "the result 'token_loss' should be a number for each token, got " << type;
+    }
+  return loss.emitError() << "the model's function 'loss' has no result 'token_loss', which is what is trained";
+}
 
 void DeriveTrainingPass::addState() {
   TrainingOp training = model->training;
@@ -127,7 +142,7 @@ void DeriveTrainingPass::buildTrainStep() {
 
 void DeriveTrainingPass::buildAccumulateStep() {
   // `step` stands still between two optimizer steps; dropout must not.
-  EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, kMicroStep});
+  EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, kMicroStep, getNextStream(module)});
   Value loss = scaledLoss(entry);
   Location where = model->training.getLoc();
   AccumulateOp::create(entry.builder, where, loss, model->training.getLossScale().has_value());

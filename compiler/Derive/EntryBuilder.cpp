@@ -32,6 +32,12 @@ RankedTensorType heddle::columnOf(MLIRContext *context, StringRef size, Type ele
                                DimsAttr::get(context, {StringAttr::get(context, size)}));
 }
 
+int32_t heddle::getNextStream(ModuleOp module) {
+  int32_t next = 0;
+  module.walk([&](DropoutOp op) { next = std::max<int32_t>(next, static_cast<int32_t>(op.getStream()) + 1); });
+  return next;
+}
+
 StringRef heddle::getPath(Location where) {
   StringRef path;
   where->walk([&](Location part) {
@@ -102,7 +108,9 @@ void EntryBuilder::inlineOp(Operation &op) {
     mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
     return;
   }
-  builder.clone(op, mapping);
+  Operation *clone = builder.clone(op, mapping);
+  if (auto dropout = dyn_cast<DropoutOp>(clone))
+    dropout.setStream(static_cast<uint32_t>(mode.firstStream) + dropout.getStream());
 }
 
 void EntryBuilder::inlineFunction(func::FuncOp function) {

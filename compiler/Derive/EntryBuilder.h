@@ -30,11 +30,16 @@ struct ModelFunctions {
   TrainingOp training;                               // null where nothing is trained
 };
 
-/// Whether dropout acts in an entry, and the counter that its masks follow.
+/// Whether dropout acts in an entry, the counter that its masks follow, and what its streams begin at: two entries of
+/// training draw from streams of their own.
 struct EntryMode {
   bool trains = false;
   StringRef counter = kStep;
+  int32_t firstStream = 0;
 };
+
+/// The number above those of all streams that dropout draws from in `module`.
+int32_t getNextStream(ModuleOp module);
 
 class EntryBuilder {
 public:

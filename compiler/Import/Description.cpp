@@ -164,10 +164,9 @@ void Reader::readText(StringRef textPath, LocationAttr where) {
 }
 
 void Reader::setText(FailureOr<language::ModelText> text) {
-  if (mlir::failed(text)) {
-    failed = true;
+  failed |= mlir::failed(text);
+  if (failed)
     return;
-  }
   description.text = std::make_shared<language::ModelText>(std::move(*text));
   description.architecture = llvm::StringSwitch<std::string>(description.text->getTask())
                                  .Case("translate", "transformer")
@@ -323,10 +322,9 @@ void Reader::checkStructure() {
 
 /// Gives the text its parameters. Those that are keys too, such as vocab_size, are then the description's.
 void Reader::applyText() {
-  if (mlir::failed(description.text->setParameters(description.settings))) {
-    failed = true;
+  failed |= mlir::failed(description.text->setParameters(description.settings));
+  if (failed)
     return;
-  }
   for (const auto &parameter : description.text->getParameters()) {
     const DescriptionKey *key = findDescriptionKey(parameter.getKey());
     if (!key || description.given.contains(key->name))

@@ -195,7 +195,8 @@ language::Settings Description::getStructure() const {
 llvm::json::Object Description::toJSON() const {
   llvm::json::Object object;
   for (const DescriptionKey &key : getDescriptionKeys())
-    std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
+    if (!text || !key.isStructure || given.contains(key.name) || key.name == "architecture") // others are not its own
+      std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
   if (unknownId)
     object["unk_id"] = *unknownId;
   object["bos_id"] = beginId;

@@ -123,7 +123,7 @@ TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
   device.name = "a GPU";
   device.maxLanes = 1024;
   device.maxSubgroupSize = 32;
-  expectPart(misfit(packed, device), "kernel 'matmul' has floats of 16 bits, which 'a GPU' lacks");
+  expectPart(misfit(packed, device), "kernel 'matmul' has floats of 16 bits, rounded to nearest, which 'a GPU' lacks");
   device.halves = true;
   expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has no such matrices");
   device.cooperativeSides = {8};

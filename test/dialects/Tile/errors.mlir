@@ -212,8 +212,8 @@ func.func @columns(%t: tensor<4x64xf32>) {
 // -----
 
 func.func @broadcast(%t: tensor<4x1xf32>) {
-  // expected-error @+1 {{cannot repeat 'tensor<4x1xf32>' over 'tensor<8x64xf32>'}}
-  %0 = tile.broadcast %t : tensor<4x1xf32> -> tensor<8x64xf32>
+  // expected-error @+1 {{cannot repeat 'tensor<4x1xf32>' over 'tensor<6x64xf32>'}}
+  %0 = tile.broadcast %t : tensor<4x1xf32> -> tensor<6x64xf32>
   return
 }
 
