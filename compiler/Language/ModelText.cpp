@@ -69,6 +69,9 @@ public:
     FailureOr<Text> parsed = parse(context, path, text);
     if (failed(parsed))
       return failure();
+    if (failed(checkNames(parsed->parameters)) || failed(checkNames(parsed->definitions)) ||
+        failed(checkNames(parsed->parts)))
+      return failure();
     for (const Name &used : parsed->uses)
       if (failed(readLibrary(used.text, used.where)))
         return failure();
@@ -79,6 +82,16 @@ public:
   std::vector<std::shared_ptr<Text>> texts;
 
 private:
+  /// A text may say anew what those say that it uses, but not what it says itself.
+  template <typename Declaration> static LogicalResult checkNames(const std::vector<Declaration> &declarations) {
+    llvm::StringSet<> names;
+    for (const Declaration &declaration : declarations)
+      if (!names.insert(declaration.name.text).second)
+        return emitError(Location(declaration.name.where))
+               << "the text has a '" << declaration.name.text << "' already; remove or rename either";
+    return success();
+  }
+
   MLIRContext *context;
   llvm::StringSet<> seen;
 };
