@@ -128,8 +128,9 @@ def main():
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
                 found = session.call(f"{mask}_{width}x{heads}", inputs, outputs)
                 nearest = inputs["value"][0].astype(np.float16).astype(np.float32)
-                # A single key has the weight 1, give or take an exponential's last bit; f16's are a thousand times as large.
-                if width in rounded and not np.allclose(found[0][0], nearest, rtol=1e-6, atol=0):
+                # A single key has the weight 1: on CUDA, whose exponential is an approximation, but for its last bit.
+                inexact = 1e-6 if arguments.target.startswith("cuda") else 0
+                if width in rounded and not np.allclose(found[0][0], nearest, rtol=inexact, atol=0):
                     failed += 1
                     print(f"FAIL {mask} {heads} x {width}: factors are not rounded to the nearest numbers of f16")
                 query, key, value = (torch.tensor(inputs[name].astype(np.float64), requires_grad=True)

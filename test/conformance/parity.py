@@ -136,7 +136,9 @@ def main():
     parser.add_argument("--off", nargs="*", default=[], help="fusion passes to switch off")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
-    if not arguments.model:
+    if bool(arguments.model) == bool(arguments.text):
+        parser.error("give either --model or --text")
+    if arguments.text:
         arguments.model = f"{pathlib.Path(__file__).parent}/texts/{arguments.text}.weft"
     bounds = dict(BOUNDS[arguments.precision])
     if arguments.smooth and arguments.precision in ("f16", "tf32"):
