@@ -57,13 +57,13 @@ Value StepBuilder::sourceLengths() { return entry.port("source_lengths", cast<Ra
 LogicalResult StepBuilder::buildOp(Operation &op) {
   plan.inlineConstants(entry, op);
   if (auto locate = dyn_cast<LocateOp>(op))
-    return buildLocate(locate), success();
+    return buildLocate(locate);
   if (auto scores = dyn_cast<ScoresOp>(op))
     return buildScores(scores);
   if (auto mask = dyn_cast<MaskOp>(op))
     return buildMask(mask);
   if (auto context = dyn_cast<ContextOp>(op))
-    return buildContext(context), success();
+    return buildContext(context);
   return buildRowwise(op);
 }
 
@@ -88,11 +88,14 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
 }
 
 /// Each query is the only one of its sequence in this call; where in the sequence it is, the caller says.
-void StepBuilder::buildLocate(LocateOp op) {
+LogicalResult StepBuilder::buildLocate(LocateOp op) {
+  if (!llvm::all_of(op.getPosition().getUsers(), llvm::IsaPred<MaskOp>))
+    return op.emitError() << "decoding a token at a time does not know arithmetic with the tokens' places, but in masks";
   Type type = stepType(op.getPosition().getType());
   auto located = LocateOp::create(entry.builder, op.getLoc(), type, type, inputs.starts, inputs.lengths, "");
   entry.mapping.map(op.getPosition(), located.getPosition());
   entry.mapping.map(op.getSequence(), located.getSequence());
+  return success();
 }
 
 /// The cache that `value` is kept in, with the newest tokens in it.
@@ -196,7 +199,29 @@ LogicalResult StepBuilder::buildMask(MaskOp op) {
   return success();
 }
 
-void StepBuilder::buildContext(ContextOp op) {
+/// What the weights of a context are for, by the mask before their softmax. Behind the softmax a weight of zero has to stay
+/// zero: whole sequences have tokens there that come later.
+FailureOr<StepBuilder::Past> StepBuilder::pastOfWeights(ContextOp op) const {
+  Operation *source = op.getWeights().getDefiningOp();
+  while (true) {
+    if (auto dropout = dyn_cast_or_null<DropoutOp>(source)) {
+      source = dropout.getInput().getDefiningOp();
+    } else if (auto product = dyn_cast_or_null<arith::MulFOp>(source);
+               product && isa_and_nonnull<FillOp, BroadcastOp>(product.getRhs().getDefiningOp())) {
+      source = product.getLhs().getDefiningOp();
+    } else {
+      break;
+    }
+  }
+  auto softmax = dyn_cast_or_null<SoftmaxOp>(source);
+  auto past = softmax ? pastOfMask.find(softmax.getInput().getDefiningOp()) : pastOfMask.end();
+  if (past == pastOfMask.end())
+    return op.emitError() << "decoding a token at a time takes weights that a softmax makes of masked scores, scaled or with "
+                          << "dropout; other arithmetic on them could reach tokens that come later";
+  return past->second;
+}
+
+LogicalResult StepBuilder::buildContext(ContextOp op) {
   Value weights = entry.mapping.lookup(op.getWeights()), values = keysOf(op.getValue());
   Type type = stepType(op.getType());
   OpBuilder &b = entry.builder;
@@ -204,17 +229,13 @@ void StepBuilder::buildContext(ContextOp op) {
     auto context = ContextOp::create(b, op.getLoc(), type, weights, values, Value(), inputs.starts, inputs.lengths,
                                      sourceStarts(), sourceLengths(), "", op.getKeySize());
     entry.mapping.map(op.getResult(), context);
-    return;
+    return success();
   }
-  // The weights' mask says which of the cached tokens they are for.
-  Past past{inputs.pastStarts, inputs.pastLengths};
-  for (Operation *source = op.getWeights().getDefiningOp(); source && source->getNumOperands() > 0;
-       source = source->getOperand(0).getDefiningOp())
-    if (auto found = pastOfMask.find(source); found != pastOfMask.end()) {
-      past = found->second;
-      break;
-    }
+  FailureOr<Past> past = pastOfWeights(op);
+  if (failed(past))
+    return failure();
   auto context = ContextOp::create(b, op.getLoc(), type, weights, values, inputs.history, inputs.starts, inputs.lengths,
-                                   past.starts, past.lengths, "", kCacheLength);
+                                   past->starts, past->lengths, "", kCacheLength);
   entry.mapping.map(op.getResult(), context);
+  return success();
 }

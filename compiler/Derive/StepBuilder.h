@@ -69,10 +69,11 @@ private:
 
   LogicalResult buildOp(Operation &op);
   LogicalResult buildRowwise(Operation &op);
-  void buildLocate(LocateOp op);
+  LogicalResult buildLocate(LocateOp op);
   LogicalResult buildScores(ScoresOp op);
   LogicalResult buildMask(MaskOp op);
-  void buildContext(ContextOp op);
+  LogicalResult buildContext(ContextOp op);
+  FailureOr<Past> pastOfWeights(ContextOp op) const;
   Value keysOf(Value value);
   FailureOr<Past> findPast(ScoresOp scores);
   Past lastOf(int64_t count, Location where);
