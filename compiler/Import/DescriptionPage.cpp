@@ -27,9 +27,15 @@ the keys that depend on the data:
 A label for each line is a target of a single word. `learning_rate` and `warmup` matter next: small models learn with a rate of
 1e-3 to 3e-3 and some hundred steps of warm-up.
 
+## A model of your own
+
+`model = "NAME.weft"` names a [model text](language.md), beside the description or one of those that Heddle brings along. The
+text's parameters are then keys, in the place of `architecture` and the keys below it up to `label_smoothing`, but for
+`vocab_size`, which is always one.
+
 ## All keys
 
-A key without a default must be given.
+A key without a default must be given, unless there is a `model`.
 
 | key | values | default | meaning |
 | --- | --- | --- | --- |
