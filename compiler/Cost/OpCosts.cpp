@@ -54,6 +54,25 @@ struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp
   }
 };
 
+/// The rows or columns that are taken, not all that there are.
+template <typename PartOp> struct PartCost : CostOpInterface::ExternalModel<PartCost<PartOp>, PartOp> {
+  Amount countFlops(Operation *, CostCounter &) const { return {}; }
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
+    return Amount::bytes(operand == 0 ? op->getResult(0).getType() : op->getOperand(operand).getType());
+  }
+};
+
+/// Of the destination the rows of a step alone are touched.
+struct InsertRowsCost : CostOpInterface::ExternalModel<InsertRowsCost, InsertRowsOp> {
+  Amount countFlops(Operation *, CostCounter &) const { return {}; }
+  Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
+    return operand == 1 ? Amount() : Amount::bytes(op->getOperand(operand).getType());
+  }
+  Amount countBytesWritten(Operation *op, unsigned, CostCounter &) const {
+    return Amount::bytes(op->getOperand(0).getType());
+  }
+};
+
 /// Of the destination only the rows at the indices are touched; they are read where something is added to them.
 template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, ScatterOp> {
   static constexpr bool adds = std::is_same_v<ScatterOp, ScatterAddOp>;
@@ -147,6 +166,12 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     ScatterAddOp::attachInterface<ScatterCost<ScatterAddOp>>(*context);
     ScatterRowsOp::attachInterface<ScatterCost<ScatterRowsOp>>(*context);
     FindFirstOp::attachInterface<PerElement<FindFirstOp, 0>>(*context);
+    StepRowsOp::attachInterface<PartCost<StepRowsOp>>(*context);
+    ColumnsOp::attachInterface<PartCost<ColumnsOp>>(*context);
+    InsertRowsOp::attachInterface<InsertRowsCost>(*context);
+    JoinOp::attachInterface<PerElement<JoinOp, 0>>(*context);
+    RankOp::attachInterface<PerElement<RankOp, 0>>(*context);
+    StepSizesOp::attachInterface<PerElement<StepSizesOp, 0>>(*context);
     SumEqualOp::attachInterface<SumEqualCost>(*context);
     DensifyOp::attachInterface<DensifyCost>(*context);
     SumOp::attachInterface<PerElement<SumOp, 1>>(*context);

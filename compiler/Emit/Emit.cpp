@@ -42,6 +42,7 @@ private:
   LogicalResult writeSizes();
   LogicalResult verifySameVariables();
   LogicalResult writeVariables();
+  FailureOr<Offset<schema::Repeat>> writeRepeat(plan::RepeatOp repeat, size_t first);
   FailureOr<Offset<schema::Entry>> writeEntry(plan::EntryOp entry, const KernelTable &kernels);
   template <typename PortOp> LogicalResult writePorts(plan::EntryOp entry, std::vector<Offset<schema::Port>> &ports);
   FailureOr<schema::Dim> writeExtent(Operation *op, plan::ExtentAttr extent);
@@ -344,10 +345,16 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
     return failure();
   std::string place = describePlace(launch.getLoc());
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
+  Offset<flatbuffers::Vector<uint64_t>> strides;
+  std::vector<uint64_t> steps;
+  for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
+    steps.push_back(static_cast<uint64_t>(binding.getStep()));
+  if (llvm::any_of(steps, [](uint64_t step) { return step != 0; }))
+    strides = builder.CreateVector(steps);
   auto gridVector = builder.CreateVectorOfStructs(grid);
   auto bindingVector = builder.CreateVectorOfStructs(bindings);
   return schema::CreateLaunch(builder, kernels.indexOf(launch.getKernel()), gridVector, bindingVector,
-                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities());
+                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides);
 }
 
 /// The cost's place in its table, or -1 for a launch without one.
@@ -399,17 +406,39 @@ int32_t Writer::writePairs(PairsAttr attribute) {
   return known->second;
 }
 
+FailureOr<Offset<schema::Repeat>> Writer::writeRepeat(plan::RepeatOp repeat, size_t first) {
+  auto launches = repeat.getOps<plan::LaunchOp>();
+  auto trips = find(repeat, sizeIndices, "size", repeat.getTrips());
+  auto rows = find(repeat, sizeIndices, "size", repeat.getRows());
+  auto tokens = find(repeat, sizeIndices, "size", repeat.getTokens());
+  if (failed(trips) || failed(rows) || failed(tokens))
+    return failure();
+  return schema::CreateRepeat(builder, first, std::distance(launches.begin(), launches.end()), *trips, repeat.getSteps(),
+                              repeat.getReverse(), *rows, *tokens);
+}
+
 FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const KernelTable &kernels) {
   std::vector<Offset<schema::Port>> inputs, outputs;
   if (failed(writePorts<plan::InputOp>(entry, inputs)) || failed(writePorts<plan::OutputOp>(entry, outputs)))
     return failure();
   std::vector<Offset<schema::Launch>> launches;
-  for (auto launch : entry.getOps<plan::LaunchOp>()) {
-    FailureOr<Offset<schema::Launch>> written = writeLaunch(launch, kernels);
-    if (failed(written))
-      return failure();
-    launches.push_back(*written);
-  }
+  std::vector<Offset<schema::Repeat>> repeats;
+  WalkResult walked = entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
+      FailureOr<Offset<schema::Repeat>> written = writeRepeat(repeat, launches.size());
+      if (failed(written))
+        return WalkResult::interrupt();
+      repeats.push_back(*written);
+    } else if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
+      FailureOr<Offset<schema::Launch>> written = writeLaunch(launch, kernels);
+      if (failed(written))
+        return WalkResult::interrupt();
+      launches.push_back(*written);
+    }
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return failure();
   std::vector<Offset<schema::Segments>> conditions;
   for (auto op : entry.getOps<plan::SegmentsOp>()) {
     FailureOr<Offset<schema::Segments>> written = writeSegments(op);
@@ -418,7 +447,7 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
     conditions.push_back(*written);
   }
   return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches,
-                                   conditions.empty() ? nullptr : &conditions);
+                                   conditions.empty() ? nullptr : &conditions, repeats.empty() ? nullptr : &repeats);
 }
 
 /// Its code is in the target's.

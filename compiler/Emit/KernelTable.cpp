@@ -15,8 +15,7 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
   llvm::SetVector<StringAttr> names;
   ModuleOp first = planned.front().module;
   for (auto entry : first.getOps<plan::EntryOp>())
-    for (auto launch : entry.getOps<plan::LaunchOp>())
-      names.insert(launch.getKernelAttr().getAttr());
+    entry.walk([&](plan::LaunchOp launch) { names.insert(launch.getKernelAttr().getAttr()); });
 
   std::vector<std::vector<KernelCode>> codes(planned.size());
   for (auto [target, kernels] : llvm::zip(planned, codes)) {

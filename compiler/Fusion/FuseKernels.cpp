@@ -25,10 +25,16 @@ namespace {
 /// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included.
 constexpr size_t kMaxOperands = 13;
 
+/// The rows of a step that stand elsewhere are read wherever they are needed, as those are that stand together.
+bool isRowsOfStep(Operation *op) {
+  auto rows = dyn_cast_or_null<EmbeddingOp>(op);
+  return isa_and_nonnull<StepRowsOp>(op) || (rows && isa_and_nonnull<StepRowsOp>(rows.getIndices().getDefiningOp()));
+}
+
 /// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there. So are
 /// conversions to more bits, whose operand is the smaller one.
 bool isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(op) ||
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(op) || isRowsOfStep(op) ||
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 
@@ -63,6 +69,17 @@ public:
         op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
         return signalPassFailure();
       }
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](RepeatOp repeat) { blocks.push_back(&repeat.getBody().front()); });
+    blocks.push_back(&getOperation().getBody().front());
+    for (Block *next : blocks)
+      if (failed(cut(*next)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult cut(Block &next) {
+    block = &next;
     groups.clear();
     groupOf.clear();
     materialized.clear();
@@ -72,24 +89,23 @@ public:
       absorbPrologues();
       absorbCompanions();
     }
-    for (Operation &op : getOperation().getBody().front())
+    for (Operation &op : *block)
       if (failed(assign(&op)))
-        return signalPassFailure();
+        return failure();
     SmallVector<std::unique_ptr<Group>> done = std::move(groups);
     for (auto &group : done)
       outline(*group);
     eraseDead();
+    return success();
   }
 
-private:
   /// Moves reads of variables, and arithmetic on single numbers that needs nothing else, to the front: whatever needs
   /// them, like the update of a weight, can then join an earlier kernel.
   void hoist() {
-    Block &block = getOperation().getBody().front();
     DenseSet<StringAttr> written;
     DenseSet<Operation *> hoisted;
     Operation *last = nullptr;
-    for (Operation &op : llvm::make_early_inc_range(block)) {
+    for (Operation &op : llvm::make_early_inc_range(*block)) {
       if (auto write = dyn_cast<WriteOp>(op))
         written.insert(write.getVariableAttr().getAttr());
       auto read = dyn_cast<ReadOp>(op);
@@ -105,7 +121,7 @@ private:
       if (last)
         op.moveAfter(last);
       else
-        op.moveBefore(&block, block.begin());
+        op.moveBefore(block, block->begin());
       last = &op;
       hoisted.insert(last);
     }
@@ -114,7 +130,7 @@ private:
   /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
   /// number) get a copy of their own that is computed like any other op.
   void materialize() {
-    for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
+    for (Operation &op : llvm::make_early_inc_range(*block)) {
       auto anchor = dyn_cast<KernelOpInterface>(op);
       bool computesOperands = isElementwise(&op) || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
@@ -141,7 +157,7 @@ private:
 
   /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
   void absorbPrologues() {
-    for (auto anchor : getOperation().getBody().front().getOps<KernelOpInterface>()) {
+    for (auto anchor : block->getOps<KernelOpInterface>()) {
       if (!anchor.takesPrologue())
         continue;
       SetVector<Operation *> members;
@@ -177,7 +193,7 @@ private:
 
   /// Each anchor may take earlier ones along that read what its kernel reads anyway.
   void absorbCompanions() {
-    auto anchors = llvm::to_vector(getOperation().getBody().front().getOps<KernelOpInterface>());
+    auto anchors = llvm::to_vector(block->getOps<KernelOpInterface>());
     for (KernelOpInterface anchor : llvm::reverse(anchors)) {
       if (Group *group = groupOf.lookup(anchor); group && group->anchor != anchor)
         continue;
@@ -238,7 +254,7 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
+    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
       return success();
     if (isa<KernelOpInterface>(op)) {
       start(op);
@@ -253,6 +269,14 @@ private:
         groupOf[op] = group;
         return success();
       }
+    // Rows that nothing here computes are put in their place by whichever kernel computes on rows like them.
+    if (fuse && isa<InsertRowsOp>(op))
+      for (auto &group : llvm::reverse(groups))
+        if (!group->ops.empty() && canJoin(op, *group)) {
+          group->ops.push_back(op);
+          groupOf[op] = group.get();
+          return success();
+        }
     start(op);
     return success();
   }
@@ -268,7 +292,7 @@ private:
     group.ops.push_back(op);
     auto anchor = dyn_cast<KernelOpInterface>(op);
     group.anchor = anchor;
-    auto type = anchor ? anchor.getEpilogueType() : cast<RankedTensorType>(op->getResult(0).getType());
+    auto type = anchor ? anchor.getEpilogueType() : getComputedType(op);
     group.shape = llvm::to_vector(type.getShape());
     group.encoding = type.getEncoding();
   }
@@ -278,7 +302,7 @@ private:
 
   /// All that `op` needs must be there where the kernel runs, or in the kernel.
   bool canJoin(Operation *op, Group &group) {
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    RankedTensorType type = getComputedType(op);
     if (type.getShape() != ArrayRef<int64_t>(group.shape) || type.getEncoding() != group.encoding)
       return false;
     if (group.anchor && !group.anchor.takesEpilogue())
@@ -290,7 +314,22 @@ private:
     for (Operation *member : group.ops)
       if (!collectOperands(member, group, outside))
         return false;
-    return collectOperands(op, group, outside) && outside.size() + group.ops.size() < kMaxOperands;
+    return collectOperands(op, group, outside) && outside.size() + countResults(group, op) < kMaxOperands;
+  }
+
+  /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much
+  /// arithmetic, it is counted: elementwise work on the same matrix will join.
+  size_t countResults(const Group &group, Operation *next) {
+    if (!isa<RepeatOp>(block->getParentOp()))
+      return group.ops.size();
+    auto isHandedOn = [&](Operation *op) {
+      return llvm::any_of(op->getUsers(), [&](Operation *user) {
+        return !isElementwise(user) || !sameMatrix(getComputedType(user), getComputedType(next)) ||
+               (groupOf.contains(user) && groupOf.lookup(user) != &group);
+      });
+    };
+    auto isStored = [&](Operation *op) { return isa<InsertRowsOp>(op) || isHandedOn(op); };
+    return llvm::count_if(group.ops, isStored) + isStored(next);
   }
 
   /// Adds what `op` takes from outside of the group; false where that is not there yet where the group runs, or is a
@@ -322,7 +361,8 @@ private:
                         operand != operand.getDefiningOp()->getResult(0);
     if (isSideResult && !sameMatrix(operand.getType(), group.anchor.getEpilogueType()))
       return group.anchor.ownsRows() && isColumn(cast<RankedTensorType>(operand.getType()));
-    return sameMatrix(operand.getType(), op->getResult(0).getType());
+    return sameMatrix(operand.getType(), getComputedType(op)) ||
+           (isa<InsertRowsOp>(op) && isa_and_nonnull<JoinOp>(operand.getDefiningOp()));
   }
 
   void outline(Group &group) {
@@ -396,7 +436,7 @@ private:
   }
 
   void eraseDead() {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getOperation().getBody().front())))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
       if (isOpTriviallyDead(&op))
         op.erase();
   }
@@ -404,6 +444,7 @@ private:
   Option<bool> fuse{*this, "fuse", llvm::cl::init(true),
                     llvm::cl::desc("Let ops join kernels; with false each op is a kernel of its own")};
 
+  Block *block = nullptr; // that is being cut: the entry's, or that of a repetition
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
   DenseSet<Operation *> materialized;

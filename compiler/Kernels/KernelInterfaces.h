@@ -13,6 +13,14 @@ struct Place;
 /// Whether an elementwise op reads the operand at other places than its own, so that it must be in memory.
 bool isReadElsewhere(OpOperand &operand);
 
+/// Whether every use of a kernel's operand, an argument of its region, reads the element at the place that is being
+/// computed, so that a result may be written over it.
+bool isReadInPlace(Value operand);
+
+/// The matrix that an op which anchors no kernel computes on: its first result's, but for ops that write what they get at
+/// another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
+RankedTensorType getComputedType(Operation *op);
+
 } // namespace mlir::heddle
 
 #include "compiler/Kernels/KernelInterfaces.h.inc"

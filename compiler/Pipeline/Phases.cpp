@@ -15,6 +15,7 @@
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Planning/Plan.h"
+#include "compiler/Recurrence/Recurrence.h"
 #include "compiler/Target/Backend.h"
 #include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/SplitSums.h"
@@ -51,6 +52,7 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDeriveContractPass()); // while all ops that index are there, and none is in a kernel
+  passes.addPass(createLowerScansPass());
   if (options.fusion.crossEntropy)
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
@@ -63,6 +65,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
+  passes.addNestedPass<func::FuncOp>(createSeparateStatesPass());
   passes.addPass(createCountCostsPass());
 }
 

@@ -19,6 +19,7 @@
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Planning/Plan.h"
+#include "compiler/Recurrence/Recurrence.h"
 #include "compiler/Target/Backend.h"
 #include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/SplitSums.h"
@@ -76,7 +77,9 @@ void mlir::heddle::registerAllPasses() {
   registerFuseUpdatesPass();
   registerDifferentiatePass();
   registerDeriveContractPass();
+  registerLowerScansPass();
   registerFuseKernelsPass();
+  registerSeparateStatesPass();
   registerSplitProductsPass();
   registerSplitSumsPass();
   registerCountCostsPass();

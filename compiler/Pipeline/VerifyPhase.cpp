@@ -18,7 +18,7 @@ bool isInDialect(Operation *op, ArrayRef<StringRef> dialects) {
 
 bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
-bool isView(Operation *op) { return isa<SliceOp, ConcatOp>(op); }
+bool isView(Operation *op) { return isa<SliceOp, ConcatOp, EmptyOp, ReplaceFirstOp>(op); }
 
 /// A graph on tensors, not yet cut into kernels.
 bool isGraph(Operation *op) {
@@ -38,11 +38,13 @@ bool isFused(Operation *op) {
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
-  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, KernelOp>(op);
+  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, KernelOp>(op) ||
+         (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 
 bool isLaunching(Operation *op) {
-  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, tile::LaunchOp>(op);
+  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, tile::LaunchOp>(op) ||
+         (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 
 bool isTiled(Operation *op) {

@@ -135,18 +135,31 @@ bool Assigner::sharePlace(Id a, Id b) const {
 
 int64_t Assigner::firstTime(Id value) const {
   int64_t first = std::numeric_limits<int64_t>::max();
-  graph.forEachProducer(value, [&](unsigned launch) { first = std::min<int64_t>(first, launch + 1); });
+  auto add = [&](unsigned launch) { first = std::min<int64_t>(first, launch + 1); };
+  graph.forEachProducer(value, add);
+  if (graph.values[value].kind == EntryValue::Empty) // from the first step on that writes rows into it
+    for (Id id : graph.getOverlapping(value))
+      for (EntryValue::Use use : graph.values[id].uses)
+        if (const EntryGraph::Loop *loop = graph.findLoop(use.launch))
+          add(loop->first);
   return first == std::numeric_limits<int64_t>::max() ? 0 : first;
 }
 
 int64_t Assigner::lastTime(Id value) const {
-  int64_t last = firstTime(value);
+  int64_t first = firstTime(value), last = first;
+  // The next step needs what there was before the first one.
+  bool isEmpty = graph.values[graph.locate(value).root].kind == EntryValue::Empty;
+  auto add = [&](unsigned launch) {
+    const EntryGraph::Loop *loop = graph.findLoop(launch);
+    bool isOlder = loop && (isEmpty || first <= static_cast<int64_t>(loop->first));
+    last = std::max<int64_t>(last, isOlder ? loop->end : launch + 1);
+  };
   for (Id id : graph.getOverlapping(value)) {
     if (graph.values[id].isOutput)
       return graph.launches.size() + 1;
-    graph.forEachProducer(id, [&](unsigned launch) { last = std::max<int64_t>(last, launch + 1); });
+    graph.forEachProducer(id, add);
     for (EntryValue::Use use : graph.values[id].uses)
-      last = std::max<int64_t>(last, use.launch + 1);
+      add(use.launch);
   }
   return last;
 }

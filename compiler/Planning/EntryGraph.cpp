@@ -73,7 +73,9 @@ void EntryGraph::forEachProducer(Id value, function_ref<void(unsigned)> visit) c
   const EntryValue &entry = values[value];
   if (entry.kind == EntryValue::Result)
     visit(entry.launch);
-  else if (entry.kind == EntryValue::Part)
+  // What a repetition makes within another value, that value is needed for.
+  if (entry.kind == EntryValue::Part || entry.kind == EntryValue::Updated ||
+      (entry.kind == EntryValue::Result && entry.within && values[*entry.within].kind != EntryValue::Whole))
     forEachProducer(*entry.within, visit);
   for (Id part : entry.parts)
     forEachProducer(part, visit);
@@ -159,55 +161,143 @@ FailureOr<EntryGraph> EntryGraph::build(func::FuncOp function, const SizeMaxima 
     value.bytes = bytesOf(argument.getType());
     graph.arguments.push_back(ids[argument] = graph.addValue(std::move(value)));
   }
-  for (Operation &op : function.getBody().front()) {
+  if (failed(graph.addOps(function.getBody().front(), ids, maxima)))
+    return failure();
+  return graph;
+}
+
+LogicalResult EntryGraph::addOps(Block &block, DenseMap<Value, Id> &ids, const SizeMaxima &maxima) {
+  bool isRepeated = isa<RepeatOp>(block.getParentOp());
+  for (Operation &op : block) {
     for (Type type : op.getResultTypes())
       if (failed(verifySizes(&op, type, maxima)))
         return failure();
     if (auto read = dyn_cast<ReadOp>(op)) {
       StringAttr variable = read.getVariableAttr().getAttr();
-      if (auto write = graph.writes.find(variable); write != graph.writes.end()) {
+      if (auto write = writes.find(variable); write != writes.end()) {
         ids[read.getResult()] = write->second.value;
         continue;
       }
-      FailureOr<Id> old = graph.readVariable(read, maxima);
+      FailureOr<Id> old = readVariable(read, maxima);
       if (failed(old))
         return failure();
       ids[read.getResult()] = *old;
-    } else if (auto write = dyn_cast<WriteOp>(op)) {
-      graph.writes[write.getVariableAttr().getAttr()] = {ids.at(write.getValue()), write};
+    } else if (auto write = dyn_cast<WriteOp>(op); write && !isRepeated) {
+      writes[write.getVariableAttr().getAttr()] = {ids.at(write.getValue()), write};
     } else if (auto slice = dyn_cast<SliceOp>(op)) {
-      if (failed(graph.addPart(slice, ids, maxima)))
+      if (failed(addPart(slice, ids, maxima)))
         return failure();
     } else if (auto concat = dyn_cast<ConcatOp>(op)) {
-      if (failed(graph.addWhole(concat, ids, maxima)))
+      if (failed(addWhole(concat, ids, maxima)))
         return failure();
+    } else if (auto empty = dyn_cast<EmptyOp>(op)) {
+      EntryValue value(EntryValue::Empty);
+      value.bytes = getMaximumBytes(cast<RankedTensorType>(empty.getType()), maxima);
+      ids[empty.getResult()] = addValue(std::move(value));
     } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
-      unsigned index = graph.launches.size();
-      graph.launches.push_back(launch);
-      SmallVector<Id> &inputs = graph.inputs.emplace_back();
-      for (auto [position, input] : llvm::enumerate(launch.getInputs())) {
-        inputs.push_back(ids.at(input));
-        graph.values[inputs.back()].uses.push_back({index, static_cast<unsigned>(position)});
-      }
-      SmallVector<Id> &results = graph.results.emplace_back();
-      for (OpResult result : launch.getResults()) {
-        EntryValue value(EntryValue::Result);
-        value.bytes = bytesOf(result.getType());
-        value.launch = index;
-        value.result = result.getResultNumber();
-        results.push_back(ids[result] = graph.addValue(std::move(value)));
-      }
+      addLaunch(launch, ids, maxima, isRepeated);
+    } else if (auto repeat = dyn_cast<RepeatOp>(op); repeat && !isRepeated) {
+      if (failed(addLoop(repeat, ids, maxima)))
+        return failure();
+    } else if (auto replace = dyn_cast<ReplaceFirstOp>(op); replace && isRepeated) {
+      if (failed(addReplacement(replace, ids)))
+        return failure();
     } else if (isa<func::ReturnOp>(op)) {
       for (Value operand : op.getOperands()) {
-        graph.outputs.push_back(ids.at(operand));
-        graph.values[graph.outputs.back()].isOutput = true;
+        outputs.push_back(ids.at(operand));
+        values[outputs.back()].isOutput = true;
       }
-    } else {
+    } else if (!isa<YieldOp>(op)) {
       return op.emitOpError() << "cannot be planned: entry '" << function.getSymName()
                               << "' may hold reads, writes and launches only";
     }
   }
-  return graph;
+  return success();
+}
+
+void EntryGraph::addLaunch(tile::LaunchOp launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated) {
+  unsigned index = launches.size();
+  launches.push_back(launch);
+  SmallVector<Id> &taken = inputs.emplace_back();
+  for (auto [position, input] : llvm::enumerate(launch.getInputs())) {
+    taken.push_back(ids.at(input));
+    values[taken.back()].uses.push_back({index, static_cast<unsigned>(position)});
+  }
+  SmallVector<Id> made;
+  for (OpResult result : launch.getResults()) {
+    EntryValue value(EntryValue::Result);
+    value.bytes = getMaximumBytes(cast<RankedTensorType>(result.getType()), maxima);
+    value.launch = index;
+    value.result = result.getResultNumber();
+    // What a repetition changes in place stays where it is from step to step.
+    if (int64_t input = launch.getReuse()[value.result]; isRepeated && input >= 0 && isInPlace(index))
+      value.within = taken[input];
+    made.push_back(ids[result] = addValue(std::move(value)));
+  }
+  results.push_back(made);
+}
+
+/// The element of a vector that a step has of it.
+EntryGraph::Id EntryGraph::addElement(Id vector) {
+  EntryValue element(EntryValue::Part);
+  element.within = vector;
+  element.bytes = element.stride = sizeof(int32_t);
+  return addValue(std::move(element));
+}
+
+LogicalResult EntryGraph::addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima) {
+  Block &body = repeat.getBody().front();
+  SmallVector<Id> carried;
+  ids[body.getArgument(0)] = addElement(ids.at(repeat.getStarts()));
+  for (auto [value, argument] : llvm::zip_first(repeat.getCarried(), body.getArguments().drop_front())) {
+    Id id = ids.at(value);
+    bool isOwn = (values[id].kind == EntryValue::Result || values[id].kind == EntryValue::Empty) && !values[id].within &&
+                 value.hasOneUse();
+    if (!isOwn)
+      return repeat.emitError() << "entry '" << function.getSymName() << "' carries a value on from step to step that "
+                                << "would need a copy kernel: the value is no launch's result, or is used elsewhere too";
+    carried.push_back(ids[argument] = id);
+  }
+  for (auto [value, argument] :
+       llvm::zip_equal(repeat.getConstants(), body.getArguments().take_back(repeat.getConstants().size())))
+    ids[argument] = ids.at(value);
+  Loop loop{static_cast<unsigned>(launches.size()), 0, repeat, addElement(ids.at(repeat.getCounts()))};
+  if (failed(addOps(body, ids, maxima)))
+    return failure();
+  loop.end = launches.size();
+  if (loop.end > loop.first) {
+    // The counts are read at every step.
+    values[loop.counts].uses.push_back({loop.end - 1, ~0u});
+    loops.push_back(loop);
+  }
+  for (auto [result, next, begun] : llvm::zip_equal(repeat.getResults(), body.getTerminator()->getOperands(), carried)) {
+    Location at = locate(ids.at(next));
+    if (at.root != begun || at.offset != 0)
+      return repeat.emitError() << "entry '" << function.getSymName() << "' carries on a value that is not made where the "
+                                << "value before it is: copy it at the end of the step";
+    ids[result] = ids.at(next);
+  }
+  return success();
+}
+
+/// A launch makes the new rows where the old ones are.
+LogicalResult EntryGraph::addReplacement(ReplaceFirstOp replace, DenseMap<Value, Id> &ids) {
+  Id rows = ids.at(replace.getRows()), destination = ids.at(replace.getDestination());
+  if (values[rows].kind != EntryValue::Result || values[rows].within || locate(destination).offset != 0)
+    return replace.emitError() << "entry '" << function.getSymName()
+                               << "' replaces rows by some that are not made for it: copy them at the end of the step";
+  values[rows].within = destination;
+  EntryValue updated(EntryValue::Updated);
+  updated.within = destination;
+  updated.bytes = values[destination].bytes;
+  updated.parts = {rows};
+  ids[replace.getResult()] = addValue(std::move(updated));
+  return success();
+}
+
+const EntryGraph::Loop *EntryGraph::findLoop(unsigned launch) const {
+  const Loop *found = llvm::find_if(loops, [&](const Loop &loop) { return launch >= loop.first && launch < loop.end; });
+  return found == loops.end() ? nullptr : found;
 }
 
 void EntryGraph::reorder(ArrayRef<unsigned> order) {
@@ -223,6 +313,10 @@ void EntryGraph::reorder(ArrayRef<unsigned> order) {
   permute(launches);
   permute(inputs);
   permute(results);
+  for (Loop &loop : loops) { // whose launches stay together
+    loop.end = places[loop.end - 1] + 1;
+    loop.first = places[loop.first];
+  }
   for (EntryValue &value : values) {
     if (value.launch >= 0)
       value.launch = places[value.launch];

@@ -31,14 +31,14 @@ using VariablePlaces = DenseMap<StringAttr, VariablePlace>;
 VariablePlaces getVariablePlaces(ModuleOp module);
 
 /// One tensor of an entry: an argument, a variable's value before the call, a launch's result, or a view: part of
-/// another value, or the whole of several.
+/// another value, the whole of several, memory that nothing was written to yet, or a value of which some rows are new.
 struct EntryValue {
   struct Use {
     unsigned launch;
     unsigned input;
   };
 
-  enum Kind { Argument, OldVariable, Result, Part, Whole };
+  enum Kind { Argument, OldVariable, Result, Part, Whole, Empty, Updated };
   explicit EntryValue(Kind kind) : kind(kind) {}
 
   Kind kind;
@@ -47,7 +47,8 @@ struct EntryValue {
   /// A value that lies within another one, from a byte on. A part does, and what a whole is made of.
   std::optional<unsigned> within;
   int64_t offset = 0;
-  SmallVector<unsigned> parts; // of a Whole
+  int64_t stride = 0;          // bytes from the part that one step of a repetition takes to that of the next
+  SmallVector<unsigned> parts; // of a Whole, and the new ones of an Updated
   int64_t launch = -1;         // that makes a Result, and which of its results it is
   unsigned result = 0;
   SmallVector<Use> uses;
@@ -104,6 +105,15 @@ public:
   SmallVector<SmallVector<Id>> results; // by launch
   SmallVector<Id> arguments;
   SmallVector<Id> outputs;
+  /// Launches that are done step after step.
+  struct Loop {
+    unsigned first, end; // the launches
+    RepeatOp op;
+    Id counts; // the number of rows of a step
+  };
+  SmallVector<Loop> loops;
+  const Loop *findLoop(unsigned launch) const;
+
   /// The value that each written variable has after the call, and the last write of it.
   struct Write {
     Id value;
@@ -112,6 +122,11 @@ public:
   llvm::MapVector<StringAttr, Write> writes;
 
 private:
+  LogicalResult addOps(Block &block, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
+  void addLaunch(tile::LaunchOp launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated);
+  LogicalResult addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
+  LogicalResult addReplacement(ReplaceFirstOp replace, DenseMap<Value, Id> &ids);
+  Id addElement(Id vector);
   Id addValue(EntryValue value);
   FailureOr<Id> readVariable(ReadOp read, const SizeMaxima &maxima);
   LogicalResult addPart(SliceOp slice, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);

@@ -32,9 +32,10 @@ public:
     bool write;
   };
 
-  /// Whether a launch with these accesses must wait for the launches before it.
-  bool add(ArrayRef<Access> launch) {
-    bool barrier = llvm::any_of(launch, [&](const Access &a) {
+  /// Whether a launch with these accesses must wait for the launches before it; the first of a step does in any case, as
+  /// those before it are of the step before.
+  bool add(ArrayRef<Access> launch, bool beginsStep) {
+    bool barrier = beginsStep || llvm::any_of(launch, [&](const Access &a) {
       return llvm::any_of(pending, [&](const Access &b) { return (a.write || b.write) && overlap(a, b); });
     });
     if (barrier)
@@ -63,15 +64,21 @@ public:
 private:
   template <typename PortOp>
   LogicalResult buildPort(EntryGraph::Id id, Type type, DictionaryAttr attributes, StringRef what, unsigned number);
+  void buildRepeat(const EntryGraph::Loop &loop);
   void buildLaunch(unsigned launch);
-  Attribute binding(plan::Space space, StringRef name, int64_t offset, int64_t bytes) {
-    return plan::BindingAttr::get(builder.getContext(), space, name, offset, bytes);
+  Attribute binding(EntryGraph::Id id) {
+    const Storage &place = storage.places[id];
+    const EntryValue &value = graph.values[id];
+    return plan::BindingAttr::get(builder.getContext(), place.variable ? plan::Space::Variable : plan::Space::Arena,
+                                  place.variable ? place.variable.getValue() : "", place.offset, value.bytes,
+                                  value.stride);
   }
 
   EntryGraph &graph;
   const StoragePlan &storage;
   OpBuilder builder;
   Hazards hazards;
+  plan::RepeatOp repeat; // the last one
 };
 
 } // namespace
@@ -92,8 +99,15 @@ LogicalResult EntryBuilder::build() {
   if (auto conditions = function->getAttrOfType<ArrayAttr>(kSegmentsAttrName))
     for (auto condition : conditions.getAsRange<plan::SegmentsAttr>())
       plan::SegmentsOp::create(builder, function.getLoc(), condition);
-  for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
+  for (unsigned launch = 0; launch < graph.launches.size(); ++launch) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (const EntryGraph::Loop *loop = graph.findLoop(launch)) {
+      if (launch == loop->first)
+        buildRepeat(*loop);
+      builder.setInsertionPointToEnd(&repeat.getBody().front());
+    }
     buildLaunch(launch);
+  }
   function.erase();
   return success();
 }
@@ -112,27 +126,35 @@ LogicalResult EntryBuilder::buildPort(EntryGraph::Id id, Type type, DictionaryAt
   return success();
 }
 
+void EntryBuilder::buildRepeat(const EntryGraph::Loop &loop) {
+  RepeatOp op = loop.op;
+  auto steps = cast<RankedTensorType>(op.getStarts().getType()).getDimSize(0);
+  repeat = plan::RepeatOp::create(builder, op.getLoc(), op.getTrips(), steps, op.getReverse(), op.getStep(), op.getTokens());
+  repeat.getBody().emplaceBlock();
+}
+
 void EntryBuilder::buildLaunch(unsigned index) {
   tile::LaunchOp launch = graph.launches[index];
+  const EntryGraph::Loop *loop = graph.findLoop(index);
   SmallVector<Attribute> bindings;
   SmallVector<Hazards::Access> accesses;
   auto bind = [&](EntryGraph::Id id, bool write) {
-    const Storage &place = storage.places[id];
-    int64_t bytes = graph.values[id].bytes;
-    bindings.push_back(place.variable ? binding(plan::Space::Variable, place.variable, place.offset, bytes)
-                                      : binding(plan::Space::Arena, "", place.offset, bytes));
-    accesses.push_back({place, bytes, write});
+    bindings.push_back(binding(id));
+    int64_t steps = graph.values[id].stride ? static_cast<int64_t>(repeat.getSteps()) - 1 : 0;
+    accesses.push_back({storage.places[id], graph.values[id].bytes + steps * graph.values[id].stride, write});
   };
   for (EntryGraph::Id id : graph.inputs[index])
     bind(id, /*write=*/false);
   for (EntryGraph::Id id : graph.results[index])
     bind(id, /*write=*/true);
   for (auto size : launch.getSizes().getAsRange<StringAttr>())
-    bindings.push_back(binding(plan::Space::Size, size, 0, 4));
+    bindings.push_back(loop && size == RepeatOp(loop->op).getStepAttr()
+                           ? binding(loop->counts)
+                           : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
   auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
   auto planned = plan::LaunchOp::create(
       builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(), builder.getArrayAttr(bindings),
-      unitIf(hazards.add(accesses)), builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+      unitIf(hazards.add(accesses, loop && index == loop->first)), builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
       builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);

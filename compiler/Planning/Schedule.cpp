@@ -42,16 +42,24 @@ static void repeatSmallUpdates(EntryGraph &graph) {
 
 namespace {
 
+/// Launches of a repetition stay together, in their order: the first of them stands for all.
 class Scheduler {
 public:
   explicit Scheduler(EntryGraph &graph) : graph(graph), after(graph.launches.size()), updates(graph.launches.size()) {
     for (auto [launch, inputs] : llvm::enumerate(graph.inputs))
       for (EntryGraph::Id input : inputs)
-        graph.forEachProducer(input, [&](unsigned producer) { after[producer].insert(launch); });
+        graph.forEachProducer(input, [&](unsigned producer) { addOrder(producer, launch); });
+    for (const EntryGraph::Loop &loop : graph.loops) {
+      graph.forEachProducer(loop.counts, [&](unsigned producer) { addOrder(producer, loop.first); });
+      for (auto [launch, results] : llvm::enumerate(graph.results))
+        for (EntryGraph::Id result : results) // what the first step begins with
+          if (standsFor(launch) == loop.first)
+            graph.forEachProducer(result, [&](unsigned producer) { addOrder(producer, launch); });
+    }
     for (auto &[variable, write] : graph.writes)
       addUpdate(variable, graph.values[write.value]);
     for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
-      if (graph.isInPlace(launch))
+      if (graph.isInPlace(launch) && !graph.findLoop(launch)) // whose order is as it is
         for (unsigned result = 0; result < graph.results[launch].size(); ++result)
           if (auto reused = graph.getReuse(launch, result))
             for (EntryGraph::Id overwritten : graph.getOverlapping(*reused))
@@ -71,7 +79,7 @@ public:
       ready[early ? 0 : 1].insert(launch);
     };
     for (unsigned launch = 0; launch < after.size(); ++launch)
-      if (waitsFor[launch] == 0)
+      if (waitsFor[launch] == 0 && standsFor(launch) == launch)
         push(launch);
     int barriers = 0;
     SmallVector<int> newestNeeded(after.size(), -1); // by launch: the barrier before the latest launch that it needs
@@ -86,7 +94,11 @@ public:
       }
       unsigned launch = *next;
       from.erase(next);
-      order.push_back(launch);
+      const EntryGraph::Loop *loop = graph.findLoop(launch);
+      for (unsigned next = launch, end = loop ? loop->end : launch + 1; next < end; ++next)
+        order.push_back(next);
+      if (loop)
+        ++barriers; // between steps
       for (unsigned follower : after[launch]) {
         newestNeeded[follower] = barriers;
         if (--waitsFor[follower] == 0)
@@ -101,6 +113,16 @@ public:
   }
 
 private:
+  unsigned standsFor(unsigned launch) const {
+    const EntryGraph::Loop *loop = graph.findLoop(launch);
+    return loop ? loop->first : launch;
+  }
+  void addOrder(unsigned first, unsigned second) {
+    first = standsFor(first), second = standsFor(second);
+    if (first != second)
+      after[first].insert(second);
+  }
+
   /// One that reads much is not small whatever it makes: as long as it waits, what it reads takes memory.
   bool isSmall(unsigned launch) const {
     int64_t bytes = graph.getResultBytes(launch);
@@ -120,7 +142,7 @@ private:
   void addReadersBefore(EntryGraph::Id value, unsigned launch) {
     for (EntryValue::Use use : graph.values[value].uses)
       if (use.launch != launch)
-        after[use.launch].insert(launch);
+        addOrder(use.launch, launch);
   }
 
   /// Data alone makes no cycle: there is an overwriting launch among those that wait.

@@ -34,6 +34,12 @@ bool Place::operator==(const Place &other) const {
          same(rowLimit, other.rowLimit) && same(columnLimit, other.columnLimit);
 }
 
+/// The matrix that a kernel's result is computed on.
+static RankedTensorType computedTypeOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<InsertRowsOp, JoinOp>(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
+}
+
 /// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.
 static bool isReadByNumber(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
@@ -82,6 +88,14 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   for (Value value : yield.getOperands())
     if (mlir::failed(addMatrix(value)))
       return failure();
+  // Registers of several columns must not reach across the places where columns are cut and joined.
+  for (Operation &op : body) {
+    if (auto columns = dyn_cast<ColumnsOp>(op))
+      widths.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});
+    if (auto join = dyn_cast<JoinOp>(op))
+      for (Value part : join.getParts())
+        widths.push_back(cast<RankedTensorType>(part.getType()).getDimSize(1));
+  }
 
   func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, spread, 1,
                               /*row_lanes=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
@@ -450,14 +464,45 @@ Value KernelEmitter::dealSums(Value tile) {
 }
 
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
-  // All tiles are computed before the first is stored: a result may take over an operand's memory.
-  SmallVector<std::pair<Value, Value>> results;
+  SmallVector<Destination> destinations;
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
-    if (*Matrix::of(cast<RankedTensorType>(value.getType())) == matrix)
-      results.emplace_back(value, evaluate(value, place));
-  for (auto [value, tile] : results)
-    store(value, tile, place);
+    if (*Matrix::of(computedTypeOf(value)) == matrix)
+      findDestinations({value, memoryOfResult(value), {}}, destinations);
+  // All tiles are computed before the first is stored: a result may take over an operand's memory.
+  SmallVector<std::pair<Value, Place>> tiles;
+  for (const Destination &to : destinations) {
+    Place part = place;
+    if (int64_t columns = Matrix::of(cast<RankedTensorType>(to.value.getType()))->columns; columns < matrix.columns)
+      part.columnLimit = index(columns); // a narrower part of joined columns
+    Value tile = evaluate(to.value, part);
+    if (to.firstRow) {
+      part.row = add(part.row, to.firstRow);
+      part.rowLimit = part.rowLimit ? add(part.rowLimit, to.firstRow) : Value();
+    }
+    part.column = add(part.column, index(to.firstColumn));
+    part.columnLimit = part.columnLimit ? add(part.columnLimit, index(to.firstColumn)) : Value();
+    tiles.emplace_back(tile, part);
+  }
+  for (auto [to, stored] : llvm::zip_equal(destinations, tiles))
+    tile::StoreOp::create(b, stored.first, to.memory, stored.second.row, stored.second.column, stored.second.rowLimit,
+                          stored.second.columnLimit);
   return success(!failed);
+}
+
+void KernelEmitter::findDestinations(const Destination &whole, SmallVectorImpl<Destination> &parts) {
+  Operation *op = whole.value.getDefiningOp();
+  if (auto insert = dyn_cast_or_null<InsertRowsOp>(op)) {
+    findDestinations({insert.getRows(), whole.memory, loadIndex(insert.getStart(), index(0)), whole.firstColumn}, parts);
+  } else if (auto join = dyn_cast_or_null<JoinOp>(op)) {
+    Destination part = whole;
+    for (Value value : join.getParts()) {
+      part.value = value;
+      findDestinations(part, parts);
+      part.firstColumn += cast<RankedTensorType>(value.getType()).getDimSize(1);
+    }
+  } else {
+    parts.push_back(whole);
+  }
 }
 
 //===-- Loops ---------------------------------------------------------------------------------------------------===//
@@ -492,8 +537,7 @@ SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int
 //===-- Elementwise kernels -------------------------------------------------------------------------------------===//
 
 LogicalResult KernelEmitter::emitElementwise() {
-  Value first = kernel.getBody().front().getTerminator()->getOperand(0);
-  Matrix matrix = *Matrix::of(cast<RankedTensorType>(first.getType()));
+  Matrix matrix = *Matrix::of(computedTypeOf(kernel.getBody().front().getTerminator()->getOperand(0)));
   int64_t rows, columns;
   if (matrix.columns == 1) {
     setSpread(tile::Spread::Rows);

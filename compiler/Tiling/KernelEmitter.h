@@ -164,6 +164,13 @@ private:
   /// A tile of sums in cooperative matrices, dealt to lanes: they hand it on through shared memory.
   Value dealSums(Value tile);
   LogicalResult finishPart(const Matrix &matrix, const Place &place);
+  /// A value that goes into the memory of a result: from a row on that is known at run time, where there is one, and from
+  /// a column on.
+  struct Destination {
+    Value value, memory, firstRow;
+    int64_t firstColumn = 0;
+  };
+  void findDestinations(const Destination &whole, SmallVectorImpl<Destination> &parts);
   LogicalResult emitElementwise();
   SmallVector<Value> compute(Operation *op, const Place &place);
 
@@ -194,6 +201,7 @@ int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 /// Attach the models of Kernels/KernelInterfaces.td to the dialects' ops.
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
+void registerRecurrenceKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);
 void registerAttentionKernels(DialectRegistry &registry);

@@ -19,21 +19,6 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Whether every use of a kernel's operand reads the element at the place that is being computed, so that a result may
-/// be written over it.
-bool isReadInPlace(Value operand) {
-  return llvm::all_of(operand.getUses(), [&](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (auto anchor = dyn_cast<KernelOpInterface>(user))
-      return anchor.mayOverwrite(use.getOperandNumber());
-    if (!isElementwise(user))
-      return false;
-    if (auto special = dyn_cast<TileOpInterface>(user); special && special.readsElsewhere(use.getOperandNumber()))
-      return false;
-    return cast<ShapedType>(user->getResult(0).getType()).getShape() == cast<ShapedType>(operand.getType()).getShape();
-  });
-}
-
 /// Whether the op is there to write infinities: a fill, or a mask.
 bool isInfinite(Operation &op) {
   auto number = op.getAttrOfType<FloatAttr>("value");
@@ -203,6 +188,13 @@ private:
   SmallVector<int64_t> findReuse(KernelOp kernel, bool &inPlace) {
     Block &body = kernel.getBody().front();
     SmallVector<int64_t> reuse(kernel.getNumResults(), -1);
+    for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+      if (auto insert = value.getDefiningOp<InsertRowsOp>()) {
+        inPlace = true;
+        reuse[i] = cast<BlockArgument>(insert.getDestination()).getArgNumber();
+      }
+    if (inPlace)
+      return reuse;
     for (auto anchor : body.getOps<KernelOpInterface>())
       if (anchor.worksInPlace()) {
         inPlace = true;
@@ -252,6 +244,7 @@ void heddle::registerTilePass() { PassRegistration<TilePass>(); }
 void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerElementwiseTiles(registry);
   registerMatrixKernels(registry);
+  registerRecurrenceKernels(registry);
   registerRowKernels(registry);
   registerSelectionKernels(registry);
   registerAttentionKernels(registry);

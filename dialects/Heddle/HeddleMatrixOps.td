@@ -199,7 +199,7 @@ def FindFirstOp : Heddle_Op<"find_first", [Pure]> {
     ```
   }];
   let arguments = (ins Heddle_I32Vector:$indices);
-  let results = (outs Heddle_I32Matrix:$first);
+  let results = (outs AnyTypeOf<[Heddle_I32Matrix, Heddle_I32Vector]>:$first);
   let assemblyFormat = "$indices attr-dict `:` type($indices) `->` type($first)";
   let hasVerifier = 1;
 }

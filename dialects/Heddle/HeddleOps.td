@@ -165,7 +165,7 @@ def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
 }
 
 def YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
-  let summary = "Ends a region of `heddle.kernel` or of attention";
+  let summary = "Ends a region: of `heddle.kernel`, of attention, of `heddle.scan`";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
@@ -201,5 +201,6 @@ def ConcatOp : Heddle_Op<"concat", [Pure]> {
 include "dialects/Heddle/HeddleElementwiseOps.td"
 include "dialects/Heddle/HeddleMatrixOps.td"
 include "dialects/Heddle/HeddleAttentionOps.td"
+include "dialects/Heddle/HeddleRecurrenceOps.td"
 
 #endif

@@ -531,7 +531,10 @@ LogicalResult TopKOp::verify() {
 LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
 LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 
-LogicalResult FindFirstOp::verify() { return expectOneColumn(*this, typeOf(getFirst())); }
+LogicalResult FindFirstOp::verify() {
+  RankedTensorType first = typeOf(getFirst());
+  return first.getRank() == 1 ? success() : expectOneColumn(*this, first);
+}
 
 LogicalResult SumEqualOp::verify() {
   if (failed(expectOneColumn(*this, typeOf(getFirst()))))

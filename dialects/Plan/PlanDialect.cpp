@@ -31,11 +31,15 @@ LogicalResult LaunchOp::verify() {
   if (getGrid().size() != 3)
     return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
   int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
-  for (BindingAttr binding : getBindings().getAsRange<BindingAttr>())
-    if (binding.getSpace() == Space::Arena &&
-        (binding.getOffset() < 0 || binding.getOffset() + binding.getBytes() > arena))
-      return emitOpError() << "binds bytes " << binding.getOffset() << " to "
-                           << binding.getOffset() + binding.getBytes() << " of an arena of " << arena;
+  auto repeat = dyn_cast<RepeatOp>((*this)->getParentOp());
+  for (BindingAttr binding : getBindings().getAsRange<BindingAttr>()) {
+    if (binding.getStep() != 0 && !repeat)
+      return emitOpError("has a binding that moves on from step to step, and is in no repetition");
+    int64_t last = repeat ? (static_cast<int64_t>(repeat.getSteps()) - 1) * binding.getStep() : 0;
+    int64_t end = binding.getOffset() + last + binding.getBytes();
+    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || end > arena))
+      return emitOpError() << "binds bytes " << binding.getOffset() << " to " << end << " of an arena of " << arena;
+  }
   size_t tensors = 0;
   for (std::optional<ArrayAttr> types : {getReads(), getWrites()})
     for (Attribute type : types.value_or(ArrayAttr::get(getContext(), {})))

@@ -17,9 +17,10 @@ def Plan_Space : I32EnumAttr<"Space", "where an argument lies", [
 def Plan_BindingAttr : AttrDef<Plan_Dialect, "Binding"> {
   let mnemonic = "binding";
   let summary = "One kernel argument: a variable or a size by name, or `bytes` of the arena from `offset` on";
+  let description = [{ Within a repetition it moves on by `step` bytes from one step to the next. }];
   let parameters = (ins EnumParameter<Plan_Space>:$space, StringRefParameter<>:$name, "int64_t":$offset,
-                        "int64_t":$bytes);
-  let assemblyFormat = "`<` $space $name `,` $offset `,` $bytes `>`";
+                        "int64_t":$bytes, DefaultValuedParameter<"int64_t", "0">:$step);
+  let assemblyFormat = "`<` $space $name `,` $offset `,` $bytes (`step` $step^)? `>`";
 }
 def Plan_BindingArrayAttr : TypedArrayAttrBase<Plan_BindingAttr, "a binding for each kernel argument">;
 
@@ -82,7 +83,18 @@ def SegmentsOp : Plan_Op<"segments", [HasParent<"EntryOp">]> {
   let assemblyFormat = "$condition attr-dict";
 }
 
-def LaunchOp : Plan_Op<"launch", [HasParent<"EntryOp">]> {
+def RepeatOp : Plan_Op<"repeat", [HasParent<"EntryOp">, NoTerminator, SingleBlock]> {
+  let summary = "Launches that are done step after step";
+  let description = [{
+    As often as the run-time size `trips` says, at most `steps` times; with `reverse` the last step comes first. A launch
+    whose grid goes by the run-time size `rows` has rows of that step alone, all steps together as many as `tokens` says.
+  }];
+  let arguments = (ins StrAttr:$trips, I64Attr:$steps, UnitAttr:$reverse, StrAttr:$rows, StrAttr:$tokens);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$trips `most` $steps (`reverse` $reverse^)? `rows` $rows `of` $tokens $body attr-dict";
+}
+
+def LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "RepeatOp"]>]> {
   let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";
   let description = [{
     The first bindings are the tensors that the kernel reads, and the next ones those that it writes; `reads` and `writes`

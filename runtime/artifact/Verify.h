@@ -30,6 +30,11 @@
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
 //   L4  the types of what a launch reads and writes are no more than its bindings, none of which is a size and each of
 //       which has room for its tensor; the entry's inputs bind their sizes; a location is at most 16 KiB
+//   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies where it
+//       has to at the last step too
+//   R1  repetitions come in the order of their launches, and no launch is in two
+//   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at most
+//   R3  the steps of an entry's repetitions, times their launches, are at most 2^20
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative

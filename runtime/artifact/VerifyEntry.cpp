@@ -28,8 +28,9 @@ public:
     HEDDLE_CHECK(bindSizes());
     HEDDLE_CHECK(verifyPorts(*entry.outputs(), /*input=*/false));
     HEDDLE_CHECK(verifySegments(module, entry, bound, where));
+    HEDDLE_CHECK(verifyRepeats());
     for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
-      HEDDLE_CHECK(verifyLaunch(*entry.launches()->Get(i), str(where, ", launch ", i)));
+      HEDDLE_CHECK(verifyLaunch(i, str(where, ", launch ", i)));
     return Success();
   }
 
@@ -101,7 +102,35 @@ private:
     return Success();
   }
 
-  Status verifyLaunch(const schema::Launch &launch, const std::string &what) {
+  // R1 to R3. No launch is in two of them, and all that they unroll to is no more than a device records.
+  Status verifyRepeats() {
+    constexpr uint64_t mostRuns = 1 << 20;
+    stepsOfLaunch.assign(entry.launches()->size(), 1);
+    if (!entry.repeats())
+      return Success();
+    uint64_t end = 0, runs = 0;
+    for (flatbuffers::uoffset_t i = 0; i < entry.repeats()->size(); ++i) {
+      const schema::Repeat &repeat = *entry.repeats()->Get(i);
+      std::string what = str(where, ", repetition ", i);
+      if (repeat.first() < end || repeat.count() == 0 || !fits(repeat.first(), repeat.count(), entry.launches()->size()))
+        return broken(str(what, " holds ", repeat.count(), " launches from ", repeat.first(), " on, where ", end, " to ",
+                          entry.launches()->size(), " are left."));
+      end = uint64_t(repeat.first()) + repeat.count();
+      for (uint32_t size : {repeat.trips(), repeat.rows(), repeat.tokens()}) {
+        if (size >= module.sizes()->size())
+          return broken(str(what, " uses size ", size, ", and there are ", module.sizes()->size(), "."));
+        HEDDLE_CHECK(checkBound(static_cast<int32_t>(size), what));
+      }
+      runs += uint64_t(repeat.count()) * repeat.steps();
+      if (repeat.steps() != static_cast<uint64_t>(module.sizes()->Get(repeat.trips())->maximum()) || runs > mostRuns)
+        return broken(str(what, " has ", repeat.steps(), " steps, which are not as many as its size is at most, or too many."));
+      std::fill_n(stepsOfLaunch.begin() + repeat.first(), repeat.count(), repeat.steps());
+    }
+    return Success();
+  }
+
+  Status verifyLaunch(flatbuffers::uoffset_t index, const std::string &what) {
+    const schema::Launch &launch = *entry.launches()->Get(index);
     if (launch.kernel() >= kernels)
       return broken(str(what, " names kernel ", launch.kernel(), ", and there are ", kernels, "."));
     if (!aligned(*launch.grid()) || !aligned(*launch.bindings()))
@@ -123,8 +152,17 @@ private:
     if (launch.bindings()->size() > schema::kMaxBindings)
       return broken(
           str(what, " has ", launch.bindings()->size(), " bindings; ", schema::kMaxBindings, " are the most."));
-    for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i)
-      HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), str(what, ", binding ", i)));
+    if (launch.strides()) { // L5
+      if (launch.strides()->size() != launch.bindings()->size())
+        return broken(
+            str(what, " has ", launch.strides()->size(), " strides for ", launch.bindings()->size(), " bindings."));
+      if (reinterpret_cast<uintptr_t>(launch.strides()->Data()) % alignof(uint64_t))
+        return broken(what + " is misaligned.");
+    }
+    for (flatbuffers::uoffset_t i = 0; i < launch.bindings()->size(); ++i) {
+      uint64_t stride = launch.strides() ? launch.strides()->Get(i) : 0;
+      HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), stride, stepsOfLaunch[index], str(what, ", binding ", i)));
+    }
     for (const schema::Target *target : plan.targets)
       if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
         for (uint32_t argument : *texels)
@@ -162,7 +200,8 @@ private:
     if (argument >= launch.bindings()->size())
       return broken(str(what, " has no binding ", argument, ", which its kernel reads as texels."));
     const schema::Binding &binding = *launch.bindings()->Get(argument);
-    if (binding.space() == schema::Space::Size || binding.offset() % texelBytes || binding.bytes() % texelBytes ||
+    bool moves = launch.strides() && launch.strides()->Get(argument) != 0;
+    if (binding.space() == schema::Space::Size || moves || binding.offset() % texelBytes || binding.bytes() % texelBytes ||
         binding.bytes() == 0)
       return broken(str(what, ", binding ", argument, " lies at ", binding.offset(), " with ", binding.bytes(),
                         " bytes, which its kernel cannot read as texels of 16."));
@@ -204,7 +243,7 @@ private:
     });
   }
 
-  Status verifyBinding(const schema::Binding &binding, const std::string &what) const {
+  Status verifyBinding(const schema::Binding &binding, uint64_t stride, uint64_t steps, const std::string &what) const {
     uint64_t room = 0;
     switch (binding.space()) {
     case schema::Space::Variable:
@@ -217,15 +256,20 @@ private:
       room = arenaBytes;
       break;
     case schema::Space::Size:
+      if (stride != 0)
+        return broken(what + " is a size and moves on from step to step.");
       if (binding.index() >= module.sizes()->size())
         return broken(str(what, " names size ", binding.index(), ", and there are ", module.sizes()->size(), "."));
       return checkBound(static_cast<int32_t>(binding.index()), what);
     default:
       return broken(str(what, " is in an unknown space ", static_cast<int>(binding.space()), "."));
     }
-    if (binding.offset() % alignment || !fits(binding.offset(), binding.bytes(), room))
-      return broken(
-          str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room, " are."));
+    constexpr uint64_t mostStride = uint64_t(1) << 32; // and steps are below 2^32
+    bool moves = stride % alignment || stride > mostStride;
+    if (binding.offset() % alignment || moves || !fits(binding.offset(), binding.bytes(), room) ||
+        !fits(binding.offset() + (steps - 1) * stride, binding.bytes(), room))
+      return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, ", stride,
+                        " further at each of ", steps, " steps, where ", room, " are."));
     return Success();
   }
 
@@ -234,6 +278,7 @@ private:
   const PlanTargets &plan;
   const uint64_t arenaBytes;
   const size_t kernels;
+  std::vector<uint32_t> stepsOfLaunch; // 1 where it is in no repetition
   std::unordered_set<int32_t> checkedCosts;
   std::vector<bool> bound; // by size: whether the inputs bind it
   const std::string where;

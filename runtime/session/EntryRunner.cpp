@@ -15,22 +15,30 @@ namespace heddle {
 EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool separateValues)
     : entry(entry), state(state), memory(state, entry, separateValues) {
   overwritten.resize(entry.inputs()->size());
-  std::map<std::array<uint32_t, 9>, uint32_t> known;
   for (const schema::Launch *launch : *entry.launches()) {
     LaunchAccess access(*launch);
     for (flatbuffers::uoffset_t i = 0; i < overwritten.size(); ++i)
       overwritten[i] = overwritten[i] || overlap({BindingRange(*entry.inputs()->Get(i))}, access.written);
-    std::array<uint32_t, 9> key{};
+  }
+  runs = launchRuns(entry);
+  std::map<std::array<uint32_t, 11>, uint32_t> known;
+  for (const LaunchRun &run : runs) {
+    const schema::Launch *launch = entry.launches()->Get(run.launch);
+    std::array<uint32_t, 11> key{};
+    if (run.repeat) { // which has no work past the steps of a call
+      key[9] = run.repeat->trips() + 1;
+      key[10] = run.step;
+    }
     for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
       const schema::Grid &grid = *launch->grid()->Get(axis);
       key[3 * axis] = static_cast<uint32_t>(grid.size());
       key[3 * axis + 1] = grid.tile();
       key[3 * axis + 2] = grid.repeat();
     }
-    auto [found, added] = known.try_emplace(key, static_cast<uint32_t>(countLaunch.size()));
+    auto [found, added] = known.try_emplace(key, static_cast<uint32_t>(countRun.size()));
     if (added)
-      countLaunch.push_back(launch);
-    countOfLaunch.push_back(found->second);
+      countRun.push_back(run);
+    countOfRun.push_back(found->second);
   }
 }
 
@@ -43,38 +51,41 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 
 Status EntryRunner::record() {
   HEDDLE_CHECK(memory.allocate());
-  HEDDLE_ASSIGN(program, record(0, entry.launches()->size(), /*timed=*/false));
+  HEDDLE_ASSIGN(program, record(0, runs.size(), /*timed=*/false));
   return Success();
 }
 
 Status EntryRunner::launchOverNothing(uint32_t launch) {
-  HEDDLE_ASSIGN(std::unique_ptr<hal::Program> alone, record(launch, 1, /*timed=*/false));
-  HEDDLE_CHECK(state.device.submit(*alone, {}, std::vector<hal::WorkgroupCount>(countLaunch.size())));
+  size_t run = 0;
+  while (runs[run].launch != launch)
+    ++run;
+  HEDDLE_ASSIGN(std::unique_ptr<hal::Program> alone, record(run, 1, /*timed=*/false));
+  HEDDLE_CHECK(state.device.submit(*alone, {}, std::vector<hal::WorkgroupCount>(countRun.size())));
   return state.device.wait();
 }
 
-Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count,
-                                                          bool timed) {
+Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_t count, bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
   std::vector<std::vector<uint32_t>> order; // of a part, and of launches one by one, nobody needs it
-  if (!timed && count == entry.launches()->size())
+  if (!timed && count == runs.size())
     order = launchOrder(entry);
   std::vector<hal::Launch> launches;
-  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-    const schema::Launch &launch = *entry.launches()->Get(first + i);
+  for (size_t i = 0; i < count; ++i) {
+    const LaunchRun &run = runs[firstRun + i];
+    const schema::Launch &launch = *entry.launches()->Get(run.launch);
     for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
       const schema::Binding &binding = *launch.bindings()->Get(b);
       bool read = LaunchAccess::isRead(launch, b), written = LaunchAccess::isWritten(launch, b);
       switch (binding.space()) {
       case schema::Space::Variable: {
         HEDDLE_ASSIGN(hal::Buffer * buffer, state.variable(binding.index()));
-        arguments[i][b] = {buffer, binding.offset(), binding.bytes(), read, written};
+        arguments[i][b] = {buffer, binding.offset() + run.shift(launch, b), binding.bytes(), read, written};
         break;
       }
       case schema::Space::Arena: {
         EntryMemory::Place place = memory.at(binding.offset(), binding.bytes());
-        arguments[i][b] = {place.buffer, place.offset, binding.bytes(), read, written};
+        arguments[i][b] = {place.buffer, place.offset + run.shift(launch, b), binding.bytes(), read, written};
         break;
       }
       case schema::Space::Size:
@@ -83,16 +94,21 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(flatbuffers::uoffset_t
       }
     }
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
-                        countOfLaunch[first + i], launch.barrier()});
+                        countOfRun[firstRun + i], launch.barrier()});
     if (!order.empty())
       launches.back().after = order[i];
   }
-  return state.device.record(launches, static_cast<uint32_t>(countLaunch.size()), timed);
+  return state.device.record(launches, static_cast<uint32_t>(countRun.size()), timed);
 }
 
 Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
   counts.clear();
-  for (const schema::Launch *launch : countLaunch) {
+  for (const LaunchRun &run : countRun) {
+    const schema::Launch *launch = entry.launches()->Get(run.launch);
+    if (run.repeat && run.step >= stepsOf(*run.repeat, sizes)) {
+      counts.push_back({0, 0, 0});
+      continue;
+    }
     std::array<uint32_t, 3> count{};
     for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
       uint64_t groups = workgroups(*launch->grid()->Get(axis), sizes);
@@ -145,12 +161,14 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
   NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());
   HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, Send::All));
-  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
-    HEDDLE_CHECK(check.before(i));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (i > 0 && runs[i].repeat && runs[i].step >= stepsOf(*runs[i].repeat, binding.sizes))
+      continue; // past the longest sequence
+    HEDDLE_CHECK(check.before(runs[i]));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
     HEDDLE_CHECK(state.device.submit(*one, i == 0 ? uploads : std::vector<hal::Upload>(), counts));
     HEDDLE_CHECK(state.device.wait());
-    HEDDLE_CHECK(check.after(i));
+    HEDDLE_CHECK(check.after(runs[i]));
   }
   sizes = std::move(binding.sizes);
   // What has no launches has outputs all the same: those of its inputs that it returns.
@@ -175,7 +193,7 @@ Result<PendingTensor> EntryRunner::outputLater(const schema::Port &port) const {
 
 Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs, Send send) {
   if (!timedProgram) {
-    HEDDLE_ASSIGN(timedProgram, record(0, entry.launches()->size(), /*timed=*/true));
+    HEDDLE_ASSIGN(timedProgram, record(0, runs.size(), /*timed=*/true));
   }
   HEDDLE_CHECK(submit(*timedProgram, inputs, send));
   HEDDLE_CHECK(state.device.wait());
@@ -184,11 +202,17 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
   uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead
   if (!times.empty())
     shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;
-  std::vector<LaunchProfile> profile;
+  // Of a launch that is repeated, all steps together, as if they were one behind the other.
+  std::vector<LaunchProfile> profile(entry.launches()->size());
   for (size_t i = 0; i < times.size(); ++i) {
-    const schema::Launch &launch = *entry.launches()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    profile.push_back({view(state.target.kernels()->Get(launch.kernel())->name()), times[i].begin + shift,
-                       times[i].end + shift, counts[countOfLaunch[i]], view(launch.location())});
+    LaunchProfile &of = profile[runs[i].launch];
+    const schema::Launch &launch = *entry.launches()->Get(runs[i].launch);
+    bool isFirst = of.end == 0;
+    if (isFirst)
+      of = {view(state.target.kernels()->Get(launch.kernel())->name()), times[i].begin + shift, times[i].end + shift,
+            counts[countOfRun[i]], view(launch.location())};
+    else
+      of.end += times[i].end - times[i].begin;
   }
   return profile;
 }

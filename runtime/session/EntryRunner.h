@@ -3,6 +3,7 @@
 
 #include "runtime/session/CallBinding.h"
 #include "runtime/session/EntryMemory.h"
+#include "runtime/session/LaunchRuns.h"
 
 namespace heddle {
 
@@ -35,8 +36,7 @@ public:
   Result<PendingTensor> outputLater(const schema::Port &port) const;
 
 private:
-  // Of `count` launches from `first` on.
-  Result<std::unique_ptr<hal::Program>> record(flatbuffers::uoffset_t first, flatbuffers::uoffset_t count, bool timed);
+  Result<std::unique_ptr<hal::Program>> record(size_t firstRun, size_t count, bool timed);
   Status submit(hal::Program &recording, std::span<const Input> inputs, Send send);
   // Checks the inputs and counts the workgroups.
   Result<CallBinding> bind(std::span<const Input> inputs);
@@ -47,8 +47,9 @@ private:
   EntryMemory memory;
   std::vector<bool> overwritten; // inputs whose memory a launch writes
   std::unique_ptr<hal::Program> program, timedProgram;
-  std::vector<uint32_t> countOfLaunch; // launch -> index into the two below: equal grids are counted once
-  std::vector<const schema::Launch *> countLaunch;
+  std::vector<LaunchRun> runs;
+  std::vector<uint32_t> countOfRun; // run -> index into the two below: equal grids are counted once
+  std::vector<LaunchRun> countRun;
   std::vector<hal::WorkgroupCount> counts;
   std::vector<int32_t> sizes; // of the last run
 };

@@ -1,5 +1,7 @@
 #include "runtime/session/LaunchCosts.h"
 
+#include "runtime/session/LaunchRuns.h"
+
 #include <algorithm>
 #include <map>
 
@@ -11,26 +13,33 @@ public:
   CostEvaluator(const schema::Module &module, const schema::Entry &entry, const CallBinding &binding)
       : module(module), entry(entry), binding(binding) {}
 
-  LaunchCost evaluate(int32_t index) {
+  // Of a launch of a repetition, where there is one: of all its steps together.
+  LaunchCost evaluate(int32_t index, const schema::Repeat *repeat) {
     if (index < 0)
       return {};
-    auto [known, isNew] = costs.try_emplace(index);
+    auto [known, isNew] = costs.try_emplace({index, repeat});
     if (isNew) {
       const schema::Cost &cost = *module.costs()->Get(static_cast<flatbuffers::uoffset_t>(index));
-      known->second = {true, sum(cost.flops()), sum(cost.model_flops()), sum(cost.bytes())};
+      known->second = {true, sum(cost.flops(), repeat), sum(cost.model_flops(), repeat), sum(cost.bytes(), repeat)};
     }
     return known->second;
   }
 
 private:
-  double sum(const flatbuffers::Vector<const schema::CostTerm *> *terms) {
+  double sum(const flatbuffers::Vector<const schema::CostTerm *> *terms, const schema::Repeat *repeat) {
     double sum = 0;
     if (terms)
       for (const schema::CostTerm *term : *terms) {
         double product = double(term->coefficient());
-        for (int32_t size : {term->first_size(), term->second_size(), term->third_size()})
+        bool isOfRows = false; // which are all tokens once, over all steps
+        for (int32_t size : {term->first_size(), term->second_size(), term->third_size()}) {
+          bool isRows = repeat && !isOfRows && size == static_cast<int64_t>(repeat->rows());
           if (size >= 0)
-            product *= binding.sizes[static_cast<size_t>(size)];
+            product *= binding.sizes[isRows ? repeat->tokens() : static_cast<size_t>(size)];
+          isOfRows |= isRows;
+        }
+        if (repeat && !isOfRows)
+          product *= stepsOf(*repeat, binding.sizes);
         sum += term->pairs() < 0 ? product : product * double(pairs(term->pairs()));
       }
     return sum;
@@ -55,7 +64,7 @@ private:
   const schema::Module &module;
   const schema::Entry &entry;
   const CallBinding &binding;
-  std::map<int32_t, LaunchCost> costs;
+  std::map<std::pair<int32_t, const schema::Repeat *>, LaunchCost> costs;
   std::map<int32_t, int64_t> pairCounts;
 };
 
@@ -76,8 +85,8 @@ std::vector<LaunchCost> launchCosts(const schema::Module &module, const schema::
                                     const CallBinding &binding) {
   CostEvaluator evaluator(module, entry, binding);
   std::vector<LaunchCost> costs;
-  for (const schema::Launch *launch : *entry.launches())
-    costs.push_back(evaluator.evaluate(launch->cost()));
+  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
+    costs.push_back(evaluator.evaluate(entry.launches()->Get(i)->cost(), findRepeat(entry, i)));
   return costs;
 }
 

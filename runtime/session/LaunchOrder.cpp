@@ -1,6 +1,7 @@
 #include "runtime/session/LaunchOrder.h"
 
 #include "runtime/session/LaunchAccess.h"
+#include "runtime/session/LaunchRuns.h"
 
 namespace heddle {
 namespace {
@@ -19,21 +20,42 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
       return {};
     launches.emplace_back(*launch);
   }
-  std::vector<std::vector<uint32_t>> order(launches.size());
-  std::vector<std::vector<bool>> waits(launches.size()); // for whom, directly or not
-  for (uint32_t launch = 0; launch < launches.size(); ++launch) {
-    waits[launch].resize(launch);
-    for (uint32_t earlier = launch; earlier-- > 0;) {
-      if (waits[launch][earlier] || !mustFollow(launches[launch], launches[earlier]))
+  // Two steps of a repetition tell of all: a launch waits for itself in the step before, and so for all that came before.
+  std::vector<LaunchRun> runs = launchRuns(entry, 2);
+  std::vector<std::vector<uint32_t>> order(runs.size());
+  std::vector<std::vector<bool>> waits(runs.size()); // for whom, directly or not
+  for (uint32_t run = 0; run < runs.size(); ++run) {
+    waits[run].resize(run);
+    for (uint32_t earlier = run; earlier-- > 0;) {
+      if (waits[run][earlier] || !mustFollow(launches[runs[run].launch], launches[runs[earlier].launch]))
         continue;
-      order[launch].push_back(earlier);
-      waits[launch][earlier] = true;
+      order[run].push_back(earlier);
+      waits[run][earlier] = true;
       for (uint32_t other = 0; other < earlier; ++other)
         if (waits[earlier][other])
-          waits[launch][other] = true;
+          waits[run][other] = true;
     }
   }
-  return order;
+  if (!entry.repeats())
+    return order;
+
+  std::vector<std::vector<uint32_t>> all;
+  std::vector<uint32_t> last(runs.size()); // of a run of the first two steps: where its like of the last step is
+  for (uint32_t run = 0; run < runs.size();) {
+    const schema::Repeat *repeat = runs[run].repeat;
+    uint32_t count = repeat ? repeat->count() : 1, steps = repeat ? repeat->steps() : 1;
+    uint32_t first = static_cast<uint32_t>(all.size()), kept = std::min<uint32_t>(steps, 2) * count;
+    for (uint32_t step = 0; step < steps; ++step)
+      for (uint32_t i = 0; i < count; ++i) {
+        std::vector<uint32_t> &after = all.emplace_back();
+        for (uint32_t earlier : order[run + std::min<uint32_t>(step, 1) * count + i])
+          after.push_back(earlier < run ? last[earlier] : first + earlier - run + (step > 1 ? (step - 1) * count : 0));
+      }
+    for (uint32_t i = 0; i < kept; ++i)
+      last[run + i] = first + (steps - 1) * count + i % count;
+    run += kept;
+  }
+  return all;
 }
 
 } // namespace heddle

@@ -4,6 +4,7 @@
 #include "runtime/session/CallBinding.h"
 #include "runtime/session/DeviceState.h"
 #include "runtime/session/EntryMemory.h"
+#include "runtime/session/LaunchRuns.h"
 #include "runtime/session/LaunchAccess.h"
 
 #include <optional>
@@ -27,10 +28,10 @@ public:
 
   // Unsupported where the artifact does not say what launches write.
   Status begin();
-  Status before(flatbuffers::uoffset_t launch);
+  Status before(const LaunchRun &run);
   // An error where what the launch wrote is not finite: what, where in the model, and whether it was given such
-  // numbers.
-  Status after(flatbuffers::uoffset_t launch);
+  // numbers. What a repetition writes is looked at after its last step, but for what a step keeps to itself.
+  Status after(const LaunchRun &run);
 
 private:
   using Range = BindingRange;

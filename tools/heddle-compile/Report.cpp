@@ -36,19 +36,22 @@ struct EntryTotals {
   EntryTotals(plan::EntryOp entry, const llvm::StringMap<int64_t> &maxima)
       : memory(static_cast<int64_t>(entry.getArenaBytes())) {
     llvm::StringSet<> names, variables;
-    for (auto launch : entry.getOps<plan::LaunchOp>()) {
-      ++launches;
-      barriers += launch.getBarrier();
+    entry.walk([&](plan::LaunchOp launch) {
+      // Of a repetition, all steps of the longest sequence.
+      auto repeat = dyn_cast<plan::RepeatOp>(launch->getParentOp());
+      auto steps = repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
+      launches += steps;
+      barriers += steps * launch.getBarrier();
       kernels += names.insert(launch.getKernel()).second;
       if (auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName)) {
-        flops += evaluateAtMaximum(cost.getFlops(), maxima);
-        modelFlops += evaluateAtMaximum(cost.getModel(), maxima);
-        bytes += evaluateAtMaximum(cost.getBytes(), maxima);
+        flops += steps * evaluateAtMaximum(cost.getFlops(), maxima);
+        modelFlops += steps * evaluateAtMaximum(cost.getModel(), maxima);
+        bytes += steps * evaluateAtMaximum(cost.getBytes(), maxima);
       }
       for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
         if (binding.getSpace() == plan::Space::Variable)
           variables.insert(binding.getName());
-    }
+    });
     for (auto variable : entry->getParentOfType<ModuleOp>().getOps<VariableOp>())
       if (variables.contains(variable.getSymName()))
         memory += bytesOf(variable);

@@ -1,0 +1,83 @@
+#include "compiler/Recurrence/Recurrence.h"
+
+#include "compiler/Kernels/KernelInterfaces.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class SeparateStatesPass : public PassWrapper<SeparateStatesPass, OperationPass<>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SeparateStatesPass)
+
+  StringRef getArgument() const override { return "heddle-separate-states"; }
+  StringRef getDescription() const override { return "Copy states that cannot be written over the old ones"; }
+  void runOnOperation() override {
+    SmallVector<RepeatOp> repeats;
+    getOperation()->walk([&](RepeatOp op) { repeats.push_back(op); });
+    for (RepeatOp repeat : repeats)
+      separate(repeat);
+  }
+
+private:
+  static void separate(RepeatOp repeat);
+};
+
+/// A kernel that hands a value on.
+Value copy(OpBuilder &builder, Value value) {
+  auto kernel = KernelOp::create(builder, value.getLoc(), TypeRange{value.getType()}, "copy", ValueRange{value});
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(&kernel.getBody());
+  YieldOp::create(builder, value.getLoc(), ValueRange{block->addArgument(value.getType(), value.getLoc())});
+  return kernel.getResult(0);
+}
+
+/// Whether `result` may be written over `old`, a step's rows of it: nothing reads these later, and the kernel itself reads
+/// of them what it writes alone.
+bool mayReplace(OpResult result, Value old) {
+  Operation *kernel = result.getOwner();
+  SmallVector<Value> views{old};
+  for (Operation *user : old.getUsers())
+    if (auto slice = dyn_cast<SliceOp>(user))
+      views.push_back(slice.getResult());
+  for (Value view : views)
+    for (OpOperand &use : view.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<SliceOp, ReplaceFirstOp>(user) || user->isBeforeInBlock(kernel))
+        continue;
+      if (user != kernel || !isReadInPlace(cast<KernelOp>(user).getBody().getArgument(use.getOperandNumber())))
+        return false;
+    }
+  return true;
+}
+
+} // namespace
+
+void SeparateStatesPass::separate(RepeatOp repeat) {
+  Block &block = repeat.getBody().front();
+  OpBuilder atEnd(block.getTerminator());
+  DenseSet<Value> placed;
+  for (auto replace : llvm::make_early_inc_range(block.getOps<ReplaceFirstOp>())) {
+    Value rows = replace.getRows();
+    auto result = dyn_cast<OpResult>(rows);
+    if (!result || !isa<KernelOp>(result.getOwner())) { // another state, which may be replaced before it is copied
+      OpBuilder atBegin(&block, std::next(block.begin(), 0));
+      if (result)
+        atBegin.setInsertionPointAfter(result.getOwner());
+      rows = copy(atBegin, rows);
+      result = cast<OpResult>(rows);
+      replace.getRowsMutable().assign(rows);
+    }
+    if (!placed.insert(rows).second || !mayReplace(result, replace.getDestination())) {
+      atEnd.setInsertionPoint(block.getTerminator());
+      rows = copy(atEnd, rows);
+      replace.getRowsMutable().assign(rows);
+    }
+    replace->moveBefore(block.getTerminator());
+  }
+}
+
+std::unique_ptr<Pass> heddle::createSeparateStatesPass() { return std::make_unique<SeparateStatesPass>(); }
+void heddle::registerSeparateStatesPass() { PassRegistration<SeparateStatesPass>(); }
