@@ -27,7 +27,54 @@ static SmallVector<SumOfRows> getSumsOfRows(Value value) {
   return sums;
 }
 
+/// Columns of a joined matrix: a value, or zeros, which can be cut anywhere.
+struct JoinedPart {
+  Value value; // null: zeros
+  int64_t columns;
+};
+
+static std::vector<JoinedPart> getJoinedParts(Value value) {
+  std::vector<JoinedPart> parts;
+  if (auto join = value.getDefiningOp<JoinOp>())
+    for (Value part : join.getParts()) {
+      auto fill = part.getDefiningOp<FillOp>();
+      auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
+      bool isZero = number && number.getValue().isZero();
+      parts.push_back({isZero ? Value() : part, cast<RankedTensorType>(part.getType()).getDimSize(1)});
+    }
+  return parts;
+}
+
+/// The sum of columns that were cut out of a matrix here and there: they are joined, where they do not overlap in part.
+static Value addJoined(OpBuilder &builder, Location loc, Value a, Value b) {
+  std::vector<JoinedPart> left = getJoinedParts(a), right = getJoinedParts(b);
+  SmallVector<Value> sum;
+  auto type = cast<RankedTensorType>(a.getType());
+  for (size_t i = 0, j = 0; i < left.size() && j < right.size();) {
+    int64_t columns = left[i].columns;
+    if (left[i].value && right[j].value && columns != right[j].columns)
+      return {};
+    if (!left[i].value || (right[j].value && right[j].columns < columns))
+      columns = right[j].value ? right[j].columns : std::min(columns, right[j].columns);
+    if (left[i].value ? columns < left[i].columns : columns > left[i].columns)
+      return {};
+    if (right[j].value ? columns < right[j].columns : columns > right[j].columns)
+      return {};
+    if (left[i].value && right[j].value)
+      sum.push_back(addGradients(builder, loc, left[i].value, right[j].value));
+    else if (left[i].value || right[j].value)
+      sum.push_back(left[i].value ? left[i].value : right[j].value);
+    else
+      sum.push_back(FillOp::create(builder, loc, type.clone({type.getDimSize(0), columns}), builder.getF32FloatAttr(0)));
+    i += (left[i].columns -= columns) == 0;
+    j += (right[j].columns -= columns) == 0;
+  }
+  return sum.empty() ? Value() : JoinOp::create(builder, loc, type, sum).getResult();
+}
+
 Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
+  if (Value joined = addJoined(builder, loc, a, b))
+    return joined;
   SmallVector<SumOfRows> sums = getSumsOfRows(b);
   if (sums.empty()) {
     sums = getSumsOfRows(a);

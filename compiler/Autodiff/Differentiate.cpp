@@ -3,6 +3,7 @@
 #include "compiler/Autodiff/ArithGradients.h"
 #include "compiler/Autodiff/Backward.h"
 #include "compiler/Autodiff/Optimizer.h"
+#include "compiler/Autodiff/ScanGradient.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -24,6 +25,7 @@ public:
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<HeddleDialect, arith::ArithDialect, math::MathDialect>();
     registerArithGradients(registry);
+    registerScanGradient(registry);
   }
   void runOnOperation() override;
 };

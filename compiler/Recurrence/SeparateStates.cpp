@@ -59,11 +59,11 @@ void SeparateStatesPass::separate(RepeatOp repeat) {
   Block &block = repeat.getBody().front();
   OpBuilder atEnd(block.getTerminator());
   DenseSet<Value> placed;
-  for (auto replace : llvm::make_early_inc_range(block.getOps<ReplaceFirstOp>())) {
+  for (ReplaceFirstOp replace : llvm::to_vector(block.getOps<ReplaceFirstOp>())) {
     Value rows = replace.getRows();
     auto result = dyn_cast<OpResult>(rows);
     if (!result || !isa<KernelOp>(result.getOwner())) { // another state, which may be replaced before it is copied
-      OpBuilder atBegin(&block, std::next(block.begin(), 0));
+      OpBuilder atBegin(&block, block.begin());
       if (result)
         atBegin.setInsertionPointAfter(result.getOwner());
       rows = copy(atBegin, rows);

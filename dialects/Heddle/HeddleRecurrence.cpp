@@ -3,7 +3,8 @@
 #include "dialects/Heddle/Heddle.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -28,6 +29,94 @@ static bool haveSameRows(RankedTensorType a, RankedTensorType b) {
 //===-- Scans ---------------------------------------------------------------------------------------------------===//
 
 RankedTensorType ScanOp::getStepType(Type type) { return withRows(cast<RankedTensorType>(type), getStepAttr()); }
+
+RankedTensorType ScanOp::getTokenType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  bool isOfStep = tensor.getRank() > 0 && tensor.isDynamicDim(0) && getSizeName(tensor, 0) == getStep();
+  StringRef tokens = getSizeName(typeOf(getRows().front()), 0);
+  return isOfStep ? withRows(tensor, StringAttr::get(getContext(), tokens)) : tensor;
+}
+
+Value ScanOp::getOutside(BlockArgument argument) {
+  size_t index = argument.getArgNumber(), rows = getRows().size(), states = getStates().size();
+  if (index < rows)
+    return getRows()[index];
+  return index < rows + states ? Value() : getConstants()[index - rows - states];
+}
+
+namespace {
+
+/// Of outputs that are the same value, the first one serves all.
+struct ShareOutputs : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ScanOp op, PatternRewriter &rewriter) const override {
+    auto yielded = cast<YieldOp>(op.getBody().front().getTerminator()).getOperands();
+    size_t first = op.getStates().size();
+    for (size_t i = first; i < yielded.size(); ++i)
+      for (size_t j = first; j < i; ++j)
+        if (yielded[i] == yielded[j] && !op.getResult(i).use_empty()) {
+          rewriter.replaceAllUsesWith(op.getResult(i), op.getResult(j));
+          return success();
+        }
+    return failure();
+  }
+};
+
+/// Drops outputs that nobody uses, and rows and constants that the region does not use.
+struct DropUnused : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ScanOp op, PatternRewriter &rewriter) const override {
+    Block &block = op.getBody().front();
+    auto yield = cast<YieldOp>(block.getTerminator());
+    llvm::BitVector arguments(block.getNumArguments()), outputs(op.getNumResults());
+    for (auto [i, argument] : llvm::enumerate(op.getRowArguments()))
+      if (argument.use_empty() && i > 0) // the first rows say how many tokens there are
+        arguments.set(argument.getArgNumber());
+    for (BlockArgument argument : op.getConstantArguments())
+      if (argument.use_empty())
+        arguments.set(argument.getArgNumber());
+    for (OpResult output : op.getOutputs())
+      if (output.use_empty())
+        outputs.set(output.getResultNumber());
+    if (arguments.none() && outputs.none())
+      return failure();
+
+    SmallVector<Value> rows, constants, yielded;
+    SmallVector<Type> types;
+    for (BlockArgument argument : op.getRowArguments())
+      if (!arguments.test(argument.getArgNumber()))
+        rows.push_back(op.getOutside(argument));
+    for (BlockArgument argument : op.getConstantArguments())
+      if (!arguments.test(argument.getArgNumber()))
+        constants.push_back(op.getOutside(argument));
+    for (auto [i, value] : llvm::enumerate(yield.getOperands()))
+      if (!outputs.test(i)) {
+        yielded.push_back(value);
+        types.push_back(op.getResult(i).getType());
+      }
+    auto fewer = ScanOp::create(rewriter, op.getLoc(), types, rows, op.getStates(), constants, op.getStarts(),
+                                op.getLengths(), op.getRowSizeAttr(), op.getStepAttr(), op.getReverseAttr());
+    rewriter.modifyOpInPlace(yield, [&] { yield->setOperands(yielded); });
+    rewriter.inlineRegionBefore(op.getBody(), fewer.getBody(), fewer.getBody().end());
+    fewer.getBody().front().eraseArguments(arguments);
+    SmallVector<Value> results;
+    for (size_t i = 0, next = 0; i < op.getNumResults(); ++i)
+      results.push_back(outputs.test(i) ? Value() : fewer.getResult(next++));
+    for (auto [old, result] : llvm::zip_equal(op.getResults(), results))
+      if (result)
+        rewriter.replaceAllUsesWith(old, result);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropUnused, ShareOutputs>(context);
+}
 
 LogicalResult ScanOp::verify() {
   RankedTensorType sequences = typeOf(getStarts());

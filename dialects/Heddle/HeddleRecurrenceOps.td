@@ -36,6 +36,7 @@ def ScanOp : Heddle_Op<"scan", [Pure, AttrSizedOperandSegments, IsolatedFromAbov
     (`reverse` $reverse^)? attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// The states after the last token, and the outputs.
     ResultRange getLast() { return getResults().take_front(getStates().size()); }
@@ -48,6 +49,10 @@ def ScanOp : Heddle_Op<"scan", [Pure, AttrSizedOperandSegments, IsolatedFromAbov
     Block::BlockArgListType getConstantArguments() { return getBody().getArguments().take_back(getConstants().size()); }
     /// A tensor of the region: with a row for each sequence at this step in place of each token or sequence.
     RankedTensorType getStepType(Type type);
+    /// The other way round: a tensor with a row for each token. Tensors that have no rows of steps stay as they are.
+    RankedTensorType getTokenType(Type type);
+    /// The value that stands outside for an argument of the region; null for those of states.
+    Value getOutside(BlockArgument argument);
   }];
 }
 
