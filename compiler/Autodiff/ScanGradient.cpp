@@ -206,18 +206,20 @@ void ScanGradient::chooseKept() {
   }
 }
 
-/// Where several rows are needed for nothing but an elementwise result of theirs, that is kept in their place.
+/// Where rows are needed for nothing but an elementwise result of theirs, that is kept in their place if it is no larger.
 void ScanGradient::keepSums() {
   for (auto &[op, clone] : clones) {
     if (!clone || clone->getNumResults() != 1)
       continue;
     llvm::SetVector<Value> saved;
+    int64_t columns = 0; // of rows that are kept for this alone
     for (Value operand : clone->getOperands()) {
-      bool isRowOfForward = llvm::any_of(rows, [&](const Row &row) { return row.argument == operand && row.kept; });
-      if (isRowOfForward && llvm::all_of(operand.getUsers(), [&](Operation *user) { return user == clone; }))
-        saved.insert(operand);
+      auto row = llvm::find_if(rows, [&](const Row &row) { return row.argument == operand && row.kept; });
+      bool isUsedHere = llvm::all_of(operand.getUsers(), [&](Operation *user) { return user == clone; });
+      if (row != rows.end() && isUsedHere && saved.insert(operand) && !outputNumber(row->kept))
+        columns += typeOf(operand).getShape().back();
     }
-    if (saved.size() < 2)
+    if (columns < typeOf(clone->getResult(0)).getShape().back())
       continue;
     clone->getResult(0).replaceAllUsesWith(rowOf(op->getResult(0)));
     clone->erase();

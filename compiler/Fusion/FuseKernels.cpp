@@ -269,10 +269,10 @@ private:
         groupOf[op] = group;
         return success();
       }
-    // Rows that nothing here computes are put in their place by whichever kernel computes on rows like them.
-    if (fuse && isa<InsertRowsOp>(op))
+    // A launch costs a step more than the arithmetic on its few rows: all that computes on rows alike is one kernel.
+    if (fuse && isa<RepeatOp>(block->getParentOp()))
       for (auto &group : llvm::reverse(groups))
-        if (!group->ops.empty() && canJoin(op, *group)) {
+        if (!group->ops.empty() && !group->anchor && canJoin(op, *group)) {
           group->ops.push_back(op);
           groupOf[op] = group.get();
           return success();

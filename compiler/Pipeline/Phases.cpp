@@ -45,6 +45,7 @@ static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &opt
 }
 
 static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
+  passes.addNestedPass<func::FuncOp>(createHoistScansPass());
   passes.addPass(createDifferentiatePass());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -77,6 +77,7 @@ void mlir::heddle::registerAllPasses() {
   registerFuseUpdatesPass();
   registerDifferentiatePass();
   registerDeriveContractPass();
+  registerHoistScansPass();
   registerLowerScansPass();
   registerFuseKernelsPass();
   registerSeparateStatesPass();

@@ -6,6 +6,10 @@
 
 namespace mlir::heddle {
 
+/// `heddle-hoist-scans`: what a step makes of rows and constants alone is made before the scan, for all tokens at once.
+std::unique_ptr<Pass> createHoistScansPass();
+void registerHoistScansPass();
+
 /// `heddle-lower-scans`: each `heddle.scan` of an entry becomes a `heddle.repeat`. Within it tokens are in the order of
 /// steps: sequences are sorted by falling length, so that a step's rows lie together and no row is padding.
 std::unique_ptr<Pass> createLowerScansPass();

@@ -1,0 +1,115 @@
+#include "compiler/Recurrence/Recurrence.h"
+
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+class HoistScansPass : public PassWrapper<HoistScansPass, OperationPass<func::FuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HoistScansPass)
+
+  StringRef getArgument() const override { return "heddle-hoist-scans"; }
+  StringRef getDescription() const override { return "Move work on rows alone out of scans, where it is done for all tokens"; }
+  void runOnOperation() override {
+    SmallVector<ScanOp> scans;
+    getOperation().walk([&](ScanOp scan) { scans.push_back(scan); });
+    for (ScanOp scan : scans)
+      hoist(scan);
+  }
+
+private:
+  static void hoist(ScanOp scan);
+};
+
+/// Whether it is worth memory to do the op for all tokens at once: products are, while elementwise work costs a step nothing.
+bool isWorthwhile(Operation *op) { return isa<RowwiseOpInterface>(op) && !isElementwise(op); }
+
+bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
+  auto isOfRows = [&](Value value) { return ofRows.contains(value); };
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  return rowwise ? rowwise.isRowwise(isOfRows) : isElementwise(op) && !isa<DropoutOp>(op);
+}
+
+} // namespace
+
+/// What rows and constants alone make is made before the scan; its results that the step still needs become rows.
+void HoistScansPass::hoist(ScanOp scan) {
+  Block &block = scan.getBody().front();
+  llvm::SetVector<Value> ofRows, known; // known: rows, constants and what is made of them
+  for (BlockArgument argument : scan.getRowArguments())
+    ofRows.insert(argument);
+  known.insert(ofRows.begin(), ofRows.end());
+  for (BlockArgument argument : scan.getConstantArguments())
+    known.insert(argument);
+  for (Operation &op : block.without_terminator()) {
+    if (!llvm::all_of(op.getOperands(), [&](Value operand) { return known.contains(operand); }) || !isRowwise(&op, ofRows))
+      continue;
+    for (Value result : op.getResults()) {
+      known.insert(result);
+      if (scan.getTokenType(result.getType()) != result.getType())
+        ofRows.insert(result);
+    }
+  }
+  // Of the values that are known outside, those that the step reads and that are worth it, with what they are made of.
+  SmallVector<Value> moved;
+  for (Value value : known) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !ofRows.contains(value))
+      continue;
+    // A product, or arithmetic on one that has no other use.
+    auto isMoved = [&](Operation *op, auto &isMoved) -> bool {
+      return isWorthwhile(op) || (isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+               return operand.getDefiningOp() && operand.hasOneUse() && isMoved(operand.getDefiningOp(), isMoved);
+             }));
+    };
+    bool isRead = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return isa<YieldOp>(user) || llvm::none_of(user->getResults(), [&](Value result) { return known.contains(result); }) ||
+             !isMoved(user, isMoved);
+    });
+    if (isRead && isMoved(op, isMoved))
+      moved.push_back(value);
+  }
+  if (moved.empty())
+    return;
+
+  OpBuilder b(scan);
+  IRMapping outside;
+  for (BlockArgument argument : block.getArguments())
+    if (Value value = scan.getOutside(argument))
+      outside.map(argument, value);
+  auto make = [&](Value value, auto &make) -> Value {
+    if (Value made = outside.lookupOrNull(value))
+      return made;
+    Operation *op = value.getDefiningOp();
+    for (Value operand : op->getOperands())
+      make(operand, make);
+    Operation *clone = b.clone(*op, outside);
+    for (Value result : clone->getResults())
+      result.setType(scan.getTokenType(result.getType()));
+    return outside.lookup(value);
+  };
+  SmallVector<Value> rows(scan.getRows());
+  for (Value value : moved)
+    rows.push_back(make(value, make));
+  auto fewer = ScanOp::create(b, scan.getLoc(), scan.getResultTypes(), rows, scan.getStates(), scan.getConstants(),
+                              scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
+                              scan.getReverseAttr());
+  size_t first = scan.getRows().size();
+  for (auto [i, value] : llvm::enumerate(moved))
+    value.replaceAllUsesWith(block.insertArgument(first + i, value.getType(), value.getLoc()));
+  fewer.getBody().takeBody(scan.getBody());
+  scan.replaceAllUsesWith(fewer.getResults());
+  scan.erase();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(fewer.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+std::unique_ptr<Pass> heddle::createHoistScansPass() { return std::make_unique<HoistScansPass>(); }
+void heddle::registerHoistScansPass() { PassRegistration<HoistScansPass>(); }
