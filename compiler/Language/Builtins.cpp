@@ -42,6 +42,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"pairs", {"query", "key", "heads"}, 2, &E::pairs},
       {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
       {"softmax", {"scores"}, 1, &E::softmax},
+      {"zeros", {"width"}, 1, &E::zerosOf},
+      {"slice", {"x", "from", "width"}, 3, &E::slice},
+      {"join", {"a", "b", "c", "d"}, 2, &E::join},
       {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
   };
   return builtins;
@@ -271,6 +274,10 @@ Item Elaborator::dropout(BuiltinCall &call) {
   const Side *keys = from ? from->keys : nullptr;
   if (*rate == 0)
     return make(x, keys);
+  if (isInScan(x.getParentBlock())) {
+    fail(call.where()) << "dropout has no place within a scan: drop out what the scan goes through, or what it gives";
+    return mistake();
+  }
   Location at = place(call.where());
   Value seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()), "seed");
   Value step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()), "step");

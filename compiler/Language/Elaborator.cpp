@@ -127,6 +127,8 @@ Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
     return choose(expression, scope);
   case Expression::Repeat:
     return repeat(expression, scope);
+  case Expression::Scan:
+    return scan(expression, scope);
   case Expression::List: {
     ListItem items;
     for (const ExpressionPtr &operand : expression.operands)

@@ -1,5 +1,5 @@
 // The evaluation of a model text: expressions become items, and those of tensors become ops of the model's functions.
-// Names, calls and blocks are Elaborator.cpp's; arithmetic is Arithmetic.cpp's; the functions that the language has by
+// Names, calls and blocks are Elaborator.cpp's; scans are Scans.cpp's; arithmetic is Arithmetic.cpp's; the functions that the language has by
 // itself are Builtins.cpp's; tasks and their functions in the module are Parts.cpp's.
 #ifndef HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
 #define HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
@@ -106,6 +106,17 @@ private:
   Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
   Item gather(const Item &table, const Item &indices, LocationAttr where);
 
+  //===-- Scans (Scans.cpp) -------------------------------------------------------------------------------------===//
+
+  struct ScanState;
+  Item scan(const Expression &expression, Scope &scope);
+  bool addOperands(ScanState &scan, const std::vector<State> &named, bool areRows, Scope &scope);
+  Value capture(Value outside);
+  bool isInScan(mlir::Block *block);
+  Item zerosOf(BuiltinCall &call);
+  Item slice(BuiltinCall &call);
+  Item join(BuiltinCall &call);
+
   //===-- Tasks, parts and their functions (Parts.cpp) ----------------------------------------------------------===//
 
   struct PartState;
@@ -120,6 +131,7 @@ private:
   void finishParts();
   /// A value of another part, as the function under construction knows it.
   Value import(Value value);
+  Value importFromPart(Value value);
   Side *findSide(RankedTensorType type);
   /// " for each token of 'source'", by the tensor's first dimension.
   std::string describeRows(RankedTensorType type);
@@ -165,6 +177,7 @@ private:
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<std::unique_ptr<PartState>> parts;
   PartState *part = nullptr; // under construction
+  ScanState *scanState = nullptr; // the same; null outside of scans
 
   friend class ModelText;
 };

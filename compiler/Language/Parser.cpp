@@ -84,6 +84,8 @@ private:
   ExpressionPtr parseWeight();
   ExpressionPtr parseIf();
   ExpressionPtr parseRepeat();
+  ExpressionPtr parseScan();
+  bool parseStates(Expression &expression);
 
   /// Counts how deep the parser is, and refuses what is too deep.
   struct Depth {
@@ -105,7 +107,7 @@ private:
 };
 
 bool isKeyword(StringRef name) {
-  return llvm::is_contained({"task", "use", "param", "def", "if", "else", "repeat", "with", "and", "or",
+  return llvm::is_contained({"task", "use", "param", "def", "if", "else", "repeat", "scan", "with", "and", "or",
                              "not", "true", "false", "in"},
                             name);
 }
@@ -413,6 +415,8 @@ ExpressionPtr Parser::parsePrimary() {
     return parseIf();
   if (token.isName("repeat"))
     return parseRepeat();
+  if (token.isName("scan"))
+    return parseScan();
   if (token.kind != Token::Name || isKeyword(token.text))
     return fail("a value");
   if (peek(1).is("("))
@@ -512,15 +516,44 @@ ExpressionPtr Parser::parseRepeat() {
   repeat->operands.push_back(std::move(count));
   if (!takeIfName("with"))
     return fail("'with' and what the repetition carries on, as in `repeat 6 with x = start { layer(x) }`");
-  do {
-    State &state = repeat->states.emplace_back();
-    if (!parseName(state.name, "a state's name") || !expect("=", "and what the state starts as"))
-      return nullptr;
-    if (!(state.start = parseExpression()))
-      return nullptr;
-  } while (takeIf(","));
+  if (!parseStates(*repeat))
+    return nullptr;
   repeat->block = parseBlock("'repeat'");
   return repeat->block ? std::move(repeat) : nullptr;
+}
+
+/// state = start, ...
+bool Parser::parseStates(Expression &expression) {
+  do {
+    State &state = expression.states.emplace_back();
+    if (!parseName(state.name, "a state's name") || !expect("=", "and what the state starts as"))
+      return false;
+    if (!(state.start = parseExpression()))
+      return false;
+  } while (takeIf(","));
+  return true;
+}
+
+/// scan [reversed] rows as name, ... with state = start, ... { ... }
+ExpressionPtr Parser::parseScan() {
+  ExpressionPtr scan = make(Expression::Scan, take().where);
+  if (takeIfName("reversed"))
+    scan->text = "reversed";
+  do {
+    State &rows = scan->rows.emplace_back();
+    if (!(rows.start = parseExpression()))
+      return nullptr;
+    if (!takeIfName("as"))
+      return fail("'as' and a name for the row of each token, as in `scan e as x with h = zeros(width) { rnn(x, h) }`");
+    if (!parseName(rows.name, "the row's name"))
+      return nullptr;
+  } while (takeIf(","));
+  if (!takeIfName("with"))
+    return fail("'with' and the states, as in `scan e as x with h = zeros(width) { rnn(x, h) }`");
+  if (!parseStates(*scan))
+    return nullptr;
+  scan->block = parseBlock("'scan'");
+  return scan->block ? std::move(scan) : nullptr;
 }
 
 FailureOr<Text> mlir::heddle::language::parse(MLIRContext *context, StringRef path, StringRef text) {

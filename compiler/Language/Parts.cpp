@@ -42,8 +42,6 @@ const TaskInfo *findTask(StringRef name) {
   return found == kTasks.end() ? nullptr : &*found;
 }
 
-constexpr StringLiteral kSequences = "sequences";
-
 } // namespace
 
 SmallVector<StringRef> language::getTaskNames() {
@@ -205,7 +203,7 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   const WeightItem &w = **weight;
   Value &value = part->weights[w.name];
   if (value)
-    return value;
+    return scanState ? capture(value) : value;
   auto type = RankedTensorType::get(w.shape, builder.getF32Type());
   if (!module.lookupSymbol(w.name)) {
     OpBuilder::InsertionGuard guard(builder);
@@ -216,7 +214,11 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
     auto start = StartAttr::get(builder.getContext(), w.start.kind, builder.getF64FloatAttr(w.start.scale));
     VariableOp::create(builder, at, w.name, VariableKind::Weight, type, start);
   }
-  return value = ReadOp::create(builder, place(where), type, w.name);
+  OpBuilder::InsertionGuard guard(builder);
+  if (scanState) // whose block takes it as a constant
+    builder.setInsertionPointToEnd(&part->function.getBody().front());
+  value = ReadOp::create(builder, place(where), type, w.name);
+  return scanState ? capture(value) : value;
 }
 
 static bool isTensor(const Item &item) { return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>(); }
@@ -241,7 +243,7 @@ bool Elaborator::isWithinPart(LocationAttr where) {
   if (!part)
     fail(where) << "tensors are computed within the parts of a task and the functions that they call; here are constants "
                 << "and weights alone";
-  else if (builder.getInsertionBlock()->getParentOp() != part->function)
+  else if (builder.getInsertionBlock()->getParentOp() != part->function && !isInScan(builder.getInsertionBlock()))
     fail(where) << "a mask's block computes with indices and numbers alone";
   else
     return true;
@@ -322,6 +324,13 @@ void Elaborator::elaboratePart(const Part &syntax) {
 }
 
 Value Elaborator::import(Value value) {
+  if (isInScan(value.getParentBlock()))
+    return value;
+  value = importFromPart(value);
+  return scanState ? capture(value) : value;
+}
+
+Value Elaborator::importFromPart(Value value) {
   auto functionOf = [](Value value) {
     Operation *parent = value.getParentBlock()->getParentOp();
     auto function = dyn_cast<func::FuncOp>(parent);
@@ -332,7 +341,7 @@ Value Elaborator::import(Value value) {
     return value;
   auto owner = llvm::find_if(parts, [&](const auto &state) { return state->function == function; });
   if (Value origin = (*owner)->origins.lookup(value))
-    return import(origin);
+    return importFromPart(origin);
   Value &known = part->imported[value];
   if (known)
     return known;

@@ -6,6 +6,9 @@
 
 namespace mlir::heddle::language {
 
+/// The run-time size that counts sequences.
+inline constexpr StringLiteral kSequences = "sequences";
+
 /// A part and its function. Values that it takes from other parts are arguments of the function, by name.
 struct Elaborator::PartState {
   const Part *syntax;

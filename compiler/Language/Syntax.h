@@ -39,7 +39,7 @@ struct Argument {
   ExpressionPtr value;
 };
 
-/// What a state of a repetition is called and starts as.
+/// What a state of a repetition is called and starts as; of a scan, what its rows are called and are.
 struct State {
   Name name;
   ExpressionPtr start;
@@ -59,6 +59,7 @@ struct Expression {
     Weight,  // weight text[operands] ~ start
     If,      // if operands[0] block else otherwise
     Repeat,  // repeat operands[0] with states block
+    Scan,    // scan `text` rows with states block; text: "reversed" or empty
     List,    // operands, with commas between them
   };
 
@@ -71,6 +72,7 @@ struct Expression {
   bool isWhole = false; // a number without point and exponent
   std::vector<ExpressionPtr> operands;
   std::vector<Argument> arguments;
+  std::vector<State> rows; // of a Scan
   std::vector<State> states;
   ExpressionPtr start;     // of a weight; may be null
   ExpressionPtr otherwise; // the `else if` of an If; may be null
