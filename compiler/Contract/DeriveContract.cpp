@@ -70,6 +70,10 @@ public:
           rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getPosition(), 0));
           rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
         })
+        .Case([&](ScanOp op) {
+          rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getRows().front(), 0));
+          rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
+        })
         .Case([&](ScoresOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), op.getResult()); })
         .Case([&](ContextOp op) { pairs(op, op.getResult(), op.getValue(), op.getKeyRows(), op.getWeights()); })
         .Case([&](TransposedContextOp op) { pairs(op, op.getInput(), op.getResult(), {}, op.getWeights()); })
@@ -156,10 +160,14 @@ void ContractDeriver::run() {
       else
         warn(segments.op, segments.first ? segments.first : segments.count);
     }
-    for (const Collector::Places &places : found.places)
-      if (!bounds.isNonNegative(
-              Form::ofExtent(places.rows).plus(Form::ofConstant(-1)).plus(Form::ofValue(places.values), -1)))
+    for (const Collector::Places &places : found.places) {
+      auto areWithin = [&] {
+        return bounds.isNonNegative(
+            Form::ofExtent(places.rows).plus(Form::ofConstant(-1)).plus(Form::ofValue(places.values), -1));
+      };
+      if (!areWithin() && (places.rows.size || !limitVariables(places.values, places.rows.number) || !areWithin()))
         warn(places.op, places.values);
+    }
     if (!conditions.empty())
       function->setAttr(kSegmentsAttrName, ArrayAttr::get(context, conditions.getArrayRef()));
   }

@@ -62,6 +62,11 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
 
   // Keys and values are kept, and whatever else steps take from the memory.
   for (Operation *op : plan.stepOps) {
+    if (auto scan = dyn_cast<ScanOp>(op)) {
+      if (failed(plan.addStates(scan)))
+        return failure();
+      continue;
+    }
     auto scores = dyn_cast<ScoresOp>(op);
     auto context = dyn_cast<ContextOp>(op);
     for (OpOperand &operand : op->getOpOperands()) {
@@ -81,6 +86,41 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
     }
   }
   return plan;
+}
+
+SmallVector<size_t> heddle::getChangingStates(ScanOp scan) {
+  auto yield = cast<YieldOp>(scan.getBody().front().getTerminator());
+  SmallVector<size_t> changing;
+  for (auto [i, argument] : llvm::enumerate(scan.getStateArguments()))
+    if (yield.getOperand(i) != argument)
+      changing.push_back(i);
+  return changing;
+}
+
+/// A scan's states are kept for each token, and what they begin as, where that is of the memory.
+LogicalResult DecodingPlan::addStates(ScanOp scan) {
+  if (getSizeName(cast<RankedTensorType>(scan.getRows().front().getType()), 0) != targetTokens)
+    return scan.emitError() << "decoding goes through the tokens of the target; what goes through others belongs to 'memory'";
+  if (scan.getReverse())
+    return scan.emitError() << "a scan that goes backwards sees tokens that decoding does not know yet";
+  for (Value last : scan.getLast())
+    if (!last.use_empty())
+      return scan.emitError() << "the last state of a scan depends on tokens that decoding does not know yet";
+  for (size_t state : getChangingStates(scan))
+    addCache(scan.getLast()[state], /*ofMemory=*/false);
+  for (Value value : scan.getStates())
+    if (ofMemory.contains(value))
+      addCache(value, /*ofMemory=*/true);
+    else if (ofTokens.contains(value))
+      return scan.emitError() << "a state begins with what depends on tokens that decoding does not know yet";
+  for (Value value : scan.getConstants())
+    if (ofMemory.contains(value) || ofTokens.contains(value))
+      return scan.emitError() << "decoding takes the memory into a scan as what a state begins with, a row for each sequence";
+  return success();
+}
+
+bool DecodingPlan::hasStates() const {
+  return llvm::any_of(stepOps, [](Operation *op) { return isa<ScanOp>(op); });
 }
 
 void DecodingPlan::addCache(Value value, bool ofMemory) {

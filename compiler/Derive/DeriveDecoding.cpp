@@ -45,10 +45,13 @@ private:
   LogicalResult buildBeamStep();
   Value withoutPadding(EntryBuilder &entry, Value logits);
   Value continueHistory(EntryBuilder &entry, Value parent, Value position, Value row);
+  RankedTensorType lastRows() { return RankedTensorType::get({plan->maxSequences, 1}, IntegerType::get(&getContext(), 32)); }
   RankedTensorType indices(StringRef size) { return columnOf(&getContext(), size, IntegerType::get(&getContext(), 32)); }
   Value port(EntryBuilder &entry, StringRef name, StringRef size, int64_t limit) {
     return entry.port(name, indices(size), limit);
   }
+  Value repeatForTokens(EntryBuilder &entry, Value value);
+  Value continueStates(EntryBuilder &entry, Value parent, Value starts, Value row);
   void addSourcePorts(EntryBuilder &entry);
   int64_t vocabulary() { return cast<RankedTensorType>(plan->logits.getType()).getDimSize(1); }
 
@@ -61,6 +64,9 @@ private:
 
 /// For each hypothesis of a beam search, the rows of the caches that hold its tokens.
 static constexpr StringLiteral kHistory = "cache.history";
+
+/// And the row of its latest token.
+static constexpr StringLiteral kLastRow = "cache.last_row";
 
 void DeriveDecodingPass::declareState() {
   OpBuilder builder(module.getBody(), Block::iterator(*module.getOps<VariableOp>().begin()));
@@ -80,6 +86,8 @@ void DeriveDecodingPass::declareState() {
     addVariable(module, cache.value.getLoc(), cache.name, VariableKind::Cache, cache.type, 0, before);
   auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, builder.getI32Type());
   addVariable(module, where, kHistory, VariableKind::Cache, history, 0, before);
+  if (plan->hasStates())
+    addVariable(module, where, kLastRow, VariableKind::Cache, lastRows(), 0, before);
 }
 
 /// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same for
@@ -90,8 +98,13 @@ void DeriveDecodingPass::buildEncode() {
   Value rows = port(entry, "memory_rows", plan->sourceTokens, plan->maxTokens);
   plan->mapMemory(entry);
   auto keep = [&](Value value) {
-    if (const DecodingPlan::Cache *cache = plan->findCache(value))
-      updateCache(entry, *cache, rows, entry.mapping.lookup(value));
+    const DecodingPlan::Cache *cache = plan->findCache(value);
+    if (!cache)
+      return;
+    Value kept = entry.mapping.lookup(value);
+    if (getSizeName(cast<RankedTensorType>(kept.getType()), 0) == kSequences) // kept at each token of the sequence
+      kept = repeatForTokens(entry, kept);
+    updateCache(entry, *cache, rows, kept);
   };
   for (BlockArgument argument : plan->functions.logits.getArguments())
     keep(argument);
@@ -102,6 +115,18 @@ void DeriveDecodingPass::buildEncode() {
       keep(result);
   }
   entry.finish();
+}
+
+/// A row for each token of the source, of a value with a row for each sequence.
+Value DeriveDecodingPass::repeatForTokens(EntryBuilder &entry, Value value) {
+  OpBuilder &b = entry.builder;
+  Location where = value.getLoc();
+  Value starts = port(entry, "source_starts", kSequences, plan->maxTokens + 1);
+  Value lengths = port(entry, "source_lengths", kSequences, plan->maxLength + 1);
+  RankedTensorType tokens = indices(plan->sourceTokens);
+  auto located = LocateOp::create(b, where, tokens, tokens, starts, lengths, "source_length");
+  RankedTensorType type = getTypeOfDims({{tokens, 0}, {cast<RankedTensorType>(value.getType()), 1}}, b.getF32Type());
+  return EmbeddingOp::create(b, where, type, located.getSequence(), value);
 }
 
 void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
@@ -125,6 +150,14 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
   inputs.pastStarts = port(entry, "cache_starts", kSequences, plan->maxTokens + 1);
   inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
   addSourcePorts(entry);
+  if (plan->hasStates()) { // tokens of a sequence are neighbours
+    OpBuilder &b = entry.builder;
+    Type type = inputs.rows.getType();
+    Location where = task.getLoc();
+    Value one = FillOp::create(b, where, type, b.getI32IntegerAttr(1));
+    Value zero = FillOp::create(b, where, type, b.getI32IntegerAttr(0));
+    inputs.before = arith::MaxSIOp::create(b, where, arith::SubIOp::create(b, where, inputs.rows, one), zero);
+  }
   FailureOr<Value> logits = StepBuilder(entry, *plan, inputs).build();
   if (failed(logits))
     return failure();
@@ -178,6 +211,8 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
   Value kept = ScatterRowsOp::create(b, where, history, entry.read(kHistory, history, where), inputs.starts, inputs.history);
   WriteOp::create(b, where, kHistory, kept);
+  if (plan->hasStates())
+    inputs.before = continueStates(entry, parent, inputs.starts, inputs.rows);
   FailureOr<Value> answer = StepBuilder(entry, *plan, inputs).build();
   if (failed(answer))
     return failure();
@@ -215,6 +250,18 @@ Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Val
   Value isNew = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, positions,
                                       BroadcastOp::create(b, where, type, position));
   return arith::SelectOp::create(b, where, isNew, BroadcastOp::create(b, where, type, row), past);
+}
+
+/// The row of the token before, of each hypothesis; the rows of the newest tokens take its place.
+Value DeriveDecodingPass::continueStates(EntryBuilder &entry, Value parent, Value starts, Value row) {
+  OpBuilder &b = entry.builder;
+  Location where = NameLoc::get(b.getStringAttr("states"), task.getLoc());
+  auto type = RankedTensorType::get({ShapedType::kDynamic, 1}, b.getI32Type(), indices(kSequences).getEncoding());
+  Value last = entry.read(kLastRow, lastRows(), where);
+  Value before = EmbeddingOp::create(b, where, type, parent, last);
+  Value rows = BroadcastOp::create(b, where, type, row);
+  WriteOp::create(b, where, kLastRow, ScatterRowsOp::create(b, where, lastRows(), last, starts, rows));
+  return before;
 }
 
 std::unique_ptr<Pass> heddle::createDeriveDecodingPass() { return std::make_unique<DeriveDecodingPass>(); }

@@ -64,6 +64,8 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
     return buildMask(mask);
   if (auto context = dyn_cast<ContextOp>(op))
     return buildContext(context);
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return buildScan(scan);
   return buildRowwise(op);
 }
 
@@ -237,5 +239,61 @@ LogicalResult StepBuilder::buildContext(ContextOp op) {
   auto context = ContextOp::create(b, op.getLoc(), type, weights, values, inputs.history, inputs.starts, inputs.lengths,
                                    past->starts, past->lengths, "", kCacheLength);
   entry.mapping.map(op.getResult(), context);
+  return success();
+}
+
+/// What a state begins as: of weights and constants, or kept by `encode` at every token of the sequence's memory.
+Value StepBuilder::beginOf(Value state) {
+  const DecodingPlan::Cache *cache = plan.findCache(state);
+  if (!cache)
+    return entry.mapping.lookup(state);
+  Value kept = entry.read(cache->name, cache->type, state.getLoc());
+  return EmbeddingOp::create(entry.builder, state.getLoc(), stepType(state.getType()), sourceStarts(), kept);
+}
+
+/// The state after the token before; for a first token what it begins as.
+Value StepBuilder::stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where) {
+  OpBuilder &b = entry.builder;
+  Value states = entry.read(cache.name, cache.type, where), before;
+  if (cast<RankedTensorType>(inputs.before.getType()).getRank() == 1)
+    before = EmbeddingOp::create(b, where, begin.getType(), inputs.before, states);
+  else
+    before = DensifyOp::create(b, where, begin.getType(), inputs.before, states);
+  auto type = cast<RankedTensorType>(begin.getType());
+  auto places = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
+  Value position = BroadcastOp::create(b, where, places, inputs.position);
+  Value zero = FillOp::create(b, where, places, b.getI32IntegerAttr(0));
+  Value isFirst = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, position, zero);
+  return arith::SelectOp::create(b, where, isFirst, begin, before);
+}
+
+/// One step of the scan, from the states after the token before.
+LogicalResult StepBuilder::buildScan(ScanOp op) {
+  IRMapping step;
+  for (auto [argument, rows] : llvm::zip_equal(op.getRowArguments(), op.getRows()))
+    step.map(argument, entry.mapping.lookup(rows));
+  for (auto [argument, value] : llvm::zip_equal(op.getConstantArguments(), op.getConstants()))
+    step.map(argument, entry.mapping.lookup(value));
+  SmallVector<size_t> changing = getChangingStates(op);
+  for (auto [i, argument] : llvm::enumerate(op.getStateArguments())) {
+    Value begin = beginOf(op.getStates()[i]);
+    if (llvm::is_contained(changing, i))
+      begin = stateBefore(*plan.findCache(op.getLast()[i]), begin, op.getLoc());
+    step.map(argument, begin);
+  }
+  OpBuilder &b = entry.builder;
+  for (Operation &inner : op.getBody().front().without_terminator()) {
+    Operation *clone = b.clone(inner, step);
+    for (Value result : clone->getResults())
+      if (auto type = cast<RankedTensorType>(result.getType()); getSizeName(type, 0) == op.getStep()) {
+        auto column = columnOf(b.getContext(), kSequences, type.getElementType());
+        result.setType(RankedTensorType::get(type.getShape(), type.getElementType(), column.getEncoding()));
+      }
+  }
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  for (size_t i : changing)
+    updateCache(entry, *plan.findCache(op.getLast()[i]), inputs.rows, step.lookup(yield.getOperand(i)));
+  for (auto [output, value] : llvm::zip_equal(op.getOutputs(), yield.getOperands().drop_front(op.getStates().size())))
+    entry.mapping.map(output, step.lookup(value));
   return success();
 }

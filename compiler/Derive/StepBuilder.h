@@ -14,7 +14,8 @@ inline constexpr StringLiteral kCacheLength = "cache_length";
 
 /// What decoding computes where, and what is kept from call to call.
 struct DecodingPlan {
-  /// The rows of a value that later steps read, of all tokens that a call may hold.
+  /// The rows of a value that later steps read, of all tokens that a call may hold. Of a scan's last state, the state after
+  /// each token.
   struct Cache {
     Value value; // of the model's function
     std::string name;
@@ -26,6 +27,7 @@ struct DecodingPlan {
   static FailureOr<DecodingPlan> make(const ModelFunctions &functions);
 
   const Cache *findCache(Value value) const;
+  bool hasStates() const;
   /// Tells `entry` what the arguments of `logits` are that come from the memory's function.
   void mapMemory(EntryBuilder &entry) const;
   /// Puts what `user` takes of weights and constants alone into `entry`.
@@ -41,6 +43,7 @@ struct DecodingPlan {
 private:
   explicit DecodingPlan(const ModelFunctions &functions) : functions(functions) {}
   void addCache(Value value, bool ofMemory);
+  LogicalResult addStates(ScanOp scan);
 
   llvm::DenseSet<Value> ofTokens, ofMemory;
 };
@@ -52,6 +55,7 @@ struct StepInputs {
   Value rows;                    // of the caches, where the token goes
   Value pastStarts, pastLengths; // of the cached tokens, the newest among them
   Value history = {};            // the rows of the cached tokens, where they are no neighbours
+  Value before = {};             // the row of the caches where the token before is: of any token, where there is none
 };
 
 class StepBuilder {
@@ -73,6 +77,9 @@ private:
   LogicalResult buildScores(ScoresOp op);
   LogicalResult buildMask(MaskOp op);
   LogicalResult buildContext(ContextOp op);
+  LogicalResult buildScan(ScanOp op);
+  Value beginOf(Value state);
+  Value stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where);
   FailureOr<Past> pastOfWeights(ContextOp op) const;
   Value keysOf(Value value);
   FailureOr<Past> findPast(ScoresOp scores);
@@ -87,6 +94,9 @@ private:
   llvm::DenseMap<Operation *, Past> pastOfMask;
   std::map<int64_t, Past> windows;
 };
+
+/// The states of a scan that go on changing, by number.
+SmallVector<size_t> getChangingStates(ScanOp scan);
 
 /// Puts `rows` into the cache at `indices` and returns the cache as it then is.
 Value updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache, Value indices, Value rows);

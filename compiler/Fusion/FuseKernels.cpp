@@ -288,11 +288,20 @@ private:
     return group;
   }
 
-  static void initialise(Group &group, Operation *op) {
+  /// The matrix that `op` computes on in the group's kernel, or in one of its own. Joined columns that another kernel makes
+  /// are a matrix like any other.
+  RankedTensorType computedTypeIn(Operation *op, const Group *group) {
+    auto insert = dyn_cast<InsertRowsOp>(op);
+    Operation *rows = insert ? insert.getRows().getDefiningOp() : nullptr;
+    return rows && (!group || groupOf.lookup(rows) != group) ? cast<RankedTensorType>(insert.getRows().getType())
+                                                             : getComputedType(op);
+  }
+
+  void initialise(Group &group, Operation *op) {
     group.ops.push_back(op);
     auto anchor = dyn_cast<KernelOpInterface>(op);
     group.anchor = anchor;
-    auto type = anchor ? anchor.getEpilogueType() : getComputedType(op);
+    auto type = anchor ? anchor.getEpilogueType() : computedTypeIn(op, nullptr);
     group.shape = llvm::to_vector(type.getShape());
     group.encoding = type.getEncoding();
   }
@@ -302,7 +311,7 @@ private:
 
   /// All that `op` needs must be there where the kernel runs, or in the kernel.
   bool canJoin(Operation *op, Group &group) {
-    RankedTensorType type = getComputedType(op);
+    RankedTensorType type = computedTypeIn(op, &group);
     if (type.getShape() != ArrayRef<int64_t>(group.shape) || type.getEncoding() != group.encoding)
       return false;
     if (group.anchor && !group.anchor.takesEpilogue())

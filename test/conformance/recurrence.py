@@ -1,0 +1,221 @@
+"""Recurrent models against PyTorch's own modules, from the same weights: logits of whole sequences and of a token at a time,
+every gradient, two weights by finite differences, and 20 losses of Adam.
+
+    recurrence.py --bin build/bin --models models --case NAME
+
+Lengths are 1, 7 and 33 among others, and widths are such as no tile divides."""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+import reference
+from parity import LENGTHS, Model, Report, decode_with_cache, relative
+
+HERE = pathlib.Path(__file__).parent
+BOUND = 1e-5
+DIFFERENCES = 1e-2  # of f32 losses, whose last bits are noise
+STEPS, WARMUP, RATE = 20, 10, 0.003
+COMMON = {"max_tokens": 64, "max_sequences": 8, "max_length": 33, "warmup": WARMUP, "learning_rate": RATE, "adam_beta1": 0.9,
+          "adam_beta2": 0.98, "adam_epsilon": 1e-9, "clip_norm": 0.0, "accumulate": True, "logits_entry": True, "vocab_size": 41}
+
+
+class Cell:
+    """A layer of PyTorch's with weights of ours: `input` and `state` are a library cell's products, x W + b and h U (+ b)."""
+
+    GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+    FUNCTIONS = {"rnn": torch._VF.rnn_tanh, "gru": torch._VF.gru, "lstm": torch._VF.lstm}
+
+    def __init__(self, kind, weights, path):
+        self.kind, self.weights, self.path = kind, weights, path
+        self.width = weights[path + "state.weight"].shape[0]
+
+    def __call__(self, rows, begin=None):
+        """The states after each row, and the last."""
+        w = self.weights
+        bias = w[self.path + "input.bias"]
+        # As torch.nn.LSTM and its like call the function, which takes the transposes.
+        flat = [w[self.path + "input.weight"].T.contiguous(), w[self.path + "state.weight"].T.contiguous(), bias,
+                w.get(self.path + "state.bias", torch.zeros_like(bias))]
+        begin = begin or [torch.zeros(self.width)] * (2 if self.kind == "lstm" else 1)
+        begin = tuple(state.view(1, 1, -1) for state in begin)
+        states, *last = self.FUNCTIONS[self.kind](rows.unsqueeze(1), begin if self.kind == "lstm" else begin[0], flat, True, 1,
+                                                  0.0, True, False, False)
+        return states.squeeze(1), tuple(value.view(-1) for value in last)
+
+
+class Oracle:
+    def __init__(self, sizes, start):
+        self.weights = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in start.items()
+                        if reference.is_weight(name)}
+
+    def project(self, rows, path=""):
+        return rows @ self.weights[path + "weight"] + self.weights[path + "bias"]
+
+    def batch_logits(self, batch):
+        return torch.cat([self.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch])
+
+    def loss(self, batch):
+        labels = torch.tensor([label for _, _, labels in batch for label in labels])
+        return torch.nn.functional.cross_entropy(self.batch_logits(batch), labels)
+
+
+class Language(Oracle):
+    """texts/recurrent.weft"""
+
+    def __init__(self, sizes, start):
+        super().__init__(sizes, start)
+        self.layers = [Cell(sizes["cell"], self.weights, f"stack.{i}.") for i in range(sizes["layers"])]
+
+    def logits(self, source, target):
+        rows = self.weights["table"][target]
+        for layer in self.layers:
+            rows, _ = layer(rows)
+        return self.project(rows)
+
+
+class Seq2seq(Oracle):
+    """models/seq2seq.weft"""
+
+    def logits(self, source, target):
+        _, begin = Cell("lstm", self.weights, "encoder.")(self.weights["source_table"][source].flip(0))
+        states, _ = Cell("lstm", self.weights, "decoder.")(self.weights["target_table"][target], begin)
+        return self.project(states, "output.")
+
+
+class EncoderDecoder(Oracle):
+    """models/encoder-decoder-gru.weft"""
+
+    def logits(self, source, target):
+        _, (state,) = Cell("gru", self.weights, "left.")(self.weights["source_table"][source].flip(0))
+        summary = torch.tanh(self.project(state, "summary."))
+        rows = self.weights["target_table"][target]
+        states, _ = Cell("gru", self.weights, "decoder.")(torch.cat([rows, summary.expand(len(rows), -1)], 1), (summary,))
+        return self.project(states, "output.")
+
+
+TEXT = HERE / "texts/recurrent.weft"
+CASES = {
+    "rnn": (TEXT, Language, {"cell": "rnn", "width": 33, "layers": 1}),
+    "gru": (TEXT, Language, {"cell": "gru", "width": 24, "layers": 1}),
+    "lstm": (TEXT, Language, {"cell": "lstm", "width": 33, "layers": 1}),
+    "deep": (TEXT, Language, {"cell": "lstm", "width": 20, "layers": 3}),
+    "seq2seq": ("seq2seq.weft", Seq2seq, {"width": 25}),
+    "encoder-decoder": ("encoder-decoder-gru.weft", EncoderDecoder, {"width": 36}),
+}
+
+
+def draw_batch(random, vocabulary, pairs):
+    batch = []
+    for source, target in LENGTHS:
+        words = random.integers(3, vocabulary, target - 1).tolist()
+        batch.append((random.integers(3, vocabulary, source).tolist() if pairs else [], [1] + words, words + [2]))
+    return batch
+
+
+def pack(batch, pairs, loss_scale=True):
+    if pairs:
+        return reference.pack(batch, loss_scale=loss_scale)
+    packed = reference.pack_targets(batch)
+    if not loss_scale:
+        packed.pop("loss_scale")
+    return packed
+
+
+def decode(model, batch, pairs, steps):
+    if pairs:
+        return decode_with_cache(model, batch, steps)
+    i32 = lambda values: np.asarray(list(values), np.int32)
+    logits = [[] for _ in batch]
+    for step in range(steps):
+        going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]
+        rows = [s * steps for s in going]
+        (answers,) = model.call("decode_step", {
+            "token": i32(batch[s][1][step] for s in going), "position": i32(step for _ in going),
+            "query_starts": i32(range(len(going))), "query_lengths": i32(1 for _ in going),
+            "cache_rows": i32(row + step for row in rows), "cache_starts": i32(rows),
+            "cache_lengths": i32(step + 1 for _ in going)}, ["logits"])
+        for s, row in zip(going, answers):
+            logits[s].append(row)
+    return np.concatenate([np.stack(rows) for rows in logits])
+
+
+def check_differences(report, model, batch, pairs, start, gradients, random, folder):
+    """Two weights, by the loss a little to either side of them."""
+    def loss_with(name, place, by):
+        moved = {**start, name: start[name].copy()}
+        moved[name][place] += by
+        reference.save_safetensors(f"{folder}/moved.safetensors", moved)
+        (losses,) = model.call("eval", pack(batch, pairs, loss_scale=False), ["token_loss"], variables="moved.safetensors")
+        return float(np.mean(losses, dtype=np.float64))
+
+    names = [name for name in gradients if ".weight" in name]
+    for name in random.choice(names, 2, replace=False):
+        place = np.unravel_index(np.abs(gradients[name]).argmax(), gradients[name].shape)
+        width = 0.02
+        slope = (loss_with(name, place, width) - loss_with(name, place, -width)) / (2 * width)
+        report.check(f"slope at {name}{list(map(int, place))}", relative([gradients[name][place]], [slope]), DIFFERENCES)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--models", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    arguments = parser.parse_args()
+    torch.set_default_dtype(torch.float64)
+    text, oracle, own = CASES[arguments.case]
+    sizes = {**COMMON, **own}
+    pairs = oracle is not Language
+    random, report = np.random.default_rng(5), Report()
+    with (tempfile.TemporaryDirectory() as folder,
+          Model(SimpleNamespace(bin=arguments.bin, model=str(pathlib.Path(arguments.models) / text)), sizes, folder,
+                arguments.target) as model):
+        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        for name, value in start.items():
+            if reference.is_weight(name) and name.endswith("bias"):
+                start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
+        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        torch_model = oracle(sizes, start)
+        batch = draw_batch(random, sizes["vocab_size"], pairs)
+        (logits,) = model.call("logits", reference.without_labels(pack(batch, pairs, loss_scale=False)), ["logits"],
+                               variables="start.safetensors")
+        expected = torch_model.batch_logits(batch).detach()
+        report.check("logits", relative(logits, expected), BOUND)
+        report.check("logits a token at a time", relative(decode(model, batch, pairs, 12), np.concatenate(
+            [rows[:12] for rows in expected.split([len(target) for _, target, _ in batch])])), BOUND)
+
+        (loss,) = model.call("accumulate_step", pack(batch, pairs), ["loss"], save="gradients.safetensors")
+        expected = torch_model.loss(batch)
+        expected.backward()
+        report.check("loss", relative(loss, [expected.item()]), BOUND)
+        saved = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        gradients = {name: saved["grad." + name] for name in torch_model.weights}
+        for name, weight in torch_model.weights.items():
+            report.check(f"gradient of {name}", relative(gradients[name], weight.grad), BOUND)
+        check_differences(report, model, batch, pairs, start, gradients, random, folder)
+
+        optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
+        for step in range(1, STEPS + 1):
+            batch = draw_batch(random, sizes["vocab_size"], pairs)
+            (loss,) = model.call("train_step", pack(batch, pairs), ["loss"],
+                                 variables="start.safetensors" if step == 1 else None)
+            optimizer.zero_grad()
+            expected = torch_model.loss(batch)
+            expected.backward()
+            optimizer.param_groups[0]["lr"] = RATE * min(step / WARMUP, (WARMUP / step) ** 0.5)
+            optimizer.step()
+            report.check(f"loss of step {step}", relative(loss, [expected.item()]), BOUND)
+    print(f"{arguments.case}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
