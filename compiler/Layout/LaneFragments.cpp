@@ -110,7 +110,7 @@ struct Swizzle {
 struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemory()) || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+    if (!isShared(op.getMemory()) || !op.getMemory().getType().getLayout().isIdentity() || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();

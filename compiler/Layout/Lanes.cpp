@@ -14,6 +14,12 @@ Dealing Dealing::of(RankedTensorType tile, int dim) {
   return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
 }
 
+bool heddle::keepsElements(RankedTensorType a, RankedTensorType b) {
+  return a.getEncoding() == b.getEncoding() ||
+         (tile::getLayout(a) && tile::getLayout(b) && Dealing::of(a, 0) == Dealing::of(b, 0) &&
+          Dealing::of(a, 1) == Dealing::of(b, 1));
+}
+
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
     return layout.getSide();

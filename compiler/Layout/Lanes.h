@@ -20,6 +20,9 @@ struct Dealing {
   }
 };
 
+/// Whether each lane has the same elements of both tiles, which have layouts.
+bool keepsElements(RankedTensorType a, RankedTensorType b);
+
 /// The columns of a tile that all lanes together have in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
 

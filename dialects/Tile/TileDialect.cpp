@@ -189,6 +189,25 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
+LogicalResult ConvertLayoutOp::verify() {
+  RankedTensorType from = typeOf(getInput()), to = typeOf(getResult());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "changes nothing but the layout, got " << from << " and " << to;
+  if (!from.getEncoding() || !to.getEncoding())
+    return emitOpError() << "expects a layout on both sides, got " << from << " and " << to;
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  auto before = getInput().getDefiningOp<ConvertLayoutOp>();
+  if (!before)
+    return {};
+  getInputMutable().assign(before.getInput());
+  return getResult();
+}
+
 LogicalResult DotOp::verify() {
   ArrayRef<int64_t> lhs = typeOf(getLhs()).getShape(), rhs = typeOf(getRhs()).getShape();
   ArrayRef<int64_t> result = typeOf(getResult()).getShape();

@@ -16,7 +16,7 @@ def Tile_I32 : TileOf<[I32]>;
 def Tile_Factor : TileOf<[F32, BF16, F16]>;
 def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
 def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
-def Tile_Shared : MemRefRankOf<[F32, BF16, F16], [2]>;
+def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
@@ -128,6 +128,21 @@ def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{ It also waits for all lanes to come here: what they read before may be overwritten. }];
   let arguments = (ins I64Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
+}
+
+//===-- Layouts -------------------------------------------------------------------------------------------------===//
+
+def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
+  let summary = "The same tile in another layout";
+  let description = [{
+    Where each lane has the same elements in both layouts, nothing moves; else they go through shared memory. Phase `layout`
+    places these ops, where a tile has a layout that one of its uses cannot work with.
+  }];
+  let arguments = (ins Tile_Any:$input);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===-- Arithmetic ----------------------------------------------------------------------------------------------===//

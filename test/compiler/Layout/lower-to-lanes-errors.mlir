@@ -211,3 +211,14 @@ tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spre
   %y = tile.broadcast %x : tensor<64x16xf16, #left> -> tensor<128x16xf16, #left>
   tile.return
 }
+
+// -----
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+tile.func @conversion() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<8x32xf32, #dealt>
+  // expected-error @+1 {{gives lanes other elements than they have; run heddle-lower-conversions first}}
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #rows>
+  tile.return
+}

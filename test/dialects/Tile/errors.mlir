@@ -248,3 +248,39 @@ func.func @copied_rows(%a: memref<64x8xbf16>, %s: memref<8x8xbf16, #gpu.address_
   tile.copy %a[%i, %i] to %s[%i] count 16 : memref<64x8xbf16> to memref<8x8xbf16, #gpu.address_space<workgroup>>
   return
 }
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_shape(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{changes nothing but the layout, got 'tensor<4x64xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>' and 'tensor<8x32xf32}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<8x32xf32, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_elements(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{changes nothing but the layout}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<4x64xf16, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_from_nothing(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{expects a layout on both sides, got 'tensor<4x64xf32>' and}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32> -> tensor<4x64xf32, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_to_nothing(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{expects a layout on both sides, got}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<4x64xf32>
+  return
+}
