@@ -1,9 +1,11 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
 // result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where a
+// product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
 #include "compiler/Layout/AssignLayouts.h"
 
+#include "compiler/Layout/SeparateMatrices.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -39,6 +41,8 @@ public:
       return signalPassFailure();
     }
     separateSources(func);
+    if (spread == Spread::Cooperative)
+      heddle::separateMatrices(func);
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
@@ -47,19 +51,15 @@ public:
     WalkResult walked = func.walk([&](DotOp dot) {
       if (failed(checkSides(dot)))
         return WalkResult::interrupt();
-      Value places[] = {dot.getResult(), dot.getLhs(), dot.getRhs()};
-      for (auto [value, layout] : llvm::zip(places, layoutsOf(dot))) {
-        Attribute &known = layouts[classOf(value)];
-        if (known && known != layout) {
-          dot.emitError() << "a tile is needed in two layouts, " << known << " and " << layout;
-          return WalkResult::interrupt();
-        }
-        known = layout;
-      }
+      want(dot.getAccumulatorMutable(), layoutsOf(dot)[0], layouts);
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
+    func.walk([&](DotOp dot) { // sums first: there are more of them
+      want(dot.getLhsMutable(), layoutsOf(dot)[1], layouts);
+      want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
+    });
 
     // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
     // neighbouring columns.
@@ -105,6 +105,18 @@ public:
   }
 
 private:
+  /// Gives the operand's class a layout, or else the operand a conversion from that of its class.
+  void want(OpOperand &operand, Attribute layout, DenseMap<const void *, Attribute> &layouts) {
+    Attribute &known = layouts[classOf(operand.get())];
+    if (known && known != layout) {
+      OpBuilder b(operand.getOwner());
+      operand.set(ConvertLayoutOp::create(b, operand.getOwner()->getLoc(), operand.get().getType(), operand.get()));
+      layouts[classOf(operand.get())] = layout;
+      return;
+    }
+    known = layout;
+  }
+
   /// The layout of tiles of which nothing else is known.
   SimtAttr dealTiles() {
     auto withAlong = [&](int64_t along) {
@@ -269,7 +281,7 @@ private:
             unite(yielded, result);
       return;
     }
-    if (isa<scf::YieldOp>(op))
+    if (isa<scf::YieldOp, ConvertLayoutOp>(op))
       return;
     // Lanes along a row of a block have its one number alike, however they have the rest of the row.
     if (spread == Spread::Blocks)

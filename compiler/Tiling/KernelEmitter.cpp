@@ -424,13 +424,13 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   if (spread == tile::Spread::Blocks) // of which each lane along a row has a register
     columns = std::max(columns, profile.blockRowLanes * vector);
-  if (sharedSums)
-    columns = std::gcd(place.columns, cast<MemRefType>(sharedSums.getType()).getDimSize(1));
+  if (partColumns)
+    columns = std::gcd(place.columns, *partColumns);
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
     part.column = add(place.column, index(from));
     part.columns = columns;
-    if (columns < place.columns || cooperative)
+    if (columns < place.columns)
       definePart(place, part, from);
     if (mlir::failed(finishPart(matrix, part)))
       return failure();
@@ -445,22 +445,9 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
     if (at == whole && block == b.getInsertionBlock() && !(cooperative && memoryOf(value))) { // which is no sum
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
-      Value columns = type == tile.getType() ? tile : tile::ColumnsOp::create(b, type, tile, from).getResult();
-      parts.emplace_back(value, part, block, cooperative ? dealSums(columns) : columns);
+      parts.emplace_back(value, part, block, tile::ColumnsOp::create(b, type, tile, from));
     }
-  tiles.insert(tiles.begin(), parts.begin(), parts.end()); // found first, where the part is the whole
-}
-
-Value KernelEmitter::dealSums(Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (!sharedSums)
-    sharedSums = sharedTile(type);
-  Value zero = index(0);
-  tile::WaitOp::create(b, 0); // for those who still read what was there
-  tile::StoreOp::create(b, tile, sharedSums, zero, zero, Value(), Value());
-  tile::WaitOp::create(b, 0);
-  return tile::LoadOp::create(b, type, sharedSums, zero, zero, Value(), Value(), /*any_padding=*/true,
-                              /*transposed=*/false);
+  llvm::append_range(tiles, parts);
 }
 
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
