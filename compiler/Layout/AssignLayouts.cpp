@@ -36,12 +36,14 @@ public:
     spread = func.getSpread();
     lanes = func.getWorkgroup();
     vector = func.getVector();
-    if (spread == Spread::Cooperative && !profile->cooperative) {
-      func.emitError() << "target " << profile->name << " has no cooperative matrices";
+    if (spread == Spread::Tensor && profile->matrix.rows == 0) {
+      func.emitError() << "target " << profile->name << " has no tensor cores";
       return signalPassFailure();
     }
+    isCooperative = spread == Spread::Tensor && profile->cooperative;
+    chooseRowLanes();
     separateSources(func);
-    if (spread == Spread::Cooperative)
+    if (isCooperative)
       heddle::separateMatrices(func);
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
@@ -68,7 +70,7 @@ public:
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
         shapes[classOf(value)].add(type);
     };
-    bool throughMemory = spread == Spread::Cooperative || spread == Spread::Blocks;
+    bool throughMemory = isCooperative || spread == Spread::Blocks;
     if (throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
@@ -117,6 +119,17 @@ private:
     known = layout;
   }
 
+  /// Which lanes exchange values.
+  void chooseRowLanes() {
+    tile::FuncOp func = getOperation();
+    if (func.getRowLanes())
+      return;
+    if (spread == Spread::Blocks)
+      func.setRowLanes(profile->blockRowLanes);
+    else if (isCooperative || lanes > profile->lanes)
+      func.setRowLanes(profile->lanes);
+  }
+
   /// The layout of tiles of which nothing else is known.
   SimtAttr dealTiles() {
     auto withAlong = [&](int64_t along) {
@@ -128,11 +141,12 @@ private:
     case Spread::Quads:
     case Spread::Blocks:
       return withAlong(*getOperation().getRowLanes());
+    case Spread::Tensor:
+      if (!isCooperative)
+        return SimtAttr::getFragment(&getContext(), lanes);
+      [[fallthrough]];
     case Spread::Columns:
-    case Spread::Cooperative:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
-    case Spread::Fragments:
-      return SimtAttr::getFragment(&getContext(), lanes);
     }
     llvm_unreachable("unknown spread");
   }
@@ -153,8 +167,7 @@ private:
       return shared(dot.getTransposeRhs(), "right");
     case Spread::Blocks:
       return success();
-    case Spread::Fragments:
-    case Spread::Cooperative:
+    case Spread::Tensor:
       if (!dot.getTransposeLhs() && dot.getTransposeRhs())
         return success();
       return dot.emitError("on tensor cores the right side is transposed, and the left side is not");
@@ -177,9 +190,9 @@ private:
       return {dealt, whole, dealt};
     case Spread::Blocks:
       return blocksOf(dot);
-    case Spread::Fragments:
-      return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
-    case Spread::Cooperative:
+    case Spread::Tensor:
+      if (!isCooperative)
+        return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
       return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
     }
     llvm_unreachable("unknown spread");
@@ -306,6 +319,7 @@ private:
   llvm::EquivalenceClasses<const void *> classes;
   Spread spread;
   int64_t lanes, vector;
+  bool isCooperative;
   SimtAttr dealt;
 };
 

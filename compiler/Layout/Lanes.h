@@ -43,11 +43,14 @@ public:
   int64_t subgroup() const { return exchanging; }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
+  /// Whether copies to shared memory run beside the arithmetic, so that who waits waits for them too.
+  bool hasCopies() const { return copies; }
   /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
   Value coordinate(const Dealing &dealing) const;
 
 private:
   int64_t workgroup, exchanging;
+  bool copies;
   Value lane;
   DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
 };

@@ -56,8 +56,7 @@ public:
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
   void setSpread(tile::Spread spread) { this->spread = spread; }
-  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
-  /// cooperative matrices where that is how the target reaches its tensor cores.
+  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them.
   void setTensorTiles(int64_t subgroups);
   /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
   /// come through shared memory.
@@ -179,7 +178,7 @@ private:
   tile::FuncOp func;
   tile::Spread spread = tile::Spread::Columns;
   int64_t vector = 1;
-  std::optional<int64_t> rowLanes; // of blocks, of quads, and where a workgroup has several subgroups
+  std::optional<int64_t> rowLanes; // of quads
   int64_t workgroup; // lanes
   std::optional<int64_t> partColumns;
   int64_t trips = 0;   // that one invocation's loops make at most, all together

@@ -117,7 +117,7 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (getSpread() == Spread::Blocks || getSpread() == Spread::Quads) {
+  if (getRowLanes() || getSpread() == Spread::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
       return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread()) << " to divide the workgroup of "

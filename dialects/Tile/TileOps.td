@@ -21,12 +21,14 @@ def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
-    Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its `rows` or `columns`, `row_lanes` of them along each row (`quads`, four
-    as a rule) or along each row of the results of products (`blocks`), as a tensor core wants `fragments` of it, or in
-    subgroups, of `row_lanes`, that hold `cooperative` matrices. Of several subgroups along columns each has rows of its own, unless all
-    tiles have one row.
-    `vector` is how many neighbouring columns a register may hold.
+    Arguments are matrices in device memory (memref) and run-time sizes (index). Its attributes say how the work is shared,
+    from which phase `layout` chooses who has what. `workgroup` is the number of lanes, `spread` how they stand over a
+    tile: along its `rows` or `columns`, several along each row (`quads`, four as a rule), in `blocks` of the results of
+    products, or as `tensor` cores want it. Of several subgroups along columns each has rows of its own, unless all
+    tiles have one row. `vector` is how many neighbouring columns a register may hold.
+
+    `row_lanes` is how many lanes exchange values: those that share a row of quads or blocks, else those of a subgroup.
+    Without it, those are all lanes of the workgroup.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        Tile_SpreadAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,

@@ -46,18 +46,7 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
 
 // -----
 
-tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
-  %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
-  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  // expected-error @+1 {{on tensor cores the right side is transposed, and the left side is not}}
-  %p = tile.dot %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
-  tile.return
-}
-
-// -----
-
-// expected-error @+1 {{target vulkan:software has no cooperative matrices}}
-tile.func @cooperative() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+// expected-error @+1 {{target vulkan:software has no tensor cores}}
+tile.func @tensor() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   tile.return
 }

@@ -155,7 +155,7 @@ tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgrou
 // LANES: vector.store
 // LANES: gpu.barrier
 // LANES-COUNT-4: gpu.subgroup_mma_load_matrix {{.*}} "AOp"
-tile.func @matrices() attributes {workgroup = 8 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+tile.func @matrices() attributes {workgroup = 8 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %right = tile.shared : memref<8x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
   %out = tile.shared : memref<8x8xf32, strided<[12, 1]>, #gpu.address_space<workgroup>>

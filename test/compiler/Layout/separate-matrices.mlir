@@ -11,7 +11,7 @@
 // CHECK: math.exp %[[DEALT]]
 // CHECK: arith.addf %{{.*}}, %[[DEALT]]
 tile.func @result(%c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %left = tile.shared : !factors
   %right = tile.shared : !factors
   %c0 = arith.constant 0 : index
@@ -39,7 +39,7 @@ tile.func @result(%c: memref<64x64xf32>, %n: index)
 // CHECK: %[[RIGHT:.*]] = tile.convert_layout %[[LOADED]] : {{.*}} -> tensor<64x32xf16, #tile.cooperative<right, side = 16, subgroups = 4>>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
 tile.func @factors(%a: memref<64x32xf32>, %b: memref<64x32xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %x = tile.load %a[%c0, %c0] : memref<64x32xf32> -> tensor<64x32xf32>

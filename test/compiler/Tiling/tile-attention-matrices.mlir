@@ -1,8 +1,8 @@
 // Attention on cooperative matrices: layouts convert each product's sums for lanes, and what lanes make of them goes through
 // shared memory as f16.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s --check-prefix=BLOCKS
 
 !x = tensor<?x128xf16, #heddle.dims<"tokens">>
@@ -15,7 +15,7 @@ heddle.size @length max 256 longest "lengths"
 
 // Four subgroups own 16 queries each, as factors that stay in registers.
 // CHECK-LABEL: tile.func @attention_Tx128(
-// CHECK-SAME: row_lanes = 32 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64, workgroup = 128
+// CHECK-SAME: attributes {spread = #tile.spread<tensor>, vector = 4 : i64, workgroup = 128
 // CHECK: %[[FACTORS:.*]] = tile.shared : memref<64x16xf32
 // CHECK: %[[P:.*]] = tile.shared : memref<64x32xf16
 // CHECK: %[[VALUES:.*]] = tile.shared : memref<32x64xf16

@@ -51,7 +51,7 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, fragments, cooperative}}
+// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, tensor}}
 // expected-error @+1 {{failed to parse}}
 tile.func @spread() attributes {workgroup = 8 : i64, spread = #tile.spread<diagonals>, vector = 4 : i64} {
   tile.return
@@ -66,8 +66,15 @@ tile.func @workgroup() attributes {workgroup = 0 : i64, spread = #tile.spread<ro
 
 // -----
 
-// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 0}}
-tile.func @kernel() attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 48}}
+tile.func @kernel() attributes {workgroup = 128 : i64, row_lanes = 48 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expects 'row_lanes' of quads to divide the workgroup of 32, got 0}}
+tile.func @kernel() attributes {workgroup = 32 : i64, spread = #tile.spread<quads>, vector = 4 : i64} {
   tile.return
 }
 

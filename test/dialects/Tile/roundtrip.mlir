@@ -69,8 +69,8 @@ tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>
 }
 
 // CHECK-LABEL: tile.func @staged
-// CHECK-SAME: spread = #tile.spread<fragments>
-tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+// CHECK-SAME: spread = #tile.spread<tensor>
+tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
   %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
