@@ -1,8 +1,8 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
 // result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where a
-// product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where
+// a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
 #include "compiler/Layout/AssignLayouts.h"
 
 #include "compiler/Layout/SeparateMatrices.h"
@@ -53,12 +53,17 @@ public:
     WalkResult walked = func.walk([&](DotOp dot) {
       if (failed(checkSides(dot)))
         return WalkResult::interrupt();
-      want(dot.getAccumulatorMutable(), layoutsOf(dot)[0], layouts);
+      Attribute layout = layoutsOf(dot)[0], &known = layouts[classOf(dot.getResult())];
+      if (known && known != layout) { // a conversion would have to stand before each product that adds to the sums
+        dot.emitError() << "sums are needed in two layouts, " << known << " and " << layout;
+        return WalkResult::interrupt();
+      }
+      known = layout;
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
-    func.walk([&](DotOp dot) { // sums first: there are more of them
+    func.walk([&](DotOp dot) { // after all sums, of which there are more
       want(dot.getLhsMutable(), layoutsOf(dot)[1], layouts);
       want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
     });

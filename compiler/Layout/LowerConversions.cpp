@@ -30,8 +30,8 @@ bool isUsedAfter(Value memory, Operation *op) {
   return false;
 }
 
-/// What the lanes do last with the memory on their way up from `from` to `end`, which is not looked at: nothing is known
-/// where there is neither a use nor a wait.
+/// What the lanes do last with the memory on their way up from `from` to `end`, which is not looked at: nothing is
+/// known where there is neither a use nor a wait.
 std::optional<bool> isInUse(Value memory, Operation *from, Operation *end) {
   for (Operation *op = from; op != end; op = op->getPrevNode()) {
     if (isa<WaitOp>(op))
@@ -90,7 +90,8 @@ private:
     auto from = cast<RankedTensorType>(op.getInput().getType());
     CooperativeAttr matrices = getCooperativeLayout(from);
     if (matrices && matrices.getUse() != MatrixUse::Sum)
-      return op.emitOpError() << "takes a factor out of cooperative matrices, of which only sums can be stored: " << from;
+      return op.emitOpError() << "takes a factor out of cooperative matrices, of which only sums can be stored: "
+                              << from;
     ImplicitLocOpBuilder b(op.getLoc(), op);
     Type i1 = b.getI1Type(), element = from.getElementType() == i1 ? b.getI32Type() : from.getElementType();
     Value input = op.getInput();
@@ -101,7 +102,8 @@ private:
     Value memory = memoryFor(op, to), zero = arith::ConstantIndexOp::create(b, 0);
     stores.push_back(StoreOp::create(b, input, memory, zero, zero, Value(), Value()));
     WaitOp::create(b, 0);
-    Value result = LoadOp::create(b, to, memory, zero, zero, Value(), Value(), /*any_padding=*/true, /*transposed=*/false);
+    Value result =
+        LoadOp::create(b, to, memory, zero, zero, Value(), Value(), /*any_padding=*/true, /*transposed=*/false);
     if (element != from.getElementType())
       result = arith::TruncIOp::create(b, op.getType(), result);
     op.replaceAllUsesWith(result);

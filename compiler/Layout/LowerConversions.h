@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-lower-conversions`, on tile.func: carries tiles through shared memory where lanes have other elements of them
-/// than the new layout says. Conversions in which each lane keeps its elements stay: heddle-lower-to-lanes renames
+/// `heddle-lower-conversions`, on tile.func: carries tiles through shared memory where lanes have other elements of
+/// them than the new layout says. Conversions in which each lane keeps its elements stay: heddle-lower-to-lanes renames
 /// registers for them.
 std::unique_ptr<Pass> createLowerConversionsPass();
 void registerLowerConversionsPass();

@@ -1,7 +1,7 @@
 // Attention on cooperative matrices: subgroups own rows of the tile of scores, and nobody knows which lane has which of
-// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and dropout. What
-// a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a
-// row is to be multiplied by comes to them as a matrix whose columns are alike.
+// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and dropout.
+// What a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a row is to be
+// multiplied by comes to them as a matrix whose columns are alike.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;

@@ -50,3 +50,19 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
 tile.func @tensor() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   tile.return
 }
+
+// -----
+
+// Of a transposed right side lanes have columns one by one, of another one four at a time.
+tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, row_lanes = 8 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<64x4xf32>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x32xf32>
+  %c = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %p = tile.dot %a, %b, %zero : tensor<64x4xf32>, tensor<4x32xf32> -> tensor<64x32xf32>
+  // expected-error @+1 {{sums are needed in two layouts, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4> and #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 1>}}
+  %q = tile.dot %a, %c, %p {transpose_rhs} : tensor<64x4xf32>, tensor<32x4xf32> -> tensor<64x32xf32>
+  tile.store %q, %x[%c0, %c0] : tensor<64x32xf32>, memref<64x64xf32>
+  tile.return
+}
