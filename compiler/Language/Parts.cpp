@@ -17,6 +17,9 @@ struct PartInfo {
   bool required;
 };
 
+/// The input of `rate`, the learning rate: the number of the optimizer's step, from 1 on.
+constexpr StringLiteral kStep = "step";
+
 struct TaskInfo {
   StringLiteral name;
   std::vector<PartInfo> parts; // in their order
@@ -27,9 +30,13 @@ const std::vector<TaskInfo> kTasks = {
     {"translate",
      {{"memory", "memory", {"source"}, true},
       {"logits", "logits", {"target"}, true},
-      {"loss", "token_loss", {"target"}, true}}},
+      {"loss", "token_loss", {"target"}, true},
+      {"rate", "rate", {kStep}, false}}},
     // The next token of a text.
-    {"language", {{"logits", "logits", {"target"}, true}, {"loss", "token_loss", {"target"}, true}}},
+    {"language",
+     {{"logits", "logits", {"target"}, true},
+      {"loss", "token_loss", {"target"}, true},
+      {"rate", "rate", {kStep}, false}}},
     // A vector for each token of a text, and one for all of it.
     {"encode",
      {{"hidden", "hidden", {"source"}, true},
@@ -123,7 +130,7 @@ void Elaborator::declareSides() {
   };
   for (const PartInfo &info : findTask(model.task)->parts)
     for (StringRef name : info.sides) {
-      if (llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
+      if (name == kStep || llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
         continue;
       auto side = std::make_unique<Side>();
       side->name = name.str();
@@ -136,17 +143,18 @@ void Elaborator::declareSides() {
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
-  declareCounter("step", 1);
-  declareCounter("seed", 2);
+  declareCounter(VariableRole::Steps, 1);
+  declareCounter(VariableRole::Seed, 2);
 }
 
-void Elaborator::declareCounter(StringRef name, int64_t extent) {
+void Elaborator::declareCounter(VariableRole role, int64_t extent) {
   auto type = RankedTensorType::get({extent}, builder.getI32Type());
   // The seed is the caller's.
   StartAttr start;
-  if (name != "seed")
+  if (role != VariableRole::Seed)
     start = StartAttr::get(builder.getContext(), StartKind::Constant, builder.getF64FloatAttr(0));
-  VariableOp::create(builder, Location(model.start), name, VariableKind::Counter, type, start);
+  VariableOp::create(builder, Location(model.start), getVariableName(role), VariableKind::Counter, type, start,
+                     FlatSymbolRefAttr(), VariableRoleAttr::get(builder.getContext(), role));
 }
 
 Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where) {
@@ -159,6 +167,11 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
 
 /// The tokens of an input: their ids by its name, and `input.positions`, `input.types`.
 void Elaborator::addPorts(const Name &input) {
+  if (input.text == kStep) {
+    auto scalar = RankedTensorType::get({1}, builder.getF32Type());
+    part->scope.items[input.text] = make(addPort(kStep, scalar, /*limit=*/0, input.where));
+    return;
+  }
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
   Side &side = **found;
   if (side.starts)
@@ -272,6 +285,11 @@ std::string Elaborator::describeRows(RankedTensorType type) {
   return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
 }
 
+/// What a learning rate may be computed by.
+static bool isArithmetic(Operation &op) {
+  return isa<FillOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+}
+
 //===-- Functions -----------------------------------------------------------------------------------------------===//
 
 void Elaborator::elaboratePart(const Part &syntax) {
@@ -293,6 +311,8 @@ void Elaborator::elaboratePart(const Part &syntax) {
     if (info.name == "loss")
       addLabels(input);
   }
+  if (info.name == "rate" && syntax.inputs.empty())
+    addPorts({kStep.str(), syntax.name.where});
   path.clear();
   Item item = evaluateBlock(*syntax.body, part->scope);
   if (item.isMistake())
@@ -302,10 +322,24 @@ void Elaborator::elaboratePart(const Part &syntax) {
     parts.pop_back();
     return;
   }
-  Value value = tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
+  auto scalar = RankedTensorType::get({1}, builder.getF32Type());
+  bool isConstant = info.result == "rate" && item.as<NumberItem>();
+  Value value = isConstant ? widen(item, scalar, syntax.name.where)
+                           : tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
   if (!value)
     return;
   RankedTensorType type = typeOf(value);
+  if (info.result == "rate") {
+    if (type != scalar)
+      fail(syntax.name.where) << "the value of 'rate', its last line, should be a number made of the step's, but is "
+                              << describe(item);
+    else if (part->function.getBody().getNumArguments() != 1 || !llvm::all_of(part->function.getOps(), isArithmetic))
+      fail(syntax.name.where) << "a learning rate is made of the step's number by arithmetic alone, without weights and "
+                                 "values of other parts";
+    else
+      part->results.push_back({info.result.str(), value});
+    return;
+  }
   int64_t rank = info.result == "token_loss" ? 1 : 2;
   if (!type.getElementType().isF32() || type.getRank() != rank || describeRows(type).empty() ||
       (info.result == "logits" && type.getDimSize(1) != limits.vocabulary)) {
