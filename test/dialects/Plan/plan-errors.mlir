@@ -33,3 +33,21 @@ plan.entry @eval arena 256 {
   // expected-error @+1 {{reads or writes tensor<1xi32> as its binding 0}}
   plan.launch @k grid [#g, #g, #g] [#plan.binding<size "n", 0, 4>] reads [tensor<1xi32>]
 }
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+plan.entry @eval arena 256 {
+  // expected-error @+1 {{has a binding that moves on from step to step, and is in no repetition}}
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 0, 4 step 4>]
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+plan.entry @eval arena 256 {
+  plan.repeat "length" most 80 rows "step" of "tokens" {
+    // expected-error @+1 {{binds bytes 0 to 320 of an arena of 256}}
+    plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 0, 4 step 4>]
+  }
+}

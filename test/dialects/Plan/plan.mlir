@@ -18,6 +18,11 @@ plan.entry @eval arena 1024 {
   // CHECK-SAME: [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
   plan.launch @k grid [#tile.grid<"n", 8, 2>, #g, #g]
     [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 256, 32>, #plan.binding<size "n", 0, 4>]
+  // CHECK: plan.repeat "n" most 16 reverse rows "n" of "n" {
+  // CHECK-NEXT: plan.launch @k {{.*}} [#plan.binding<arena "", 256, 4 step 4>]
+  plan.repeat "n" most 16 reverse rows "n" of "n" {
+    plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 256, 4 step 4>]
+  }
   // CHECK: plan.launch barrier @k
   plan.launch barrier @k grid [#g, #g, #g] []
   // CHECK: plan.launch @k {{.*}}] reads [tensor<8xf32>] writes [tensor<4xbf16>] infinities
