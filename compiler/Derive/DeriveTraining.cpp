@@ -10,6 +10,8 @@ using namespace mlir::heddle;
 namespace {
 
 // What the loss is scaled by, and counters of steps whose gradients were finite, since it last changed, and of others.
+// Inputs that say what the logits should be.
+constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label"};
 constexpr StringLiteral kLossScale = "loss_scale";
 constexpr StringLiteral kGoodSteps = "good_steps";
 constexpr StringLiteral kSkippedSteps = "skipped_steps";
@@ -107,7 +109,7 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   // Callers list what a model reads and what it should say side by side.
   entry.port(model->logits, 0);
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
-    if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); name == "target_out")
+    if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
       entry.port(model->loss, i);
   entry.inlineFunction(model->logits);
   entry.inlineFunction(model->loss);
@@ -160,7 +162,8 @@ void DeriveTrainingPass::buildApplyStep() {
   entry.finish();
 }
 
-/// The loss of each token, without what training adds: dropout and the smoothing of labels.
+/// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there is
+/// the most probable one of each row of logits, too.
 void DeriveTrainingPass::buildEval() {
   EntryBuilder entry(module, "eval", lossPlace());
   inlineLoss(entry);
@@ -169,6 +172,11 @@ void DeriveTrainingPass::buildEval() {
     if (auto entropy = dyn_cast<CrossEntropyOp>(op))
       entropy.setSmoothing(APFloat(0.0f));
   entry.output("token_loss", loss);
+  if (!model->isDecoded()) {
+    Value logits = entry.result("logits");
+    auto choices = getDimType(cast<RankedTensorType>(logits.getType()), 0, entry.builder.getI32Type());
+    entry.output("choice", ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
+  }
   entry.finish();
 }
 

@@ -26,6 +26,8 @@ StringRef getPortName(DictionaryAttr attributes);
 struct ModelFunctions {
   explicit ModelFunctions(ModuleOp module);
   func::FuncOp memory, logits, loss, hidden, pooled; // null where the model has none
+  /// Whether an answer is made a token at a time.
+  bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
   TaskOp task;                                       // null where the module has no model's functions
   TrainingOp training;                               // null where nothing is trained
 };

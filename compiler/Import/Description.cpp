@@ -171,6 +171,8 @@ void Reader::setText(FailureOr<language::ModelText> text) {
   description.architecture = llvm::StringSwitch<std::string>(description.text->getTask())
                                  .Case("translate", "transformer")
                                  .Case("language", "decoder")
+                                 .Case("classify", "classifier")
+                                 .Case("tag", "tagger")
                                  .Default("encoder");
 }
 

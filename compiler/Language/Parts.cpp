@@ -17,9 +17,13 @@ struct PartInfo {
   bool required;
 };
 
+/// What the loss compares logits with.
+enum class Labels { Next, EachSequence, SomeTokens };
+
 struct TaskInfo {
   StringLiteral name;
   std::vector<PartInfo> parts; // in their order
+  Labels labels = Labels::Next;
 };
 
 const std::vector<TaskInfo> kTasks = {
@@ -35,6 +39,12 @@ const std::vector<TaskInfo> kTasks = {
      {{"hidden", "hidden", {"source"}, true},
       {"pooled", "pooled", {"source"}, false},
       {"logits", "logits", {"source"}, false}}},
+    // A label for each text.
+    {"classify",
+     {{"logits", "logits", {"source"}, true}, {"loss", "token_loss", {"source"}, true}},
+     Labels::EachSequence},
+    // A label for each token, or for some of them.
+    {"tag", {{"logits", "logits", {"source"}, true}, {"loss", "token_loss", {"source"}, true}}, Labels::SomeTokens},
 };
 
 const TaskInfo *findTask(StringRef name) {
@@ -129,10 +139,15 @@ void Elaborator::declareSides() {
       side->name = name.str();
       side->tokens = (name + "_tokens").str();
       side->longest = (name + "_length").str();
+      if (findTask(model.task)->labels == Labels::SomeTokens)
+        side->labels = (name + "_labels").str();
       sides.push_back(std::move(side));
     }
-  for (const auto &side : sides)
+  for (const auto &side : sides) {
     addSize(side->tokens, limits.maxTokens);
+    if (!side->labels.empty())
+      addSize(side->labels, limits.maxTokens);
+  }
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
@@ -183,12 +198,29 @@ void Elaborator::addPorts(const Name &input) {
   side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
 }
 
-/// `input.next`: the token that should follow each token.
+/// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have a
+/// label, which `input.labelled` lists.
 void Elaborator::addLabels(const Name &input) {
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
-  auto type = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
-                                    DimsAttr::get(builder.getContext(), {builder.getStringAttr((*found)->tokens)}));
-  part->scope.items[input.text + ".next"] = make(addPort("target_out", type, limits.vocabulary, input.where));
+  Side &side = **found;
+  auto column = [&](StringRef size) {
+    return RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
+                                 DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
+  };
+  std::map<std::string, Item, std::less<>> &items = part->scope.items;
+  Labels labels = findTask(model.task)->labels;
+  if (labels == Labels::Next) {
+    items[input.text + ".next"] = make(addPort("target_out", column(side.tokens), limits.vocabulary, input.where));
+    return;
+  }
+  if (labels == Labels::SomeTokens) {
+    side.labelled = addPort(input.text + "_labelled", column(side.labels), limits.maxTokens, input.where);
+    items[input.text + ".labelled"] = make(side.labelled);
+  }
+  // How many labels there are follows from the logits that they are compared with.
+  items[input.text + ".label"] =
+      make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)), /*limit=*/0,
+                   input.where));
 }
 
 Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
@@ -269,6 +301,9 @@ Side *Elaborator::findSide(RankedTensorType type) {
 std::string Elaborator::describeRows(RankedTensorType type) {
   if (const Side *side = findSide(type))
     return " for each token of '" + side->name + "'";
+  for (const auto &side : sides)
+    if (!side->labels.empty() && type.getRank() > 0 && type.isDynamicDim(0) && getSizeName(type, 0) == side->labels)
+      return " for each labelled token of '" + side->name + "'";
   return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
 }
 
@@ -305,22 +340,35 @@ void Elaborator::elaboratePart(const Part &syntax) {
   Value value = tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
   if (!value)
     return;
-  RankedTensorType type = typeOf(value);
-  int64_t rank = info.result == "token_loss" ? 1 : 2;
-  if (!type.getElementType().isF32() || type.getRank() != rank || describeRows(type).empty() ||
-      (info.result == "logits" && type.getDimSize(1) != limits.vocabulary)) {
-    std::string expected = rank == 1                 ? "a number for each token"
-                           : info.result == "logits" ? "a row of vocab_size numbers for each token"
-                           : info.result == "pooled" ? "a row of numbers for each sequence"
-                                                     : "a row of numbers for each token";
-    fail(syntax.name.where) << "the value of '" << info.name << "', its last line, should be " << expected << ", but is "
-                            << describe(item);
+  if (!checkValue(info.name, item, typeOf(value)))
     return;
-  }
   part->results.push_back({info.result.str(), value});
   part->scope.items[info.name.str()] = make(value);
   if (info.name == "logits" || info.name == "hidden")
     part->scope.items[info.result.str()] = make(value);
+}
+
+/// Whether a part's value is as the task wants it.
+bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType type) {
+  Labels labels = findTask(model.task)->labels;
+  int64_t rank = name == "loss" ? 1 : 2;
+  bool isOfClasses = name == "logits" && labels != Labels::Next;
+  bool isOfSequences = name == "pooled" || (name == "logits" && labels == Labels::EachSequence);
+  bool fits = type.getElementType().isF32() && type.getRank() == rank && !describeRows(type).empty();
+  if (name == "logits" && !isOfClasses)
+    fits = fits && type.getDimSize(1) == limits.vocabulary;
+  if (isOfClasses)
+    fits = fits && type.getDimSize(1) > 1 && (findSide(type) == nullptr) == isOfSequences;
+  if (fits)
+    return true;
+  std::string expected = "a row of ";
+  expected += name != "logits" ? "numbers" : isOfClasses ? "two or more numbers, one for each label," : "vocab_size numbers";
+  expected += isOfSequences ? " for each sequence" : " for each token";
+  if (rank == 1)
+    expected = labels == Labels::EachSequence ? "a number for each sequence" : "a number for each token";
+  fail(part->syntax->name.where) << "the value of '" << name << "', its last line, should be " << expected << ", but is "
+                                 << describe(item);
+  return false;
 }
 
 Value Elaborator::import(Value value) {
