@@ -19,7 +19,11 @@ CallInputs &CallInputs::addTarget(const Batch &batch) {
 CallInputs &CallInputs::addBatch(const Batch &batch) {
   if (batch.hasSource())
     addSource(batch.source);
-  return addTarget(batch).add("target_out", batch.targetOut);
+  if (batch.hasTarget())
+    return addTarget(batch).add("target_out", batch.targetOut);
+  if (!batch.labelled.empty())
+    add("source_labelled", batch.labelled);
+  return add("source_label", batch.labels);
 }
 
 } // namespace heddle::run

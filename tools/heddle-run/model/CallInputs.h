@@ -25,7 +25,7 @@ public:
   CallInputs &addSource(const SourceBatch &source);
   // target_in, target_positions, target_starts, target_lengths
   CallInputs &addTarget(const Batch &batch);
-  // The source where there is one, the target, and target_out: what entries that compute a loss read.
+  // The source where there is one, and the target with target_out or labels: what entries that compute a loss read.
   CallInputs &addBatch(const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }

@@ -27,19 +27,54 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
   return sums;
 }
 
+namespace {
+
+struct LabelScores {
+  double loss = 0; // of all labels
+  int64_t right = 0;
+};
+
+Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
+  CallInputs inputs;
+  inputs.addBatch(batch);
+  HEDDLE_CHECK(engine.run("eval", inputs));
+  HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
+  HEDDLE_ASSIGN(HostTensor choices, engine.output("choice"));
+  LabelScores scores;
+  for (float loss : losses.values<float>())
+    scores.loss += double(loss);
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    // Choices are of all tokens where labels are of some.
+    size_t place = batch.labelled.empty() ? i : size_t(batch.labelled[i]);
+    scores.right += choices.values<int32_t>()[place] == batch.labels[i];
+  }
+  return scores;
+}
+
+} // namespace
+
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
   Span span("evaluate");
   span.with("batches", int64_t(batches.size()));
   EvaluationResult result;
   double sum = 0;
+  int64_t right = 0;
   for (const Batch &batch : batches) {
+    result.tokens += batch.predictions();
+    if (!batch.hasTarget()) {
+      HEDDLE_ASSIGN(LabelScores scores, scoreLabels(engine, batch));
+      sum += scores.loss;
+      right += scores.right;
+      continue;
+    }
     HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(engine, batch));
     for (double loss : losses)
       sum += loss;
-    result.tokens += batch.target.tokens();
   }
   if (result.tokens != 0)
     result.loss = sum / double(result.tokens);
+  if (!batches.empty() && !batches.front().hasTarget())
+    result.accuracy = double(right) / double(result.tokens);
   return result;
 }
 

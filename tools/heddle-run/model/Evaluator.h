@@ -13,8 +13,9 @@
 namespace heddle::run {
 
 struct EvaluationResult {
-  double loss = 0; // negative log-likelihood of a target token in nats, the end marks counted
-  int64_t tokens = 0;
+  double loss = 0; // negative log-likelihood of a target token, the end marks counted, or of a label, in nats
+  int64_t tokens = 0; // or labels
+  std::optional<double> accuracy = {}; // of labels, as a part of 1
   std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made
 
   double perplexity() const;

@@ -41,6 +41,12 @@ public:
   // The mark at the end of a text, where the vocabulary has one.
   virtual std::optional<int32_t> endId() const { return std::nullopt; }
 
+  // The names of the labels that a model gives to texts or words, where it gives any.
+  virtual const std::vector<std::string> &labels() const {
+    static const std::vector<std::string> none;
+    return none;
+  }
+
   // What a folder has to hold, so that the vocabulary can be loaded from it.
   virtual const std::vector<TokenizerFile> &files() const = 0;
 };

@@ -24,7 +24,14 @@ inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
 
-enum class VocabularyType { Bpe, Unigram };
+enum class VocabularyType { Bpe, Unigram, Word };
+
+// How a vocabulary is learnt.
+struct VocabularyTraining {
+  VocabularyType type = VocabularyType::Bpe;
+  bool lineEnds = false; // whether a line's end is a piece too; without, it is a space like any other
+  std::string (*textOfLine)(std::string_view line) = nullptr; // null: the line itself
+};
 
 class Tokenizer final : public TextCodec {
 public:
@@ -37,11 +44,11 @@ public:
   // Reads them from a folder. An error of kind NotFound says that it has none.
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
-  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
-  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces(). With `lineEnds` a
-  // line's end is a piece too; without, it is a space like any other.
+  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding, as a unigram language model or of the most
+  // frequent words, from the lines of the files. A corpus too small for that many gives fewer; the caller compares
+  // pieces().
   static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
-                                 VocabularyType type = VocabularyType::Bpe, bool lineEnds = false);
+                                 const VocabularyTraining &how = {});
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;
