@@ -11,7 +11,7 @@ namespace {
 
 // What the loss is scaled by, and counters of steps whose gradients were finite, since it last changed, and of others.
 // Inputs that say what the logits should be.
-constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label"};
+constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows"};
 constexpr StringLiteral kLossScale = "loss_scale";
 constexpr StringLiteral kGoodSteps = "good_steps";
 constexpr StringLiteral kSkippedSteps = "skipped_steps";
@@ -106,24 +106,34 @@ void DeriveTrainingPass::addState() {
 void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   if (model->memory)
     entry.inlineFunction(model->memory);
-  // Callers list what a model reads and what it should say side by side.
-  entry.port(model->logits, 0);
+  if (model->hidden)
+    entry.inlineFunction(model->hidden);
+  else // callers list what a model reads and what it should say side by side
+    entry.port(model->logits, 0);
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
     if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
       entry.port(model->loss, i);
   entry.inlineFunction(model->logits);
+  if (model->next)
+    entry.inlineFunction(model->next);
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all.
+/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all. Losses of
+/// pairs of sentences are scaled by `sentence_scale`.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
-  Value scale = entry.port("loss_scale", scalar), perToken = entry.result("token_loss");
   Location where = lossPlace();
-  Value scales = BroadcastOp::create(entry.builder, where, perToken.getType(), scale);
-  Value scaled = arith::MulFOp::create(entry.builder, where, perToken, scales);
-  Value loss = SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
+  auto sum = [&](StringRef losses, StringRef by) -> Value {
+    Value scale = entry.port(by, scalar), each = entry.result(losses);
+    Value scales = BroadcastOp::create(entry.builder, where, each.getType(), scale);
+    Value scaled = arith::MulFOp::create(entry.builder, where, each, scales);
+    return SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
+  };
+  Value loss = sum("token_loss", "loss_scale");
+  if (entry.result("sentence_loss"))
+    loss = arith::AddFOp::create(entry.builder, where, loss, sum("sentence_loss", "sentence_scale"));
   entry.output("loss", loss);
   return loss;
 }
@@ -172,10 +182,16 @@ void DeriveTrainingPass::buildEval() {
     if (auto entropy = dyn_cast<CrossEntropyOp>(op))
       entropy.setSmoothing(APFloat(0.0f));
   entry.output("token_loss", loss);
-  if (!model->isDecoded()) {
-    Value logits = entry.result("logits");
+  auto addChoice = [&](StringRef name, StringRef of) {
+    Value logits = entry.result(of);
     auto choices = getDimType(cast<RankedTensorType>(logits.getType()), 0, entry.builder.getI32Type());
-    entry.output("choice", ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
+    entry.output(name, ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
+  };
+  if (!model->isDecoded())
+    addChoice("choice", "logits");
+  if (Value ofSentences = entry.result("sentence_loss")) {
+    entry.output("sentence_loss", ofSentences);
+    addChoice("sentence_choice", "next");
   }
   entry.finish();
 }

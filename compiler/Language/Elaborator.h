@@ -128,6 +128,8 @@ private:
   void addPorts(const Name &input);
   Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);
   void addLabels(const Name &input);
+  void addLabelled(const Name &input);
+  RankedTensorType columnOf(StringRef size); // of i32
   bool checkValue(StringRef name, const Item &item, RankedTensorType type);
   std::string nameResult(PartState &owner, Value value);
   void finishParts();

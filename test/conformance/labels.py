@@ -3,7 +3,8 @@
     labels.py --bin build/bin --case NAME
 
 The texts `classifier` (with each of its pools) and `tagger` of the library, on texts of 1, 7, 33 and 12 tokens; the tagger's
-middle tokens have no label. The training's batches hold all records."""
+middle tokens have no label. The training's batches hold all records. `pretrain` is the text `pretraining`: hidden words and
+pairs of sentences, by its entries, with 20 steps of Adam."""
 
 import argparse
 import json
@@ -29,17 +30,23 @@ SIZES = {"d_model": 36, "heads": 3, "d_ff": 50, "encoder_layers": 2, "vocab_size
          "max_sequences": 40, "max_length": 64, "warmup": WARMUP, "learning_rate": RATE, "dropout": 0.0, "label_smoothing": 0.0,
          "accumulate": True}
 CASES = {"first": ("classifier", {"pool": "first"}), "last": ("classifier", {"pool": "last", "norm": "pre"}),
-         "average": ("classifier", {"pool": "average", "positions": "learned"}), "tag": ("tagger", {"norm": "pre"})}
+         "average": ("classifier", {"pool": "average", "positions": "learned"}), "tag": ("tagger", {"norm": "pre"}),
+         "pretrain": ("pretraining", {"activation": "gelu", "token_types": 2})}
 
 
 class Labeller(reference.Transformer):
-    def label_logits(self, ids):
+    def states(self, ids, types=None):
         x = self.embed(torch.tensor(ids), "source_embedding")
+        if types is not None:
+            x = x + self.weights["token_types"][types]
         for i in range(self.config["encoder_layers"]):
             layer = f"encoder.{i}."
             x = self.residual(x, layer + "norm1", lambda h: self.attention(h, h, layer + "self", False))
             x = self.residual(x, layer + "norm2", lambda h: self.feed_forward(h, layer + "feed_forward"))
-        x = self.final(x, "encoder")
+        return self.final(x, "encoder")
+
+    def label_logits(self, ids):
+        x = self.states(ids)
         pool = self.config.get("pool")
         x = {"first": x[:1], "last": x[-1:], "average": x.mean(0, keepdim=True)}.get(pool, x)
         return self.linear(x, "label")
@@ -48,6 +55,20 @@ class Labeller(reference.Transformer):
         """Of texts with the labels of their places, or with a single label."""
         logits = torch.cat([self.label_logits(ids)[list(places)] for ids, places, _ in batch])
         return F.cross_entropy(logits, torch.tensor([label for _, _, labels in batch for label in labels]))
+
+
+class Guesser(Labeller):
+    """Guesses hidden words, and whether a sentence follows another."""
+
+    def both_logits(self, ids, places, types):
+        x = self.states(ids, types)
+        words = self.norm(F.gelu(self.linear(x[list(places)], "head")), "head.norm") @ self.table("projection").t()
+        return words, self.linear(torch.tanh(self.linear(x[:1], "pooler")), "next")
+
+    def both_losses(self, batch, types, follows):
+        words, sentences = zip(*(self.both_logits(ids, places, kinds) for (ids, places, _), kinds in zip(batch, types)))
+        labels = torch.tensor([label for _, _, labels in batch for label in labels])
+        return F.cross_entropy(torch.cat(words), labels), F.cross_entropy(torch.cat(sentences), torch.tensor(follows))
 
 
 def pack(batch, tags):
@@ -96,6 +117,41 @@ def check_entries(report, model, folder, config, tags):
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
+
+
+def check_pretraining(report, model, folder, config):
+    random = np.random.default_rng(6)
+    oracle = Guesser(config, draw_weights(model, folder, random))
+    batch, types, follows = [], [], []
+    for length in LENGTHS:
+        places = [p for p in range(length) if p % 7 == 0]
+        batch.append((random.integers(3, config["vocab_size"], length).tolist(), places,
+                      random.integers(3, config["vocab_size"], len(places)).tolist()))
+        types.append([int(p > length // 2) for p in range(length)])
+        follows.append(int(random.integers(0, 2)))
+    _, labelled, scaled = pack(batch, tags=True)
+    i32 = lambda values: np.asarray(values, np.int32)
+    more = {"source_types": i32([kind for kinds in types for kind in kinds]), "source_follows": i32(follows)}
+    step = {**scaled, **more, "sentence_scale": np.asarray([1 / len(batch)], np.float32)}
+    words, choices, sentences, sentence_choices = model.call(
+        "eval", {**labelled, **more}, ["token_loss", "choice", "sentence_loss", "sentence_choice"], variables="start.safetensors")
+    losses = oracle.both_losses(batch, types, follows)
+    report.check("mean loss of words", relative([words.mean()], [losses[0].item()]), BOUND)
+    report.check("mean loss of sentences", relative([sentences.mean()], [losses[1].item()]), BOUND)
+    logits = [oracle.both_logits(ids, places, kinds) for (ids, places, _), kinds in zip(batch, types)]
+    for name, given, index in (("words", choices, 0), ("sentences", sentence_choices, 1)):
+        expected = torch.cat([both[index] for both in logits]).argmax(-1).numpy()
+        report.check(f"choices of {name} that differ", int((given != expected).sum()), 0)
+    sum(losses).backward()
+    model.call("accumulate_step", step, ["loss"], variables="start.safetensors", save="after.safetensors")
+    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
+                for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
+    report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
+    oracle = Guesser(config, reference.load_safetensors(f"{folder}/start.safetensors"))
+    actual = [model.call("train_step", step, ["loss"], variables=None if i else "start.safetensors")[0].item()
+              for i in range(STEPS)]
+    compare(report, actual, torch_losses(oracle.weights.values(), lambda step: sum(oracle.both_losses(batch, types, follows))))
 
 
 def check_training(report, arguments, model, folder, config, tags):
@@ -157,14 +213,18 @@ def main():
     parser.add_argument("--case", choices=CASES, required=True)
     arguments = parser.parse_args()
     text, changes = CASES[arguments.case]
-    config = {"norm": "post", "positions": "sinusoidal", "layer_norm_epsilon": 1e-5, **SIZES, **changes}
+    sizes = {key: value for key, value in SIZES.items() if text != "pretraining" or key != "classes"}
+    config = {"norm": "post", "positions": "sinusoidal", "layer_norm_epsilon": 1e-5, **sizes, **changes}
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "model.toml").write_text(f'model = "{text}.weft"\n')
         model = SimpleNamespace(bin=arguments.bin, model=f"{folder}/model.toml")
-        with Model(model, {**SIZES, **changes}, folder) as model:
-            check_entries(report, model, folder, config, tags=text == "tagger")
-            check_training(report, arguments, model, folder, config, tags=text == "tagger")
+        with Model(model, {**sizes, **changes}, folder) as model:
+            if text == "pretraining":
+                check_pretraining(report, model, folder, config)
+            else:
+                check_entries(report, model, folder, config, tags=text == "tagger")
+                check_training(report, arguments, model, folder, config, tags=text == "tagger")
     print(f"{arguments.case}: {report.failed} failed")
     sys.exit(report.failed != 0)
 

@@ -19,7 +19,7 @@ void printPrediction(const PredictedLine &line, Labelling kind) {
 Status predict(const PredictCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
   Labelling kind = opened.description.labelling();
-  if (kind == Labelling::None)
+  if (opened.description.classes == 0)
     return makeError(ErrorKind::InvalidArgument,
                      "the artifact's model gives no labels, which predict takes; compile a text with `task classify` or "
                      "`task tag`.");

@@ -133,12 +133,25 @@ nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const Trai
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
   if (evaluation.accuracy)
     record = {{"loss", evaluation.loss}, {"accuracy", *evaluation.accuracy}, {"labels", evaluation.tokens}};
+  if (evaluation.sentences != 0) {
+    record["sentence_accuracy"] = evaluation.sentenceAccuracy;
+    record["sentence_loss"] = evaluation.sentenceLoss;
+    record["sentence_pairs"] = evaluation.sentences;
+  }
   if (model.step)
     record["step"] = *model.step;
   return record;
 }
 
 void printLoss(const EvaluationResult &evaluation) {
+  if (evaluation.sentences != 0) {
+    std::printf("loss %.4f; words %.4f per word of %lld, accuracy %.2f%%; next sentences %.4f per pair of %lld, accuracy "
+                "%.2f%%\n",
+                evaluation.loss, evaluation.loss - evaluation.sentenceLoss, static_cast<long long>(evaluation.tokens),
+                100 * *evaluation.accuracy, evaluation.sentenceLoss, static_cast<long long>(evaluation.sentences),
+                100 * evaluation.sentenceAccuracy);
+    return;
+  }
   if (evaluation.accuracy) {
     std::printf("loss %.4f per label of %lld, accuracy %.2f%%\n", evaluation.loss,
                 static_cast<long long>(evaluation.tokens), 100 * *evaluation.accuracy);
@@ -183,7 +196,7 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
   std::error_code error;
   HEDDLE_ASSIGN(LineBlocks lines, command.text.open(fs::temp_directory_path(error)));
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
-  HEDDLE_CHECK(checkTask(opened.description, command.text.textKind(), "score"));
+  HEDDLE_CHECK(command.text.check(opened.description, "score"));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.text.textKind() == TextKind::Pairs)

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
+#include "tools/heddle-run/text/HiddenWords.h"
 #include "tools/heddle-run/text/Records.h"
 
 namespace heddle::run {
@@ -31,9 +32,20 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
                                                    const BatchLimits &limits, Labelling labelling) const {
   if (isRecords())
     return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
+  if (labelling == Labelling::Hidden)
+    return std::make_unique<HiddenWords>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   if (isPlain())
     return std::make_unique<TextDocuments>(opened, vocabulary, kind(), TextLimits{limits.maximumLength, limits.marks});
   return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength);
+}
+
+Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
+  HEDDLE_CHECK(checkTask(model, textKind(), command));
+  if (model.labelling() == Labelling::Hidden && kind() == DocumentKind::Line)
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's model learns which sentences follow each other: give --documents=blank-lines, where a "
+                     "sentence is a line and blank lines divide documents, or --documents=file.");
+  return Success();
 }
 
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,

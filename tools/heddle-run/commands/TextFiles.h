@@ -28,6 +28,9 @@ struct TextFiles {
   std::string named() const; // "'a.en' and 'a.de'", "'a.txt'"
   const char *unit() const { return isPlain() ? "document" : isRecords() ? "record" : "pair"; }
 
+  // Fails where a model does not take such text.
+  Status check(const ModelDescription &model, std::string_view command) const;
+
   // A decompressed copy, where one is needed, lies in `spool`.
   Result<LineBlocks> open(const std::filesystem::path &spool) const;
   // Of the text that was opened. Text and vocabulary outlive the examples.

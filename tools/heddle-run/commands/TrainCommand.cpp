@@ -103,7 +103,8 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.type = command.vocabularyType == "word"      ? VocabularyType::Word
              : command.vocabularyType == "unigram" ? VocabularyType::Unigram
                                                    : VocabularyType::Bpe;
-  how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line;
+  how.mask = model.labelling() == Labelling::Hidden;
+  how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
     how.textOfLine = textOfRecord;
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), how));
@@ -226,7 +227,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
-  HEDDLE_CHECK(checkTask(model, command.text.textKind(), "train"));
+  HEDDLE_CHECK(command.text.check(model, "train"));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, command.text.open(spoolFolder(command)));
   if (text.lines() == 0)
@@ -236,6 +237,10 @@ Status train(const TrainCommand &command, Profile *profile) {
                                                 : " are empty; give text with a sentence on each line.");
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
+  if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
+    return makeError(ErrorKind::InvalidArgument, !vocabulary->maskId()
+                         ? str("the vocabulary has no piece '", kMaskPiece, "' to hide words behind; let it be learnt from the text.")
+                         : str("two sentences with their marks do not fit into a max_length of ", limits.maximumLength, "."));
   if (command.text.isRecords()) {
     HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, text));
   }

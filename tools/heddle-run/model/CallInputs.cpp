@@ -3,6 +3,8 @@
 namespace heddle::run {
 
 CallInputs &CallInputs::addSource(const SourceBatch &source) {
+  if (!source.types.empty())
+    add("source_types", source.types);
   return add("source", source.tokens)
       .add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)
@@ -23,6 +25,8 @@ CallInputs &CallInputs::addBatch(const Batch &batch) {
     return addTarget(batch).add("target_out", batch.targetOut);
   if (!batch.labelled.empty())
     add("source_labelled", batch.labelled);
+  if (!batch.follows.empty())
+    add("source_follows", batch.follows);
   return add("source_label", batch.labels);
 }
 

@@ -48,6 +48,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.heads = read->heads.value_or(0);
   description.encoderLayers = read->encoderLayers.value_or(0);
   description.decoderLayers = read->decoderLayers.value_or(0);
+  description.marks.hasTypes = read->tokenTypes > 0;
   description.hasTokenTypes = read->tokenTypes > 0;
   description.scalesLoss = read->lossScale > 0;
   description.json = std::move(read->json);
@@ -107,7 +108,8 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
        "`heddle-run fill` fills in masked words with it, where it has a head for that"},
       {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"},
       {kClassifier, "one that gives texts labels", "`heddle-run predict` predicts labels with it"},
-      {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"}};
+      {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"},
+      {kPretraining, "one that guesses hidden words", "`heddle-run train --text` trains it"}};
   auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
   const Architecture *own = of(description.architecture);
   if (description.architecture == wanted)
@@ -120,7 +122,13 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
 }
 
 Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command) {
-  bool givesLabels = description.labelling() != Labelling::None;
+  Labelling labelling = description.labelling();
+  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words;
+  if (labelling == Labelling::Hidden && kind == TextKind::Plain)
+    return Success();
+  if (labelling == Labelling::Hidden)
+    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Records ? "--data is" : "--src and --tgt are",
+                     " not for the artifact's model, which guesses hidden words of plain text: give --text instead.");
   if (kind == TextKind::Records && givesLabels)
     return Success();
   if (kind == TextKind::Records)

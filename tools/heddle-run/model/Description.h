@@ -19,6 +19,8 @@ inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAl
                                   kDecoderAlone = "decoder";
 // Models that give labels.
 inline constexpr std::string_view kClassifier = "classifier", kTagger = "tagger";
+// A model that guesses hidden words and whether sentences follow each other.
+inline constexpr std::string_view kPretraining = "pretraining";
 
 struct ModelDescription {
   std::string architecture;
@@ -38,9 +40,10 @@ struct ModelDescription {
   static Result<ModelDescription> parse(std::string_view text);
 
   Labelling labelling() const {
-    return architecture == kClassifier ? Labelling::Texts
-           : architecture == kTagger   ? Labelling::Words
-                                       : Labelling::None;
+    return architecture == kClassifier    ? Labelling::Texts
+           : architecture == kTagger      ? Labelling::Words
+           : architecture == kPretraining ? Labelling::Hidden
+                                          : Labelling::None;
   }
   // A row of logits has so many numbers.
   int64_t choices() const { return classes != 0 ? classes : vocabularySize; }

@@ -32,6 +32,8 @@ namespace {
 struct LabelScores {
   double loss = 0; // of all labels
   int64_t right = 0;
+  double sentenceLoss = 0;
+  int64_t rightSentences = 0;
 };
 
 Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
@@ -44,9 +46,18 @@ Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
   for (float loss : losses.values<float>())
     scores.loss += double(loss);
   for (size_t i = 0; i < batch.labels.size(); ++i) {
-    // Choices are of all tokens where labels are of some.
-    size_t place = batch.labelled.empty() ? i : size_t(batch.labelled[i]);
+    // Of words choices are of all tokens, of which some have a label.
+    bool isOfTokens = !batch.labelled.empty() && batch.follows.empty();
+    size_t place = isOfTokens ? size_t(batch.labelled[i]) : i;
     scores.right += choices.values<int32_t>()[place] == batch.labels[i];
+  }
+  if (batch.follows.empty())
+    return scores;
+  HEDDLE_ASSIGN(HostTensor sentenceLosses, engine.output("sentence_loss"));
+  HEDDLE_ASSIGN(HostTensor sentenceChoices, engine.output("sentence_choice"));
+  for (size_t i = 0; i < batch.follows.size(); ++i) {
+    scores.sentenceLoss += double(sentenceLosses.values<float>()[i]);
+    scores.rightSentences += sentenceChoices.values<int32_t>()[i] == batch.follows[i];
   }
   return scores;
 }
@@ -65,6 +76,9 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
       HEDDLE_ASSIGN(LabelScores scores, scoreLabels(engine, batch));
       sum += scores.loss;
       right += scores.right;
+      result.sentences += int64_t(batch.follows.size());
+      result.sentenceLoss += scores.sentenceLoss;
+      result.sentenceAccuracy += double(scores.rightSentences);
       continue;
     }
     HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(engine, batch));
@@ -75,6 +89,11 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
     result.loss = sum / double(result.tokens);
   if (!batches.empty() && !batches.front().hasTarget())
     result.accuracy = double(right) / double(result.tokens);
+  if (result.sentences != 0) {
+    result.sentenceLoss /= double(result.sentences);
+    result.sentenceAccuracy /= double(result.sentences);
+    result.loss += result.sentenceLoss;
+  }
   return result;
 }
 

@@ -42,7 +42,7 @@ Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
 
 Status Predictor::step() {
   std::vector<Job> jobs;
-  SourceBatch source;
+  SourceBatch source(model.marks);
   while (!waiting.empty() && source.layout.sequences() < model.maximumSequences &&
          source.tokens.size() + waiting.front().text.tokens.size() <= size_t(model.maximumTokens)) {
     jobs.push_back(std::move(waiting.front()));

@@ -133,6 +133,7 @@ Result<Trainer::StartedStep> Trainer::startStep() {
     report.sourceTokens += batch.source.layout.tokens();
     report.targetTokens += batch.target.tokens();
     report.labels += int64_t(batch.labels.size());
+    report.sentences += int64_t(batch.follows.size());
     parts.push_back(std::move(batch));
   }
   gathering.reset();
@@ -141,10 +142,12 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   report.epoch = batches->cursor().epoch;
 
   started.lastEntry = options.microBatches > 1 ? "accumulate_step" : "train_step";
-  float lossScale = 1 / float(report.targetTokens + report.labels);
+  float lossScale = 1 / float(report.targetTokens + report.labels), sentenceScale = 1 / float(report.sentences);
   for (const Batch &part : parts) {
     CallInputs values;
     values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
+    if (report.sentences != 0)
+      values.add("sentence_scale", std::span<const float>(&sentenceScale, 1));
     if (Status status = engine.run(started.lastEntry, values); !status)
       return std::move(status).error().within(str("step ", report.step));
     HEDDLE_ASSIGN(started.losses.emplace_back(), engine.outputLater("loss"));
@@ -194,10 +197,13 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   }
   bool best = validated.note(taken, result.loss);
   progress.clear();
-  char text[120], measure[48], bleu[24] = "";
+  char text[160], measure[80], bleu[24] = "";
   if (result.bleu)
     std::snprintf(bleu, sizeof bleu, ", BLEU %.2f", *result.bleu);
-  if (result.accuracy)
+  if (result.sentences != 0)
+    std::snprintf(measure, sizeof measure, "accuracy %.2f%% of words, %.2f%% of next sentences", 100 * *result.accuracy,
+                  100 * result.sentenceAccuracy);
+  else if (result.accuracy)
     std::snprintf(measure, sizeof measure, "accuracy %.2f%%", 100 * *result.accuracy);
   else
     std::snprintf(measure, sizeof measure, "perplexity %.2f", result.perplexity());

@@ -73,6 +73,8 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
   if (result.accuracy) {
     record["validation_accuracy"] = *result.accuracy;
     record["validation_labels"] = result.tokens;
+    if (result.sentences != 0)
+      record["validation_sentence_accuracy"] = result.sentenceAccuracy;
   } else {
     record["validation_perplexity"] = result.perplexity();
     record["validation_tokens"] = result.tokens;

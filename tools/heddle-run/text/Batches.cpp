@@ -18,6 +18,14 @@ void SourceBatch::add(std::span<const int32_t> sentence) {
 void SourceBatch::addWhole(std::span<const int32_t> text) {
   layout.add(int64_t(text.size()));
   tokens.insert(tokens.end(), text.begin(), text.end());
+  if (!marks.hasTypes)
+    return;
+  int32_t type = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    types.push_back(type);
+    if (text[i] == marks.end)
+      type = 1;
+  }
 }
 
 void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence) {
@@ -42,12 +50,14 @@ void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span
     if (textLabels[i] < 0)
       continue;
     labels.push_back(textLabels[i]);
-    if (kind == Labelling::Words)
+    if (kind != Labelling::Texts)
       labelled.push_back(first + int32_t(i));
   }
 }
 
 void Batch::add(const Examples &examples, size_t example) {
+  if (examples.labelling() == Labelling::Hidden)
+    follows.push_back(examples.follows(example));
   if (examples.labelling() != Labelling::None)
     addLabelled(examples.labelling(), examples.source(example), examples.target(example));
   else if (examples.hasSource(example))

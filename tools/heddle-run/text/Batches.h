@@ -14,6 +14,7 @@ namespace heddle::run {
 struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
+  bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -40,6 +41,7 @@ struct SourceBatch {
   Marks marks;
   PackedSequences layout;
   std::vector<int32_t> tokens; // a sentence and the end mark; or a whole text, its marks among the tokens
+  std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
 
   void add(std::span<const int32_t> sentence);
   void addWhole(std::span<const int32_t> text);
@@ -55,6 +57,7 @@ struct Batch {
 
   // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.
   std::vector<int32_t> labels, labelled;
+  std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels);

@@ -67,7 +67,7 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   return text;
 }
 
-Status TextPairs::read(size_t block, Examples &examples, CorpusReport &report) const {
+Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(ParallelText lines, text.read(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.source.size()));
@@ -95,7 +95,7 @@ Status TextPairs::read(size_t block, Examples &examples, CorpusReport &report) c
 Result<Corpus> readCorpus(const ExampleBlocks &blocks) {
   Corpus corpus;
   for (size_t block = 0; block < blocks.blocks(); ++block)
-    HEDDLE_CHECK(blocks.read(block, corpus.examples, corpus.report));
+    HEDDLE_CHECK(blocks.read(block, {}, corpus.examples, corpus.report));
   return corpus;
 }
 

@@ -11,8 +11,14 @@
 
 namespace heddle::run {
 
-// What labels are of, where a model gives labels: of each text or of each of its words.
-enum class Labelling { None, Texts, Words };
+// What labels are of, where a model gives labels: of each text, of each of its words, or of the words that are hidden from
+// the model.
+enum class Labelling { None, Texts, Words, Hidden };
+
+// What random choices within examples are drawn by: other choices in each epoch.
+struct Draw {
+  uint64_t seed = 0, epoch = 0;
+};
 
 // Sentence pairs, sequences alone, or sequences with labels, in flat arrays: a corpus of millions of them costs four bytes a token and not an
 // allocation each.
@@ -31,7 +37,14 @@ public:
     add(tokens, labels);
   }
 
+  // Two sentences of which words are hidden, and whether the second follows the first.
+  void addHidden(std::span<const int32_t> tokens, std::span<const int32_t> labels, bool doesFollow) {
+    addLabelled(Labelling::Hidden, tokens, labels);
+    follow.push_back(doesFollow);
+  }
+
   Labelling labelling() const { return labelled; }
+  bool follows(size_t example) const { return follow[example] != 0; }
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
   bool hasSource(size_t example) const { return !source(example).empty(); }
@@ -53,6 +66,7 @@ private:
   Labelling labelled = Labelling::None;
   std::vector<int32_t> sourceIds, targetIds;
   std::vector<uint64_t> sourceEnds, targetEnds;
+  std::vector<uint8_t> follow;
 };
 
 // What was read and what was left out, and why.
@@ -86,7 +100,7 @@ public:
   virtual const std::string &fingerprint() const = 0;
 
   // Appends a block's examples, and to the report what was left out. Called from one thread at a time.
-  virtual Status read(size_t block, Examples &examples, CorpusReport &report) const = 0;
+  virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
 // The pairs of two text files.
@@ -99,7 +113,7 @@ public:
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
   const std::string &fingerprint() const override { return text.fingerprint(); }
-  Status read(size_t block, Examples &examples, CorpusReport &report) const override;
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
   const LineBlocks &text;

@@ -168,7 +168,7 @@ Result<std::vector<int32_t>> LabelledTexts::numberLabels(const Record &record, c
   return result;
 }
 
-Status LabelledTexts::read(size_t block, Examples &examples, CorpusReport &report) const {
+Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));

@@ -47,7 +47,7 @@ public:
   uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
   const std::string &fingerprint() const override { return records.fingerprint(); }
   // Fails where a line is no record, or has a label that the vocabulary does not know.
-  Status read(size_t block, Examples &examples, CorpusReport &report) const override;
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
   Result<std::vector<int32_t>> numberLabels(const Record &record, const std::string &origin) const;

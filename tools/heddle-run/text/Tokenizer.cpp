@@ -194,7 +194,9 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
                                       : Status(makeError(ErrorKind::Io, sample.status().message())));
     return makeError(ErrorKind::InvalidArgument, "the text holds no line to learn a vocabulary from.");
   }
-  std::string model;
+  std::string model, own = how.lineEnds ? "\n" : "";
+  if (how.mask)
+    own += str(own.empty() ? "" : ",", kMaskPiece);
   sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       {
           {"model_type", kTypeNames[size_t(how.type)]},
@@ -205,7 +207,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
           {"bos_id", std::to_string(kBeginId)},
           {"eos_id", std::to_string(kEndId)},
           {"pad_id", "-1"},
-          {"user_defined_symbols", how.lineEnds ? "\n" : ""},
+          {"user_defined_symbols", own},
           {"hard_vocab_limit", "false"},
           {"max_sentence_length", std::to_string(kLongestLine)},
           {"minloglevel", "2"},
@@ -310,6 +312,13 @@ std::string Tokenizer::piece(int32_t id) const {
 }
 
 int32_t Tokenizer::pieces() const { return vocabulary ? vocabulary->pieces.size() : source->GetPieceSize(); }
+
+std::optional<int32_t> Tokenizer::maskId() const {
+  if (vocabulary)
+    return std::nullopt;
+  int id = source->PieceToId(kMaskPiece);
+  return source->IsUnknown(id) ? std::nullopt : std::optional<int32_t>(id);
+}
 
 std::optional<int32_t> Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
 

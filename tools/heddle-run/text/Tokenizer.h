@@ -30,6 +30,7 @@ enum class VocabularyType { Bpe, Unigram, Word };
 struct VocabularyTraining {
   VocabularyType type = VocabularyType::Bpe;
   bool lineEnds = false; // whether a line's end is a piece too; without, it is a space like any other
+  bool mask = false;     // whether there is a piece that stands for a hidden word
   std::string (*textOfLine)(std::string_view line) = nullptr; // null: the line itself
 };
 
@@ -69,6 +70,7 @@ public:
 
   int32_t pieces() const override;
   std::optional<int32_t> endId() const override;
+  std::optional<int32_t> maskId() const override;
 
   // Every file that a tokenizer may have.
   static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};
