@@ -61,8 +61,8 @@ TEST_F(HiddenWordsTest, HidesAsManyWordsAsTold) {
   }
   EXPECT_EQ(chosen, 400 * 15); // of 97 words
   EXPECT_NEAR(double(masked) / chosen, 0.8, 0.02);
-  EXPECT_NEAR(double(other) / chosen, 0.1 * 17 / 18, 0.015);
-  EXPECT_NEAR(double(kept) / chosen, 0.1 * 19 / 18, 0.015);
+  EXPECT_NEAR(double(other) / chosen, 0.1 * 16 / 17, 0.015);
+  EXPECT_NEAR(double(kept) / chosen, 0.1 * 18 / 17, 0.015);
   std::vector<int32_t> two{kBeginId, 5, kEndId};
   EXPECT_EQ(hideTokens(two, vocabulary, {}, random).labels, (std::vector<int32_t>{-1, 5, -1}));
 }
@@ -93,7 +93,7 @@ TEST_F(HiddenWordsTest, HalfOfTheSentencesFollow) {
     alike += !batch.follows[0] && tokens[2] == tokens[4];
   }
   EXPECT_NEAR(follow / 2000.0, 0.5, 0.04);
-  EXPECT_NEAR(alike / 1000.0, 1 / 16.0, 0.03);
+  EXPECT_LT(alike, 100); // mostly of a document with another letter
 }
 
 TEST_F(HiddenWordsTest, LongPairsAreCutAndEpochsDiffer) {
