@@ -207,7 +207,8 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
     return mistake();
   RankedTensorType rowsType = typeOf(rows), placesType = typeOf(places);
   const Side *side = findSide(rowsType);
-  bool isLabelled = side && side->labelled && getSizeName(placesType, 0) == side->labels;
+  bool isLabelled = side && side->labelled && getSizeName(placesType, 0) == side->labels &&
+                    import(side->labelled) == places;
   if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled) || placesType.getRank() != 1 ||
       !placesType.getElementType().isInteger(32)) {
     fail(where) << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
