@@ -32,7 +32,7 @@ text=(--text train.txt --valid-text valid.txt --documents blank-lines --vocab-ty
 train=("$bin/heddle-run" train model.heddle "${text[@]}")
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 
-quietly "${train[@]}" --checkpoint ck --log log.jsonl --steps 600 --seed 1 --validate-every 150
+quietly "${train[@]}" --checkpoint ck --log log.jsonl --steps 800 --seed 1 --validate-every 200
 grep validation said.txt
 "$bin/heddle-run" score model.heddle --checkpoint ck --text valid.txt --documents blank-lines --log score.jsonl > score.txt 2> said.txt ||
   fail "$(cat said.txt)"
