@@ -12,6 +12,7 @@ namespace {
 
 class HiddenWordsTest : public testing::Test {
 protected:
+  TemporaryFolder folder;
   // Words are pieces of their own.
   Tokenizer vocabulary = std::move(Tokenizer::train({folder.write("words", "a b c d e f g h i j k l m n o p\n")}, 30,
                                                     {.type = VocabularyType::Word, .mask = true}))
@@ -27,8 +28,6 @@ protected:
       HEDDLE_CHECK(pairs.read(block, draw, corpus.examples, corpus.report));
     return corpus;
   }
-
-  TemporaryFolder folder;
 };
 
 TEST_F(HiddenWordsTest, TheVocabularyHasAMask) {
