@@ -43,10 +43,11 @@ void eraseDeadCode(Block &block, Operation *last) {
 bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 
 /// The backward pass of a loss, scaled if it is to be.
-FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss, bool scaled, SymbolTable &symbols) {
+FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss, bool scaled, SymbolTable &symbols,
+                                                        const VariableRoles &roles) {
   Value scale;
   if (scaled) {
-    VariableOp variable = lookupVariable(root, symbols, kLossScale, loss.getType());
+    VariableOp variable = roles.find(root, VariableRole::LossScale, {}, loss.getType());
     if (!variable)
       return failure();
     OpBuilder builder(root);
@@ -55,12 +56,12 @@ FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss
   return buildBackward(root, loss, scale, symbols);
 }
 
-LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols) {
+LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols, const VariableRoles &roles) {
   FailureOr<SmallVector<WeightGradient>> weights =
-      differentiate(op, op.getLoss(), bool(op.getScaleIntervalAttr()), symbols);
+      differentiate(op, op.getLoss(), bool(op.getScaleIntervalAttr()), symbols, roles);
   if (failed(weights))
     return failure();
-  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), *weights, symbols);
+  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), *weights, roles);
   if (failed(rate))
     return failure();
   op.replaceAllUsesWith(*rate);
@@ -68,13 +69,13 @@ LogicalResult differentiate(MinimizeOp op, SymbolTable &symbols) {
   return success();
 }
 
-LogicalResult differentiate(AccumulateOp op, SymbolTable &symbols) {
-  FailureOr<SmallVector<WeightGradient>> weights = differentiate(op, op.getLoss(), op.getScaled(), symbols);
+LogicalResult differentiate(AccumulateOp op, SymbolTable &symbols, const VariableRoles &roles) {
+  FailureOr<SmallVector<WeightGradient>> weights = differentiate(op, op.getLoss(), op.getScaled(), symbols, roles);
   if (failed(weights))
     return failure();
   OpBuilder builder(op), writes(op->getBlock()->getTerminator());
   for (WeightGradient weight : *weights) {
-    VariableOp sum = lookupVariable(op, symbols, "grad." + weight.weight.getSymName(), weight.weight.getType());
+    VariableOp sum = roles.find(op, VariableRole::Gradient, weight.weight.getSymName(), weight.weight.getType());
     if (!sum)
       return failure();
     Value before = buildRead(builder, op.getLoc(), sum);
@@ -85,11 +86,11 @@ LogicalResult differentiate(AccumulateOp op, SymbolTable &symbols) {
   return success();
 }
 
-LogicalResult differentiate(ApplyOp op, SymbolTable &symbols, ArrayRef<VariableOp> variables) {
+LogicalResult differentiate(ApplyOp op, const VariableRoles &roles, ArrayRef<VariableOp> variables) {
   OpBuilder builder(op), writes(op->getBlock()->getTerminator());
   SmallVector<WeightGradient> weights;
   for (VariableOp weight : variables) {
-    auto sum = symbols.lookup<VariableOp>(("grad." + weight.getSymName()).str());
+    VariableOp sum = roles.find(VariableRole::Gradient, weight.getSymName());
     if (weight.getKind() != VariableKind::Weight || weight.getStorageAttr() || !sum) // a view's storage is updated
       continue;
     Value value = buildRead(builder, op.getLoc(), weight);
@@ -98,8 +99,8 @@ LogicalResult differentiate(ApplyOp op, SymbolTable &symbols, ArrayRef<VariableO
     WriteOp::create(writes, op.getLoc(), FlatSymbolRefAttr::get(sum), zeros);
   }
   if (weights.empty())
-    return op.emitOpError("finds no weight with a variable grad.<weight> to apply");
-  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), weights, symbols);
+    return op.emitOpError("finds no weight with a variable as gradient to apply");
+  FailureOr<Value> rate = buildOptimizerStep(op, OptimizerOptions::of(op), weights, roles);
   if (failed(rate))
     return failure();
   op.replaceAllUsesWith(*rate);
@@ -110,6 +111,7 @@ LogicalResult differentiate(ApplyOp op, SymbolTable &symbols, ArrayRef<VariableO
 void DifferentiatePass::runOnOperation() {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
+  VariableRoles roles(module);
   auto variables = llvm::to_vector(module.getOps<VariableOp>());
   for (auto function : module.getOps<func::FuncOp>()) {
     SmallVector<Operation *> roots;
@@ -130,8 +132,8 @@ void DifferentiatePass::runOnOperation() {
     }
     Operation *last = root->getPrevNode();
     LogicalResult done = TypeSwitch<Operation *, LogicalResult>(root)
-                             .Case<MinimizeOp, AccumulateOp>([&](auto op) { return differentiate(op, symbols); })
-                             .Case<ApplyOp>([&](ApplyOp op) { return differentiate(op, symbols, variables); });
+                             .Case<MinimizeOp, AccumulateOp>([&](auto op) { return differentiate(op, symbols, roles); })
+                             .Case<ApplyOp>([&](ApplyOp op) { return differentiate(op, roles, variables); });
     if (failed(done))
       return signalPassFailure();
     eraseDeadCode(function.getBody().front(), last);

@@ -1,6 +1,7 @@
 #include "compiler/Autodiff/Optimizer.h"
 
 #include "compiler/Places/Places.h"
+#include "mlir/IR/IRMapping.h"
 
 #include <cmath>
 #include <limits>
@@ -8,23 +9,11 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-VariableOp heddle::lookupVariable(Operation *user, SymbolTable &symbols, const Twine &name, Type type) {
-  std::string key = name.str();
-  auto variable = symbols.lookup<VariableOp>(key);
-  if (variable && variable.getType() == type)
-    return variable;
-  user->emitOpError() << "needs variable @\"" << key << "\" of type " << type
-                      << (variable ? ", but it is of another type" : ", but the module has none; declare it");
-  return nullptr;
-}
-
 Value heddle::buildRead(OpBuilder &builder, Location loc, VariableOp variable) {
   return ReadOp::create(builder, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
 }
 
 namespace {
-
-constexpr StringLiteral kSkippedSteps = "skipped_steps";
 
 /// Of the loss: its inverse is a normal number too.
 constexpr double kLargestScale = 0x1p120;
@@ -32,8 +21,8 @@ constexpr double kLargestScale = 0x1p120;
 /// Formulas on tensor<1xf32>.
 class OptimizerStep {
 public:
-  OptimizerStep(Operation *root, const OptimizerOptions &options, SymbolTable &symbols)
-      : options(options), symbols(symbols), root(root), builder(root), writes(root->getBlock()->getTerminator()),
+  OptimizerStep(Operation *root, const OptimizerOptions &options, const VariableRoles &variables)
+      : options(options), variables(variables), root(root), builder(root), writes(root->getBlock()->getTerminator()),
         loc(root->getLoc()), scalar(RankedTensorType::get({1}, builder.getF32Type())) {}
 
   FailureOr<Value> build(ArrayRef<WeightGradient> weights);
@@ -42,6 +31,7 @@ private:
   Value fill(double value) { return FillOp::create(builder, loc, scalar, builder.getF32FloatAttr(value)); }
   Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
   Value min(Value a, Value b) { return arith::MinimumFOp::create(builder, loc, a, b); }
+  VariableOp find(VariableRole role, Type type) { return variables.find(root, role, {}, type); }
   void write(VariableOp variable, Value value) {
     WriteOp::create(writes, loc, FlatSymbolRefAttr::get(variable), value);
   }
@@ -56,7 +46,7 @@ private:
   FailureOr<Value> buildStepsTaken(Value step);
 
   const OptimizerOptions &options;
-  SymbolTable &symbols;
+  const VariableRoles &variables;
   Operation *root;
   OpBuilder builder, writes;
   Location loc;
@@ -75,15 +65,13 @@ Value OptimizerStep::buildStep(VariableOp counter) {
   return arith::SIToFPOp::create(builder, loc, scalar, step);
 }
 
-/// A linear rise to the peak over the warmup, then a fall with the inverse square root of the step.
 Value OptimizerStep::buildRate(Value step) {
-  Value peak = fill(options.peak);
-  if (options.warmup == 0)
-    return peak;
-  Value warmup = fill(static_cast<double>(options.warmup));
-  Value rise = div(step, warmup);
-  Value fall = math::SqrtOp::create(builder, loc, div(warmup, step));
-  return arith::MulFOp::create(builder, loc, peak, min(rise, fall));
+  Block &body = options.rate.front();
+  IRMapping mapping;
+  mapping.map(body.getArgument(0), step);
+  for (Operation &op : body.without_terminator())
+    builder.clone(op, mapping);
+  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
 /// 1 / (1 - beta^step), the power by way of the exponential.
@@ -132,10 +120,9 @@ Value OptimizerStep::buildClipping(Value norm) {
 /// Undoes the loss's scale, and prepares the next step's. The sum of the squares of the gradients, which is of scaled
 /// ones, is finite if all of them are.
 FailureOr<Value> OptimizerStep::buildLossScale(Value sumOfSquares) {
-  VariableOp scaleVariable = lookupVariable(root, symbols, kLossScale, scalar);
+  VariableOp scaleVariable = find(VariableRole::LossScale, scalar);
   auto count = RankedTensorType::get({1}, builder.getI32Type());
-  VariableOp good = lookupVariable(root, symbols, "good_steps", count),
-             skipped = lookupVariable(root, symbols, kSkippedSteps, count);
+  VariableOp good = find(VariableRole::GoodSteps, count), skipped = find(VariableRole::SkippedSteps, count);
   if (!scaleVariable || !good || !skipped)
     return failure();
   auto select = [&](Value condition, Value a, Value b) -> Value {
@@ -172,7 +159,7 @@ FailureOr<Value> OptimizerStep::buildLossScale(Value sumOfSquares) {
 FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
   if (!options.scaleInterval)
     return step;
-  VariableOp skipped = lookupVariable(root, symbols, kSkippedSteps, RankedTensorType::get({1}, builder.getI32Type()));
+  VariableOp skipped = find(VariableRole::SkippedSteps, RankedTensorType::get({1}, builder.getI32Type()));
   if (!skipped)
     return failure();
   Value count = arith::SIToFPOp::create(builder, loc, scalar, buildRead(builder, loc, skipped));
@@ -180,10 +167,7 @@ FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
 }
 
 FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
-  if (options.warmup < 0)
-    return root->emitOpError() << "expects a warmup of 0 steps or more, got " << options.warmup;
-  auto counterType = RankedTensorType::get({1}, builder.getI32Type());
-  VariableOp counter = lookupVariable(root, symbols, "step", counterType);
+  VariableOp counter = find(VariableRole::Steps, RankedTensorType::get({1}, builder.getI32Type()));
   if (!counter)
     return failure();
   Value step = buildStep(counter);
@@ -201,14 +185,14 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   for (WeightGradient weight : weights) {
     StringRef name = weight.weight.getSymName();
     Type type = weight.weight.getType();
-    VariableOp first = lookupVariable(root, symbols, "adam.m." + name, type);
-    VariableOp second = lookupVariable(root, symbols, "adam.v." + name, type);
+    VariableOp first = variables.find(root, VariableRole::FirstMoment, name, type);
+    VariableOp second = variables.find(root, VariableRole::SecondMoment, name, type);
     if (!first || !second)
       return failure();
     Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second), average;
     VariableOp averageVariable;
     if (options.averageDecay) {
-      averageVariable = lookupVariable(root, symbols, "ema." + name, type);
+      averageVariable = variables.find(root, VariableRole::Average, name, type);
       if (!averageVariable)
         return failure();
       average = buildRead(builder, loc, averageVariable);
@@ -228,6 +212,6 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
 }
 
 FailureOr<Value> heddle::buildOptimizerStep(Operation *root, const OptimizerOptions &options,
-                                            ArrayRef<WeightGradient> weights, SymbolTable &symbols) {
-  return OptimizerStep(root, options, symbols).build(weights);
+                                            ArrayRef<WeightGradient> weights, const VariableRoles &variables) {
+  return OptimizerStep(root, options, variables).build(weights);
 }

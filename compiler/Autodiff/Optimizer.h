@@ -3,21 +3,20 @@
 #define HEDDLE_COMPILER_AUTODIFF_OPTIMIZER_H
 
 #include "compiler/Autodiff/Backward.h"
+#include "dialects/Heddle/VariableRoles.h"
 
 namespace mlir::heddle {
 
 /// The attributes that `heddle.minimize` and `heddle.apply` share.
 struct OptimizerOptions {
-  double peak;
-  int64_t warmup;
+  Region &rate; // of the step's number
   FloatAttr beta1, beta2, epsilon;
   double clipNorm;
   FloatAttr averageDecay;    // null: no average is kept
   IntegerAttr scaleInterval; // null: the loss is not scaled
 
   template <typename OpTy> static OptimizerOptions of(OpTy op) {
-    return {op.getPeak().convertToDouble(),
-            static_cast<int64_t>(op.getWarmup()),
+    return {op.getRate(),
             op.getBeta1Attr(),
             op.getBeta2Attr(),
             op.getEpsilonAttr(),
@@ -27,18 +26,12 @@ struct OptimizerOptions {
   }
 };
 
-/// The variable that the loss is scaled by while it is differentiated.
-inline constexpr StringLiteral kLossScale = "loss_scale";
-
-/// Variable `name`, or null after an error at `user` if there is none of the given type.
-VariableOp lookupVariable(Operation *user, SymbolTable &symbols, const Twine &name, Type type);
-
 Value buildRead(OpBuilder &builder, Location loc, VariableOp variable);
 
 /// Builds the update before `root` and the writes of weights, moments and step counter at the end of the block, after
 /// everything that reads them. Returns the learning rate.
 FailureOr<Value> buildOptimizerStep(Operation *root, const OptimizerOptions &options, ArrayRef<WeightGradient> weights,
-                                    SymbolTable &symbols);
+                                    const VariableRoles &variables);
 
 } // namespace mlir::heddle
 

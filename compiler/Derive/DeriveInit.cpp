@@ -25,13 +25,13 @@ public:
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (function->hasAttr(kModelFunction))
         function.erase();
-    auto step = module.lookupSymbol<VariableOp>(kStep);
+    VariableOp step = VariableRoles(module).find(VariableRole::Steps);
     if (step && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
       step.erase(); // it was dropout's alone
 
     EntryBuilder entry(module, "init", model.task.getLoc());
     OpBuilder &b = entry.builder;
-    Value seed = entry.read(kSeed, RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
+    Value seed = entry.read(getVariableName(VariableRole::Seed), RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
     for (auto variable : module.getOps<VariableOp>()) {
       std::optional<StartAttr> start = variable.getStart();
       if (!start && variable.getKind() == VariableKind::Weight) {

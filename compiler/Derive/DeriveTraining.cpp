@@ -9,12 +9,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-// What the loss is scaled by, and counters of steps whose gradients were finite, since it last changed, and of others.
 // Inputs that say what the logits should be.
 constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows"};
-constexpr StringLiteral kLossScale = "loss_scale";
-constexpr StringLiteral kGoodSteps = "good_steps";
-constexpr StringLiteral kSkippedSteps = "skipped_steps";
 
 class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
 public:
@@ -32,7 +28,7 @@ public:
       model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits") << "'";
       return signalPassFailure();
     }
-    if (failed(checkLoss()))
+    if (failed(checkLoss()) || failed(checkRate()))
       return signalPassFailure();
     addState();
     buildTrainStep();
@@ -45,6 +41,7 @@ public:
 
 private:
   LogicalResult checkLoss();
+  LogicalResult checkRate();
   void addState();
   void inlineLoss(EntryBuilder &entry);
   Value scaledLoss(EntryBuilder &entry);
@@ -73,33 +70,44 @@ LogicalResult DeriveTrainingPass::checkLoss() {
   return loss.emitError() << "the model's function 'loss' has no result 'token_loss', which is what is trained";
 }
 
+LogicalResult DeriveTrainingPass::checkRate() {
+  if (!model->rate)
+    return model->training.emitOpError("trains a model that has no function 'rate', which makes the learning rate");
+  auto scalar = RankedTensorType::get({1}, Float32Type::get(&getContext()));
+  if (func::FuncOp rate = model->rate; rate.getArgumentTypes() != ArrayRef<Type>{scalar} ||
+                                       rate.getResultTypes() != ArrayRef<Type>{scalar} || !rate.getBody().hasOneBlock())
+    return rate.emitError() << "the model's function 'rate' should make a tensor<1xf32>, the learning rate, of another, "
+                               "the step's number; its type is "
+                            << rate.getFunctionType();
+  return success();
+}
+
 void DeriveTrainingPass::addState() {
   TrainingOp training = model->training;
   Location where = training.getLoc();
   auto counter = RankedTensorType::get({1}, IntegerType::get(&getContext(), 32));
-  auto *seed = module.lookupSymbol(kSeed);
+  auto *seed = module.lookupSymbol(getVariableName(VariableRole::Seed));
   if (training.getAccumulate())
-    addVariable(module, where, kMicroStep, VariableKind::Counter, counter, 0, seed);
+    addVariable(module, where, VariableRole::MicroSteps, counter, 0, seed);
   if (training.getLossScale()) {
     auto scalar = RankedTensorType::get({1}, Float32Type::get(&getContext()));
-    addVariable(module, where, kLossScale, VariableKind::OptimizerState, scalar,
-                training.getLossScale()->convertToDouble(), seed);
-    addVariable(module, where, kGoodSteps, VariableKind::Counter, counter, 0, seed);
-    addVariable(module, where, kSkippedSteps, VariableKind::Counter, counter, 0, seed);
+    addVariable(module, where, VariableRole::LossScale, scalar, training.getLossScale()->convertToDouble(), seed);
+    addVariable(module, where, VariableRole::GoodSteps, counter, 0, seed);
+    addVariable(module, where, VariableRole::SkippedSteps, counter, 0, seed);
   }
   for (auto weight : llvm::make_early_inc_range(module.getOps<VariableOp>())) {
     if (weight.getKind() != VariableKind::Weight)
       continue;
     Operation *behind = weight->getNextNode();
-    auto add = [&](StringRef prefix, VariableKind kind) {
-      addVariable(module, weight.getLoc(), (prefix + weight.getSymName()).str(), kind, weight.getTensorType(), 0, behind);
+    auto add = [&](VariableRole role) {
+      addVariable(module, weight.getLoc(), role, weight.getTensorType(), 0, behind, weight.getSymName());
     };
-    add("adam.m.", VariableKind::OptimizerState);
-    add("adam.v.", VariableKind::OptimizerState);
+    add(VariableRole::FirstMoment);
+    add(VariableRole::SecondMoment);
     if (training.getAverageDecay())
-      add("ema.", VariableKind::OptimizerState);
+      add(VariableRole::Average);
     if (training.getAccumulate())
-      add("grad.", VariableKind::Gradient);
+      add(VariableRole::Gradient);
   }
 }
 
@@ -140,9 +148,15 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
 
 template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(EntryBuilder &entry, Inputs... inputs) {
   TrainingOp t = model->training;
-  return OpTy::create(entry.builder, t.getLoc(), inputs..., t.getPeakAttr(), t.getWarmupAttr(), t.getBeta1Attr(),
-                      t.getBeta2Attr(), t.getEpsilonAttr(), t.getClipNormAttr(), t.getAverageDecayAttr(),
-                      t.getScaleIntervalAttr());
+  auto op = OpTy::create(entry.builder, t.getLoc(), inputs..., t.getBeta1Attr(), t.getBeta2Attr(), t.getEpsilonAttr(),
+                         t.getClipNormAttr(), t.getAverageDecayAttr(), t.getScaleIntervalAttr());
+  IRMapping mapping;
+  model->rate.getBody().cloneInto(&op.getRate(), mapping);
+  Operation *end = op.getRate().front().getTerminator();
+  OpBuilder builder(end);
+  YieldOp::create(builder, end->getLoc(), end->getOperands());
+  end->erase();
+  return op;
 }
 
 void DeriveTrainingPass::buildTrainStep() {
@@ -154,15 +168,16 @@ void DeriveTrainingPass::buildTrainStep() {
 
 void DeriveTrainingPass::buildAccumulateStep() {
   // `step` stands still between two optimizer steps; dropout must not.
-  EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, kMicroStep, getNextStream(module)});
+  std::string microSteps = getVariableName(VariableRole::MicroSteps);
+  EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, microSteps, getNextStream(module)});
   Value loss = scaledLoss(entry);
   Location where = model->training.getLoc();
   AccumulateOp::create(entry.builder, where, loss, model->training.getLossScale().has_value());
   auto counter = RankedTensorType::get({1}, entry.builder.getI32Type());
-  Value count = ReadOp::create(entry.builder, where, counter, kMicroStep);
+  Value count = ReadOp::create(entry.builder, where, counter, microSteps);
   Value one = FillOp::create(entry.builder, where, counter, entry.builder.getI32IntegerAttr(1));
   Value next = arith::AddIOp::create(entry.builder, where, count, one);
-  WriteOp::create(entry.builder, where, kMicroStep, next);
+  WriteOp::create(entry.builder, where, microSteps, next);
   entry.finish();
 }
 

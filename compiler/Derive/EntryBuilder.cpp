@@ -24,7 +24,7 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   };
   if (!task)
     return;
-  memory = find("memory"), logits = find("logits"), loss = find("loss"), hidden = find("hidden"), pooled = find("pooled");
+  memory = find("memory"), logits = find("logits"), loss = find("loss"), rate = find("rate"), hidden = find("hidden"), pooled = find("pooled");
   next = find("next");
 }
 
@@ -60,6 +60,16 @@ void heddle::addVariable(ModuleOp module, Location where, StringRef name, Variab
     builder.setInsertionPoint(*functions.begin());
   auto begin = StartAttr::get(module.getContext(), StartKind::Constant, builder.getF64FloatAttr(start));
   VariableOp::create(builder, where, name, kind, type, begin);
+}
+
+void heddle::addVariable(ModuleOp module, Location where, VariableRole role, RankedTensorType type, double start,
+                         Operation *before, StringRef owner) {
+  MLIRContext *context = module.getContext();
+  addVariable(module, where, getVariableName(role, owner), getKind(role), type, start, before);
+  auto added = cast<VariableOp>(before->getPrevNode());
+  added.setRoleAttr(VariableRoleAttr::get(context, role));
+  if (!owner.empty())
+    added.setOwnerAttr(FlatSymbolRefAttr::get(context, owner));
 }
 
 EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode)
@@ -101,7 +111,8 @@ void EntryBuilder::inlineOp(Operation &op) {
     bool isForDropout = llvm::all_of(op.getUsers(), llvm::IsaPred<DropoutOp>);
     if (isForDropout && !mode.trains)
       return;
-    StringRef variable = isForDropout && readOp.getVariable() == kStep ? mode.counter : readOp.getVariable();
+    bool isCount = isForDropout && !mode.counter.empty() && readOp.getVariable() == getVariableName(VariableRole::Steps);
+    StringRef variable = isCount ? mode.counter : readOp.getVariable();
     mapping.map(readOp.getResult(), read(variable, cast<RankedTensorType>(readOp.getType()), op.getLoc()));
     return;
   }

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_DERIVE_ENTRYBUILDER_H
 #define HEDDLE_COMPILER_DERIVE_ENTRYBUILDER_H
 
-#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -10,11 +10,6 @@
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::heddle {
-
-// State that entries share.
-inline constexpr StringLiteral kSeed = "seed";
-inline constexpr StringLiteral kStep = "step";            // counts optimizer steps
-inline constexpr StringLiteral kMicroStep = "micro_step"; // counts batches whose gradients were accumulated
 
 /// The attribute of a model's functions.
 inline constexpr StringLiteral kModelFunction = "heddle.model";
@@ -25,7 +20,7 @@ StringRef getPortName(DictionaryAttr attributes);
 /// The model's functions of a module, by name.
 struct ModelFunctions {
   explicit ModelFunctions(ModuleOp module);
-  func::FuncOp memory, logits, loss, hidden, pooled, next; // null where the model has none
+  func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
   /// Whether an answer is made a token at a time.
   bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
   TaskOp task;                                       // null where the module has no model's functions
@@ -36,7 +31,7 @@ struct ModelFunctions {
 /// training draw from streams of their own.
 struct EntryMode {
   bool trains = false;
-  StringRef counter = kStep;
+  StringRef counter = {}; // empty: the steps
   int32_t firstStream = 0;
 };
 
@@ -75,6 +70,10 @@ private:
 
 /// Columns of a run-time size.
 RankedTensorType columnOf(MLIRContext *context, StringRef size, Type element);
+
+/// Declares a variable that training adds, in front of `before`.
+void addVariable(ModuleOp module, Location where, VariableRole role, RankedTensorType type, double start,
+                 Operation *before, StringRef owner = {});
 
 /// Declares a variable before the functions of the module. A second one of the same name is an error of the caller.
 void addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,

@@ -8,9 +8,11 @@
 #include "compiler/Places/Places.h"
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/RoleNames.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/OperationSupport.h"
 #include "runtime/schema/Constants.h"
+#include "runtime/schema/RoleNames.h"
 #include "runtime/schema/Seal.h"
 
 using namespace mlir;
@@ -107,6 +109,11 @@ schema::VariableKind toSchema(VariableKind kind) {
   }
   llvm_unreachable("unknown kind of variable");
 }
+
+static_assert(static_cast<int>(schema::VariableRole::MAX) == getMaxEnumValForVariableRole() &&
+                  static_cast<int>(schema::VariableRole::Rounded) == static_cast<int>(VariableRole::Rounded),
+              "the artifact has the dialect's numbers of roles");
+static_assert(kRoleNames == schema::kRoleNames, "the runtime knows the names in checkpoints");
 
 schema::Space toSchema(plan::Space space) {
   switch (space) {
@@ -246,8 +253,12 @@ LogicalResult Writer::writeVariables() {
     auto name = writeString(variable.getSymName());
     uint64_t bytes = inWords(variable.getTensorType()).getNumElements() * 4;
     auto limit = variable->getAttrOfType<IntegerAttr>(kLimitAttrName);
+    auto role = variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
+    // What belongs to a view that is but a name within the compiler is but a name too.
+    auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
     variables.push_back(schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage,
-                                               place.offset, limit ? limit.getInt() : 0));
+                                               place.offset, limit ? limit.getInt() : 0, role,
+                                               owner == variableIndices.end() ? -1 : int32_t(owner->second)));
   }
   return success();
 }

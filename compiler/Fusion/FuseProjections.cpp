@@ -69,6 +69,7 @@ public:
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    VariableRoles roles(getOperation());
     llvm::MapVector<Attribute, SmallVector<Group>> groups; // by the names of the parameters
     getOperation().walk([&](Operation *op) {
       for (const Group &group : groupsOf(projectedOperands(op))) {
@@ -83,7 +84,7 @@ public:
     for (auto &[key, alike] : groups)
       if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike, trained)) {
         taken.insert_range(alike.front().names);
-        auto [weights, biases] = pack(alike.front(), symbols);
+        auto [weights, biases] = pack(alike.front(), symbols, roles);
         for (Group &group : alike)
           replace(group, weights, biases);
       }
@@ -167,29 +168,25 @@ private:
     });
   }
 
-  /// The variables that now hold all weights and all biases. An optimizer knows what belongs to a weight by its name.
-  static std::pair<VariableOp, VariableOp> pack(const Group &group, SymbolTable &symbols) {
+  /// The variables that now hold all weights and all biases. What belongs to them is packed alike, for the optimizer.
+  static std::pair<VariableOp, VariableOp> pack(const Group &group, SymbolTable &symbols, const VariableRoles &roles) {
     SmallVector<StringRef> weights, biases;
     for (Linear part : group.parts) {
       weights.push_back(part.weight.getVariable());
       biases.push_back(part.bias.getVariable());
     }
     auto packAll = [&](ArrayRef<StringRef> names) {
-      std::string joined = joinNames(names);
-      for (StringRef prefix : {"adam.m.", "adam.v.", "ema.", "grad."})
-        if (SmallVector<VariableOp> parts = lookup(prefix, names, symbols); parts.size() == names.size())
-          packVariables((prefix + joined).str(), parts, symbols);
-      return packVariables(joined, lookup("", names, symbols), symbols);
+      auto weights = llvm::map_to_vector(names, [&](StringRef name) { return symbols.lookup<VariableOp>(name); });
+      VariableOp packed = packVariables(joinNames(names), weights, symbols);
+      for (VariableRole role :
+           {VariableRole::FirstMoment, VariableRole::SecondMoment, VariableRole::Average, VariableRole::Gradient}) {
+        auto parts = llvm::map_to_vector(names, [&](StringRef name) { return roles.find(role, name); });
+        if (llvm::all_of(parts, [](VariableOp part) { return bool(part); }))
+          packVariables(role, packed, parts, symbols);
+      }
+      return packed;
     };
     return {packAll(weights), packAll(biases)};
-  }
-
-  static SmallVector<VariableOp> lookup(StringRef prefix, ArrayRef<StringRef> names, SymbolTable &symbols) {
-    SmallVector<VariableOp> variables;
-    for (StringRef name : names)
-      if (auto variable = symbols.lookup<VariableOp>((prefix + name).str()))
-        variables.push_back(variable);
-    return variables;
   }
 
   static void replace(Group &group, VariableOp weights, VariableOp biases) {

@@ -140,21 +140,21 @@ private:
 
   static Packed pack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
     ArrayRef<Update> step = steps.front();
-    auto packAll = [&](StringRef name, function_ref<StringAttr(const Update &)> nameOf, ArrayRef<Update> step) {
-      SmallVector<VariableOp> parts;
-      for (const Update &update : step)
-        parts.push_back(symbols.lookup<VariableOp>(nameOf(update)));
-      return packVariables(name, parts, symbols);
+    auto partsOf = [&](ArrayRef<Update> step, function_ref<StringAttr(const Update &)> nameOf) {
+      return llvm::map_to_vector(step, [&](const Update &update) { return symbols.lookup<VariableOp>(nameOf(update)); });
     };
+    auto readAt = [&](size_t i) { return partsOf(step, [i](const Update &update) { return update.names()[i]; }); };
     Packed packed;
-    constexpr StringLiteral names[] = {"vectors", "adam.m.vectors", "adam.v.vectors", "ema.vectors"};
-    for (size_t i = 0; i < step.front().reads.size(); ++i)
-      packed.variables.push_back(packAll(
-          names[i], [i](const Update &update) { return update.names()[i]; }, step));
+    VariableOp vectors = packVariables("vectors", readAt(0), symbols);
+    packed.variables.push_back(vectors);
+    constexpr VariableRole roles[] = {VariableRole::FirstMoment, VariableRole::SecondMoment, VariableRole::Average};
+    for (size_t i = 1; i < step.front().reads.size(); ++i)
+      packed.variables.push_back(packVariables(roles[i - 1], vectors, readAt(i), symbols));
     for (ArrayRef<Update> step : steps)
-      if (step.front().summed() && !packed.summed)
-        packed.summed = packAll(
-            "grad.vectors", [](const Update &update) { return update.summed().getVariableAttr().getAttr(); }, step);
+      if (step.front().summed() && !packed.summed) {
+        auto summed = partsOf(step, [](const Update &update) { return update.summed().getVariableAttr().getAttr(); });
+        packed.summed = packVariables(VariableRole::Gradient, vectors, summed, symbols);
+      }
     return packed;
   }
 

@@ -87,7 +87,9 @@ private:
     std::string name;
     llvm::raw_string_ostream(name) << "cache." << variable.getSymName() << '.' << element;
     auto copy = VariableOp::create(builder, variable.getLoc(), name, VariableKind::Cache,
-                                   cast<RankedTensorType>(variable.getTensorType().clone(element)));
+                                   cast<RankedTensorType>(variable.getTensorType().clone(element)), StartAttr(),
+                                   FlatSymbolRefAttr::get(variable),
+                                   VariableRoleAttr::get(variable.getContext(), VariableRole::Rounded));
     symbols.insert(copy, std::next(variable->getIterator()));
     return copy;
   }

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_FUSION_PACKVARIABLES_H
 #define HEDDLE_COMPILER_FUSION_PACKVARIABLES_H
 
-#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/VariableRoles.h"
 
 namespace mlir::heddle {
 
@@ -13,6 +13,9 @@ std::string joinNames(ArrayRef<StringRef> names);
 /// Declares a variable `name` that holds the rows of all `parts`, in their order, and makes them views of it. The parts
 /// have the same rows and are no views yet.
 VariableOp packVariables(StringRef name, ArrayRef<VariableOp> parts, SymbolTable &symbols);
+
+/// The same of what belongs to the parts of `owner` in that role; it then belongs to `owner`.
+VariableOp packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts, SymbolTable &symbols);
 
 } // namespace mlir::heddle
 

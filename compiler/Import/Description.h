@@ -45,7 +45,10 @@ struct Description {
   double labelSmoothing = 0.1;
 
   double learningRate = 0.0;
+  std::string schedule = "paper";
   int64_t warmup = 4000;
+  int64_t decaySteps = 0;
+  double finalLearningRate = 0.0;
   double adamBeta1 = 0.9;
   double adamBeta2 = 0.98;
   double adamEpsilon = 1e-9;

@@ -26,6 +26,7 @@ const NumberRange kWindow{0, 1 << 20, "from 0 to 1048576"};
 const NumberRange kSequences{1, 65535, "from 1 to 65535"}; // attention has a row of workgroups for each of them
 const NumberRange kBeam{1, 64, "from 1 to 64"};
 const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
+const NumberRange kFallSteps{0, 1 << 30, "from 0 to 1073741824"};
 const NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
 const NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
 const NumberRange kNorm{0, 1e30, "from 0 to 1e30"};
@@ -34,6 +35,7 @@ const StringLiteral kArchitectures[] = {"transformer", "encoder", "decoder"};
 const StringLiteral kNorms[] = {"post", "pre"};
 const StringLiteral kPositions[] = {"sinusoidal", "sinusoidal-halves", "learned"};
 const StringLiteral kActivations[] = {"relu", "gelu", "gelu-tanh", "swish"};
+const StringLiteral kSchedules[] = {"paper", "constant", "linear", "cosine"};
 const StringLiteral kHeads[] = {"linear", "transform", "none"};
 
 constexpr bool kRequired = true;
@@ -96,7 +98,16 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"label_smoothing", &D::labelSmoothing, kOptional, kStructure, kRate, {}, "Target mass spread over all tokens (5.4)."},
       {"learning_rate", &D::learningRate, kOptional, kSetting, kLearningRate, {},
        "The rate at the end of warm-up, where it peaks; 0 stands for the paper's d_model^-0.5 * warmup^-0.5 (5.3)."},
-      {"warmup", &D::warmup, kOptional, kSetting, kSteps, {}, "Steps over which the learning rate rises (5.3)."},
+      {"schedule", &D::schedule, kOptional, kSetting, kAny, kSchedules,
+       "How the learning rate goes on after warm-up: it falls with the root of the steps (paper, 5.3), stays (constant), "
+       "or falls from step `warmup` to step `decay_steps`, where it is `final_learning_rate` and stays, along a straight "
+       "line (linear) or half a wave (cosine)."},
+      {"warmup", &D::warmup, kOptional, kSetting, kSteps, {},
+       "Steps over which the learning rate rises (5.3), along a straight line from 0; 1 lets it begin at its peak."},
+      {"decay_steps", &D::decaySteps, kOptional, kSetting, kFallSteps, {},
+       "The step at which a linear or cosine schedule ends; warm-up counts too. These schedules need it."},
+      {"final_learning_rate", &D::finalLearningRate, kOptional, kSetting, kLearningRate, {},
+       "The rate at the end of a linear or cosine schedule."},
       {"adam_beta1", &D::adamBeta1, kOptional, kSetting, kRate, {}, "Decay of Adam's first moment (5.3)."},
       {"adam_beta2", &D::adamBeta2, kOptional, kSetting, kRate, {}, "Decay of Adam's second moment (5.3)."},
       {"adam_epsilon", &D::adamEpsilon, kOptional, kSetting, kEpsilon, {},

@@ -1,6 +1,7 @@
 #include "compiler/Import/Import.h"
 
 #include "compiler/Import/HuggingFace.h"
+#include "compiler/Import/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -46,9 +47,8 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
     return;
   auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
   bool scales = d.lossScale > 0;
-  TrainingOp::create(b, place("warmup", "optimizer"), number(d.learningRate), b.getI64IntegerAttr(d.warmup),
-                     number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon), number(d.clipNorm),
-                     d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
+  TrainingOp::create(b, place("warmup", "optimizer"), number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon),
+                     number(d.clipNorm), d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
                      scales ? b.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr(),
                      scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr());
 }
@@ -69,6 +69,8 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
     description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
   }
   addTask(*module, text->getTask(), *description);
+  if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
+    return {};
   if (!description->tensors.empty() && failed(addShapes(*module, description->tensors)))
     return {};
   std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));

@@ -20,6 +20,7 @@ static constexpr int64_t kKeyUnit = 16;
 ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
   using E = Elaborator;
   static const std::vector<Builtin> builtins = {
+      {"cos", {"x"}, 1, &E::mathOf},
       {"exp", {"x"}, 1, &E::mathOf},
       {"log", {"x"}, 1, &E::mathOf},
       {"sqrt", {"x"}, 1, &E::mathOf},
@@ -95,6 +96,7 @@ Item Elaborator::mathOf(BuiltinCall &call) {
   if (const auto *constant = x.item.as<NumberItem>()) {
     double a = constant->value;
     double value = llvm::StringSwitch<double>(name)
+                       .Case("cos", std::cos(a))
                        .Case("exp", std::exp(a))
                        .Case("log", a > 0 ? std::log(a) : NAN)
                        .Case("sqrt", a >= 0 ? std::sqrt(a) : NAN)
@@ -117,6 +119,8 @@ Item Elaborator::mathOf(BuiltinCall &call) {
     fail(x.where) << "there is no '" << name << "' of " << describe(x.item);
     return mistake();
   }
+  if (name == "cos")
+    return make(math::CosOp::create(builder, at, value), keys);
   if (name == "exp")
     return make(math::ExpOp::create(builder, at, value), keys);
   if (name == "log")
@@ -314,8 +318,10 @@ Item Elaborator::dropout(BuiltinCall &call) {
     return mistake();
   }
   Location at = place(call.where());
-  Value seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()), "seed");
-  Value step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()), "step");
+  Value seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()),
+                              getVariableName(VariableRole::Seed));
+  Value step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()),
+                              getVariableName(VariableRole::Steps));
   return make(DropoutOp::create(builder, at, x.getType(), x, seed, step, builder.getF32FloatAttr(*rate),
                                 builder.getI32IntegerAttr(streams++)),
               keys);

@@ -123,7 +123,7 @@ private:
   struct PartState;
   LogicalResult chooseParts(SmallVectorImpl<const Part *> &chosen);
   void declareSides();
-  void declareCounter(StringRef name, int64_t extent);
+  void declareCounter(VariableRole role, int64_t extent);
   void elaboratePart(const Part &syntax);
   void addPorts(const Name &input);
   Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);

@@ -3,7 +3,7 @@
 #define HEDDLE_COMPILER_LANGUAGE_ITEM_H
 
 #include "compiler/Language/Syntax.h"
-#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 

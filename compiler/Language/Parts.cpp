@@ -20,6 +20,9 @@ struct PartInfo {
 /// What the loss compares logits with.
 enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens };
 
+/// The input of `rate`, the learning rate: the number of the optimizer's step, from 1 on.
+constexpr StringLiteral kStep = "step";
+
 struct TaskInfo {
   StringLiteral name;
   std::vector<PartInfo> parts; // in their order
@@ -31,9 +34,13 @@ const std::vector<TaskInfo> kTasks = {
     {"translate",
      {{"memory", "memory", {"source"}, true},
       {"logits", "logits", {"target"}, true},
-      {"loss", "token_loss", {"target"}, true}}},
+      {"loss", "token_loss", {"target"}, true},
+      {"rate", "rate", {kStep}, false}}},
     // The next token of a text.
-    {"language", {{"logits", "logits", {"target"}, true}, {"loss", "token_loss", {"target"}, true}}},
+    {"language",
+     {{"logits", "logits", {"target"}, true},
+      {"loss", "token_loss", {"target"}, true},
+      {"rate", "rate", {kStep}, false}}},
     // A vector for each token of a text, and one for all of it.
     {"encode",
      {{"hidden", "hidden", {"source"}, true},
@@ -41,16 +48,23 @@ const std::vector<TaskInfo> kTasks = {
       {"logits", "logits", {"source"}, false}}},
     // A label for each text.
     {"classify",
-     {{"logits", "logits", {"source"}, true}, {"loss", "token_loss", {"source"}, true}},
+     {{"logits", "logits", {"source"}, true},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
      Labels::EachSequence},
     // A label for each token, or for some of them.
-    {"tag", {{"logits", "logits", {"source"}, true}, {"loss", "token_loss", {"source"}, true}}, Labels::SomeTokens},
+    {"tag",
+     {{"logits", "logits", {"source"}, true},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
+     Labels::SomeTokens},
     // Words that were hidden, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
     {"pretrain",
      {{"hidden", "hidden", {"source"}, true},
       {"logits", "logits", {"source"}, true},
       {"next", "next", {"source"}, true},
-      {"loss", "token_loss", {"source"}, true}},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
      Labels::HiddenTokens},
 };
 
@@ -140,7 +154,7 @@ void Elaborator::declareSides() {
   };
   for (const PartInfo &info : findTask(model.task)->parts)
     for (StringRef name : info.sides) {
-      if (llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
+      if (name == kStep || llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
         continue;
       auto side = std::make_unique<Side>();
       side->name = name.str();
@@ -158,17 +172,18 @@ void Elaborator::declareSides() {
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
-  declareCounter("step", 1);
-  declareCounter("seed", 2);
+  declareCounter(VariableRole::Steps, 1);
+  declareCounter(VariableRole::Seed, 2);
 }
 
-void Elaborator::declareCounter(StringRef name, int64_t extent) {
+void Elaborator::declareCounter(VariableRole role, int64_t extent) {
   auto type = RankedTensorType::get({extent}, builder.getI32Type());
   // The seed is the caller's.
   StartAttr start;
-  if (name != "seed")
+  if (role != VariableRole::Seed)
     start = StartAttr::get(builder.getContext(), StartKind::Constant, builder.getF64FloatAttr(0));
-  VariableOp::create(builder, Location(model.start), name, VariableKind::Counter, type, start);
+  VariableOp::create(builder, Location(model.start), getVariableName(role), VariableKind::Counter, type, start,
+                     FlatSymbolRefAttr(), VariableRoleAttr::get(builder.getContext(), role));
 }
 
 Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where) {
@@ -181,6 +196,11 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
 
 /// The tokens of an input: their ids by its name, and `input.positions`, `input.types`.
 void Elaborator::addPorts(const Name &input) {
+  if (input.text == kStep) {
+    auto scalar = RankedTensorType::get({1}, builder.getF32Type());
+    part->scope.items[input.text] = make(addPort(kStep, scalar, /*limit=*/0, input.where));
+    return;
+  }
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
   Side &side = **found;
   if (side.starts)
@@ -324,6 +344,11 @@ std::string Elaborator::describeRows(RankedTensorType type) {
   return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
 }
 
+/// What a learning rate may be computed by.
+static bool isArithmetic(Operation &op) {
+  return isa<FillOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+}
+
 //===-- Functions -----------------------------------------------------------------------------------------------===//
 
 void Elaborator::elaboratePart(const Part &syntax) {
@@ -347,6 +372,8 @@ void Elaborator::elaboratePart(const Part &syntax) {
     if (info.name == "loss")
       addLabels(input);
   }
+  if (info.name == "rate" && syntax.inputs.empty())
+    addPorts({kStep.str(), syntax.name.where});
   path.clear();
   Item item = evaluateBlock(*syntax.body, part->scope);
   if (item.isMistake())
@@ -370,9 +397,23 @@ void Elaborator::elaboratePart(const Part &syntax) {
                             << "`cross_entropy(logits, source.label), cross_entropy(next, source.follows)`";
     return;
   }
-  Value value = tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
+  auto scalar = RankedTensorType::get({1}, builder.getF32Type());
+  bool isConstant = info.result == "rate" && item.as<NumberItem>();
+  Value value = isConstant ? widen(item, scalar, syntax.name.where)
+                           : tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
   if (!value)
     return;
+  if (info.result == "rate") {
+    if (typeOf(value) != scalar)
+      fail(syntax.name.where) << "the value of 'rate', its last line, should be a number made of the step's, but is "
+                              << describe(item);
+    else if (part->function.getBody().getNumArguments() != 1 || !llvm::all_of(part->function.getOps(), isArithmetic))
+      fail(syntax.name.where) << "a learning rate is made of the step's number by arithmetic alone, without weights and "
+                                 "values of other parts";
+    else
+      part->results.push_back({info.result.str(), value});
+    return;
+  }
   if (!checkValue(info.name, item, typeOf(value)))
     return;
   part->results.push_back({info.result.str(), value});

@@ -1,9 +1,11 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
 // result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where
+// a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
 #include "compiler/Layout/AssignLayouts.h"
 
+#include "compiler/Layout/SeparateMatrices.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -34,11 +36,15 @@ public:
     spread = func.getSpread();
     lanes = func.getWorkgroup();
     vector = func.getVector();
-    if (spread == Spread::Cooperative && !profile->cooperative) {
-      func.emitError() << "target " << profile->name << " has no cooperative matrices";
+    if (spread == Spread::Tensor && profile->matrix.rows == 0) {
+      func.emitError() << "target " << profile->name << " has no tensor cores";
       return signalPassFailure();
     }
+    isCooperative = spread == Spread::Tensor && profile->cooperative;
+    chooseRowLanes();
     separateSources(func);
+    if (isCooperative)
+      heddle::separateMatrices(func);
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
@@ -47,19 +53,20 @@ public:
     WalkResult walked = func.walk([&](DotOp dot) {
       if (failed(checkSides(dot)))
         return WalkResult::interrupt();
-      Value places[] = {dot.getResult(), dot.getLhs(), dot.getRhs()};
-      for (auto [value, layout] : llvm::zip(places, layoutsOf(dot))) {
-        Attribute &known = layouts[classOf(value)];
-        if (known && known != layout) {
-          dot.emitError() << "a tile is needed in two layouts, " << known << " and " << layout;
-          return WalkResult::interrupt();
-        }
-        known = layout;
+      Attribute layout = layoutsOf(dot)[0], &known = layouts[classOf(dot.getResult())];
+      if (known && known != layout) { // a conversion would have to stand before each product that adds to the sums
+        dot.emitError() << "sums are needed in two layouts, " << known << " and " << layout;
+        return WalkResult::interrupt();
       }
+      known = layout;
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
+    func.walk([&](DotOp dot) { // after all sums, of which there are more
+      want(dot.getLhsMutable(), layoutsOf(dot)[1], layouts);
+      want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
+    });
 
     // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
     // neighbouring columns.
@@ -68,7 +75,7 @@ public:
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
         shapes[classOf(value)].add(type);
     };
-    bool throughMemory = spread == Spread::Cooperative || spread == Spread::Blocks;
+    bool throughMemory = isCooperative || spread == Spread::Blocks;
     if (throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
@@ -105,6 +112,29 @@ public:
   }
 
 private:
+  /// Gives the operand's class a layout, or else the operand a conversion from that of its class.
+  void want(OpOperand &operand, Attribute layout, DenseMap<const void *, Attribute> &layouts) {
+    Attribute &known = layouts[classOf(operand.get())];
+    if (known && known != layout) {
+      OpBuilder b(operand.getOwner());
+      operand.set(ConvertLayoutOp::create(b, operand.getOwner()->getLoc(), operand.get().getType(), operand.get()));
+      layouts[classOf(operand.get())] = layout;
+      return;
+    }
+    known = layout;
+  }
+
+  /// Which lanes exchange values.
+  void chooseRowLanes() {
+    tile::FuncOp func = getOperation();
+    if (func.getRowLanes())
+      return;
+    if (spread == Spread::Blocks)
+      func.setRowLanes(profile->blockRowLanes);
+    else if (isCooperative || lanes > profile->lanes)
+      func.setRowLanes(profile->lanes);
+  }
+
   /// The layout of tiles of which nothing else is known.
   SimtAttr dealTiles() {
     auto withAlong = [&](int64_t along) {
@@ -116,11 +146,12 @@ private:
     case Spread::Quads:
     case Spread::Blocks:
       return withAlong(*getOperation().getRowLanes());
+    case Spread::Tensor:
+      if (!isCooperative)
+        return SimtAttr::getFragment(&getContext(), lanes);
+      [[fallthrough]];
     case Spread::Columns:
-    case Spread::Cooperative:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
-    case Spread::Fragments:
-      return SimtAttr::getFragment(&getContext(), lanes);
     }
     llvm_unreachable("unknown spread");
   }
@@ -141,8 +172,7 @@ private:
       return shared(dot.getTransposeRhs(), "right");
     case Spread::Blocks:
       return success();
-    case Spread::Fragments:
-    case Spread::Cooperative:
+    case Spread::Tensor:
       if (!dot.getTransposeLhs() && dot.getTransposeRhs())
         return success();
       return dot.emitError("on tensor cores the right side is transposed, and the left side is not");
@@ -165,9 +195,9 @@ private:
       return {dealt, whole, dealt};
     case Spread::Blocks:
       return blocksOf(dot);
-    case Spread::Fragments:
-      return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
-    case Spread::Cooperative:
+    case Spread::Tensor:
+      if (!isCooperative)
+        return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
       return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
     }
     llvm_unreachable("unknown spread");
@@ -269,7 +299,7 @@ private:
             unite(yielded, result);
       return;
     }
-    if (isa<scf::YieldOp>(op))
+    if (isa<scf::YieldOp, ConvertLayoutOp>(op))
       return;
     // Lanes along a row of a block have its one number alike, however they have the rest of the row.
     if (spread == Spread::Blocks)
@@ -294,6 +324,7 @@ private:
   llvm::EquivalenceClasses<const void *> classes;
   Spread spread;
   int64_t lanes, vector;
+  bool isCooperative;
   SimtAttr dealt;
 };
 

@@ -132,6 +132,30 @@ struct LowerColumns : LanePattern<tile::ColumnsOp> {
   }
 };
 
+/// Each lane keeps its elements, perhaps in registers of another width.
+struct LowerConversion : LanePattern<tile::ConvertLayoutOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::ConvertLayoutOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers from(cast<RankedTensorType>(op.getInput().getType()), adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> registers(from.values);
+    if (shape.vector != from.shape.vector) {
+      registers.clear();
+      for (int64_t i = 0; i < shape.rows; ++i)
+        for (int64_t run = 0; run < shape.runs; ++run) {
+          SmallVector<Value> elements;
+          for (int64_t element = 0; element < shape.vector; ++element)
+            elements.push_back(from.element(b, i, run * shape.vector + element));
+          registers.push_back(b.assemble(getRegisterType(op.getType()), elements));
+        }
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
 struct LowerReduce : LanePattern<tile::ReduceOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
@@ -210,7 +234,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
 void heddle::populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes,
                                             RewritePatternSet &patterns) {
-  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerReduce>(
+  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerConversion, LowerReduce>(
       converter, patterns.getContext(), lanes);
   patterns.add<LowerElementwise>(converter, patterns.getContext());
 }

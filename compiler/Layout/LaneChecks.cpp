@@ -84,6 +84,12 @@ LogicalResult checkColumns(tile::ColumnsOp op) {
                           << " from column " << op.getFrom() << " of " << input;
 }
 
+LogicalResult checkConversion(tile::ConvertLayoutOp op) {
+  if (keepsElements(typeOf(op.getInput()), op.getType()))
+    return success();
+  return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
+}
+
 LogicalResult checkGather(tile::GatherOp op) {
   if (agree(typeOf(op.getRows()), 0, op.getType(), 0))
     return success();
@@ -153,6 +159,8 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && !tile::getLayout(type) && !tile::getCooperativeLayout(type))
         return op->emitOpError() << "has no layout for " << type << "; run heddle-assign-layouts first";
+    if (auto conversion = dyn_cast<tile::ConvertLayoutOp>(op))
+      return checkConversion(conversion);
     if (llvm::any_of(op->getOperandTypes(), tile::getCooperativeLayout) ||
         llvm::any_of(op->getResultTypes(), tile::getCooperativeLayout))
       return checkCooperative(op);

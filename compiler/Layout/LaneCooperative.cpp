@@ -157,11 +157,11 @@ struct LowerPieceBroadcast : CooperativePattern<tile::BroadcastOp> {
   }
 };
 
-/// No copy runs by itself here: what remains is to wait for the other lanes.
+/// Where no copy runs by itself, what remains is to wait for the other lanes.
 struct LowerBarrier : CooperativePattern<tile::WaitOp> {
   using CooperativePattern::CooperativePattern;
   LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (op->getParentOfType<tile::FuncOp>().getSpread() == tile::Spread::Fragments)
+    if (lanes.hasCopies())
       return failure();
     rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
     return success();

@@ -110,7 +110,9 @@ struct Swizzle {
 struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemory()) || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+    // With a strided layout rows lie in order, and no copy has filled them.
+    bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
+    if (!isSwizzled || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();

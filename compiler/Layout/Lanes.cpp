@@ -14,6 +14,12 @@ Dealing Dealing::of(RankedTensorType tile, int dim) {
   return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
 }
 
+bool heddle::keepsElements(RankedTensorType a, RankedTensorType b) {
+  return a.getEncoding() == b.getEncoding() ||
+         (tile::getLayout(a) && tile::getLayout(b) && Dealing::of(a, 0) == Dealing::of(b, 0) &&
+          Dealing::of(a, 1) == Dealing::of(b, 1));
+}
+
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
     return layout.getSide();
@@ -30,14 +36,15 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   case tile::Spread::Columns:
   case tile::Spread::Blocks:
     return kernel.getRowLanes().value_or(workgroup);
-  case tile::Spread::Fragments:
-  case tile::Spread::Cooperative: // which say how wide their subgroups are where lanes exchange anything
+  case tile::Spread::Tensor:
     return kernel.getRowLanes().value_or(std::min(workgroup, tile::SimtAttr::kFragmentLanes));
   }
   llvm_unreachable("unknown spread");
 }
 
-Lanes::Lanes(tile::FuncOp kernel) : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)) {
+Lanes::Lanes(tile::FuncOp kernel)
+    : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)),
+      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   auto addCoordinates = [&](Type type) {

@@ -20,6 +20,9 @@ struct Dealing {
   }
 };
 
+/// Whether each lane has the same elements of both tiles, which have layouts.
+bool keepsElements(RankedTensorType a, RankedTensorType b);
+
 /// The columns of a tile that all lanes together have in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
 
@@ -40,11 +43,14 @@ public:
   int64_t subgroup() const { return exchanging; }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
+  /// Whether copies to shared memory run beside the arithmetic, so that who waits waits for them too.
+  bool hasCopies() const { return copies; }
   /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
   Value coordinate(const Dealing &dealing) const;
 
 private:
   int64_t workgroup, exchanging;
+  bool copies;
   Value lane;
   DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
 };

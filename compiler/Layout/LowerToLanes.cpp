@@ -1,6 +1,7 @@
 #include "compiler/Layout/LowerToLanes.h"
 
 #include "compiler/Layout/Lanes.h"
+#include "compiler/Layout/LowerConversions.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -73,6 +74,7 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
 std::unique_ptr<Pass> heddle::createLowerToLanesPass() { return std::make_unique<LowerToLanesPass>(); }
 
 void heddle::buildLaneProgram(OpPassManager &kernels) {
+  kernels.addPass(createLowerConversionsPass());
   kernels.addPass(createLowerToLanesPass());
   kernels.addPass(createCSEPass());
   // From the top down, the canonicalizer takes time quadratic in a kernel's size.

@@ -15,7 +15,8 @@ namespace heddle {
 std::unique_ptr<Pass> createLowerToLanesPass();
 void registerLowerToLanesPass();
 
-/// Adds to a pipeline on tile.func that pass and what tidies up after it: what every target's lowering starts with.
+/// Adds to a pipeline on tile.func heddle-lower-conversions, that pass and what tidies up after it: what every target's
+/// lowering starts with.
 void buildLaneProgram(OpPassManager &kernels);
 
 } // namespace heddle

@@ -60,7 +60,7 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
-    if (kernel.getSpread() != Spread::Fragments || stages < 2)
+    if (kernel.getSpread() != Spread::Tensor || stages < 2)
       return;
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });

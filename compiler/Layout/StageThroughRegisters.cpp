@@ -113,16 +113,23 @@ private:
   Value current;
 };
 
-struct StageThroughRegistersPass : PassWrapper<StageThroughRegistersPass, OperationPass<tile::FuncOp>> {
+class StageThroughRegistersPass : public PassWrapper<StageThroughRegistersPass, OperationPass<tile::FuncOp>> {
+public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StageThroughRegistersPass)
+  StageThroughRegistersPass() = default;
+  explicit StageThroughRegistersPass(const TargetProfile &profile) : profile(&profile) {}
+  StageThroughRegistersPass(const StageThroughRegistersPass &other) : PassWrapper(other), profile(other.profile) {}
   StringRef getArgument() const override { return "heddle-stage-through-registers"; }
   StringRef getDescription() const override {
     return "Read the factors of products an iteration ahead and write them to shared memory (software pipelining)";
   }
 
+  LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
+
   void runOnOperation() override {
     Spread spread = getOperation().getSpread();
-    if (spread != Spread::Cooperative && spread != Spread::Blocks)
+    bool isCooperative = spread == Spread::Tensor && profile->cooperative;
+    if (!isCooperative && spread != Spread::Blocks)
       return;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
@@ -197,7 +204,7 @@ private:
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());
-      bool turned = load.getTransposed() && getOperation().getSpread() == Spread::Cooperative;
+      bool turned = load.getTransposed() && getOperation().getSpread() == Spread::Tensor;
       if (turned)
         std::swap(shape[0], shape[1]);
       Stage stage{load, type.clone(shape), turned, {}, {}, /*isSource=*/true};
@@ -246,13 +253,16 @@ private:
                         Value(), Value());
   }
 
+  Option<std::string> target{*this, "target", llvm::cl::init(kDefaultTarget.str()),
+                             llvm::cl::desc("The target whose factors are read ahead")};
+  const TargetProfile *profile = nullptr;
   SmallVector<Value> rings;
   int64_t loopsBefore = 0;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createStageThroughRegistersPass() {
-  return std::make_unique<StageThroughRegistersPass>();
+std::unique_ptr<Pass> heddle::createStageThroughRegistersPass(const TargetProfile &profile) {
+  return std::make_unique<StageThroughRegistersPass>(profile);
 }
 void heddle::registerStageThroughRegistersPass() { PassRegistration<StageThroughRegistersPass>(); }

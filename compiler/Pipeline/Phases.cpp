@@ -81,7 +81,8 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile)); // fragments
-    passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass()); // blocks and cooperative matrices
+    // Blocks and cooperative matrices.
+    passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }

@@ -14,6 +14,7 @@
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/LowerConversions.h"
 #include "compiler/Layout/LowerToLanes.h"
 #include "compiler/Layout/SinkLoads.h"
 #include "compiler/Layout/StageFactors.h"
@@ -92,6 +93,7 @@ void mlir::heddle::registerAllPasses() {
   registerStageFactorsPass();
   registerStageThroughRegistersPass();
   registerAssignLayoutsPass();
+  registerLowerConversionsPass();
   registerLowerToLanesPass();
   registerSinkLoadsPass();
   registerAllTargets();

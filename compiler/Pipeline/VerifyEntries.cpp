@@ -3,6 +3,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/Limits.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -15,8 +16,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The variable that `init` fills with the caller's seed.
-constexpr StringLiteral kSeed = "seed";
+/// The variable that `init` fills with the caller's seed, in modules written by hand too.
+const std::string kSeed = getVariableName(VariableRole::Seed);
 
 /// As the artifact's reader has it.
 constexpr size_t kLongestName = 1024;
@@ -41,6 +42,7 @@ public:
     if (auto seed = module.lookupSymbol<VariableOp>(kSeed); seed && !isSeed(seed.getTensorType()))
       fail(seed.getLoc()) << "variable 'seed' has type " << seed.getType()
                           << ", but `init` fills it with the caller's seed, a tensor<2xi32>; rename the variable";
+    verifyRoles();
     for (auto variable : module.getOps<VariableOp>())
       verifyTensor(variable.getLoc(), "variable '" + variable.getSymName() + "'", variable.getType(), /*isPort=*/false);
     for (auto function : module.getOps<func::FuncOp>())
@@ -64,6 +66,7 @@ private:
   void bindSizes(func::FuncOp function);
   void verifyOp(Operation *op, StringRef entry);
   void verifyBound(Location where, const Twine &what, StringRef size);
+  void verifyRoles();
   void verifySeed(Operation *op, Value seed);
   bool verifyTensor(Location where, const Twine &what, Type type, bool isPort);
 
@@ -195,6 +198,17 @@ void Verifier::verifyOp(Operation *op, StringRef entry) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<RandomOp, DropoutOp, AttentionOp, AttentionGradQueryOp, AttentionGradKeyValueOp>(
           [&](auto random) { verifySeed(op, random.getSeed()); });
+}
+
+/// What reads a role takes the only variable of it.
+void Verifier::verifyRoles() {
+  VariableRoles roles(module);
+  for (auto variable : module.getOps<VariableOp>())
+    if (std::optional<VariableRole> role = variable.getRole())
+      if (VariableOp first = roles.find(*role, variable.getOwner().value_or("")); first != variable)
+        fail(variable.getLoc()) << "variable '" << variable.getSymName() << "' has the role "
+                                << stringifyVariableRole(*role) << ", which '" << first.getSymName()
+                                << "' has already; remove either of them";
 }
 
 /// Variables that a seed is made of are `seed`, or a caller could not choose the random numbers.

@@ -1,7 +1,7 @@
 // Attention on cooperative matrices: subgroups own rows of the tile of scores, and nobody knows which lane has which of
-// their elements. So scores come to lanes through shared memory, where each lane takes a part of some rows, for masks,
-// softmax and dropout; what a product is made of goes back there as f16. Sums stay matrices through the whole loop: what a
-// row is to be multiplied by comes to them as a matrix whose columns are alike.
+// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and dropout.
+// What a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a row is to be
+// multiplied by comes to them as a matrix whose columns are alike.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -68,6 +68,7 @@ public:
     emitter.setVector({width});
     rows = shape.allRows();
     step = shape.step;
+    emitter.setPartColumns(step); // which then leave through the memory of scores
     registersLeft = emitter.getProfile().tensorAttentionRegisters - work.results() * registersOf(32);
   }
 
@@ -75,11 +76,6 @@ public:
   Scales scales() const override { return Scales::Unit; }
   bool looksAtEachStep() const override { return false; }
   bool putsLongestFirst() const override { return true; }
-
-  void beginStep() override {
-    SharedMemorySharing::beginStep();
-    productsOfStep = 0;
-  }
 
   OwnedFactor ownedFactor(Value value, double) override {
     Value shared = share(load(value, owned));
@@ -93,11 +89,7 @@ public:
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
     meet();
     Value product = multiply(ownedRows, visitedRows, width, /*transposeRhs=*/true, zeros());
-    Value memory = scoresMemory(cast<RankedTensorType>(product.getType()));
-    put(product, memory);
-    meet();
-    Value tile = loadWhole(memory, rows, step);
-    return sums ? arith::AddFOp::create(b, sums, tile).getResult() : tile;
+    return sums ? arith::AddFOp::create(b, sums, product).getResult() : product;
   }
 
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
@@ -149,14 +141,6 @@ private:
     return emitter.load(shared, {zero, zero, rows, columns, {}, {}}, Padding::Any);
   }
 
-  /// For a product of the step. At the end results leave through that of the first.
-  Value scoresMemory(RankedTensorType type) {
-    if (productsOfStep == scores.size())
-      scores.push_back(emitter.sharedTile(type));
-    emitter.setSumsMemory(scores.front());
-    return scores[productsOfStep++];
-  }
-
   void putFactors(Value factors) {
     Value repeated = emitter.broadcast(factors, rows, side);
     if (!rowFactors)
@@ -169,8 +153,6 @@ private:
 
   const int64_t side, rowsOfSubgroup;
   int64_t registersLeft; // of a lane, for owned factors
-  SmallVector<Value> scores;
-  size_t productsOfStep = 0;
   Value rowFactors;
 };
 

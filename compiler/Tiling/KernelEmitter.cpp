@@ -156,14 +156,8 @@ InFlightDiagnostic KernelEmitter::fail() {
 //===-- Decisions -----------------------------------------------------------------------------------------------===//
 
 void KernelEmitter::setTensorTiles(int64_t count) {
-  workgroup = profile.lanes * count;
-  if (profile.cooperative) {
-    rowLanes = profile.lanes;
-    spread = tile::Spread::Cooperative;
-    return;
-  }
-  spread = tile::Spread::Fragments;
-  vector = 2;
+  setSubgroups(count);
+  spread = tile::Spread::Tensor;
 }
 
 int64_t KernelEmitter::joinSubgroups(int64_t groups) {
@@ -177,14 +171,9 @@ int64_t KernelEmitter::joinSubgroups(int64_t groups) {
 void KernelEmitter::setBlocks() {
   workgroup = profile.blockLanes;
   spread = tile::Spread::Blocks;
-  rowLanes = profile.blockRowLanes;
 }
 
-void KernelEmitter::setSubgroups(int64_t count) {
-  workgroup = count * profile.lanes;
-  if (count > 1)
-    rowLanes = profile.lanes;
-}
+void KernelEmitter::setSubgroups(int64_t count) { workgroup = count * profile.lanes; }
 
 void KernelEmitter::setQuads(int64_t lanes) {
   spread = tile::Spread::Quads;
@@ -417,20 +406,19 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
   int64_t mostElements = spread == tile::Spread::Blocks ? 16 : 32;
-  bool cooperative = spread == tile::Spread::Cooperative;
-  int64_t parts = cooperative || spread == tile::Spread::Fragments || spread == tile::Spread::Blocks
+  int64_t parts = spread == tile::Spread::Tensor || spread == tile::Spread::Blocks
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   if (spread == tile::Spread::Blocks) // of which each lane along a row has a register
     columns = std::max(columns, profile.blockRowLanes * vector);
-  if (sharedSums)
-    columns = std::gcd(place.columns, cast<MemRefType>(sharedSums.getType()).getDimSize(1));
+  if (partColumns)
+    columns = std::gcd(place.columns, *partColumns);
   for (int64_t from = 0; from < place.columns; from += columns) {
     Place part = place;
     part.column = add(place.column, index(from));
     part.columns = columns;
-    if (columns < place.columns || cooperative)
+    if (columns < place.columns)
       definePart(place, part, from);
     if (mlir::failed(finishPart(matrix, part)))
       return failure();
@@ -439,28 +427,15 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  bool cooperative = spread == tile::Spread::Cooperative;
+  bool sumsAlone = spread == tile::Spread::Tensor && profile.cooperative; // what is loaded is dealt otherwise
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
-    if (at == whole && block == b.getInsertionBlock() && !(cooperative && memoryOf(value))) { // which is no sum
+    if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && memoryOf(value))) {
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
-      Value columns = type == tile.getType() ? tile : tile::ColumnsOp::create(b, type, tile, from).getResult();
-      parts.emplace_back(value, part, block, cooperative ? dealSums(columns) : columns);
+      parts.emplace_back(value, part, block, tile::ColumnsOp::create(b, type, tile, from));
     }
-  tiles.insert(tiles.begin(), parts.begin(), parts.end()); // found first, where the part is the whole
-}
-
-Value KernelEmitter::dealSums(Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (!sharedSums)
-    sharedSums = sharedTile(type);
-  Value zero = index(0);
-  tile::WaitOp::create(b, 0); // for those who still read what was there
-  tile::StoreOp::create(b, tile, sharedSums, zero, zero, Value(), Value());
-  tile::WaitOp::create(b, 0);
-  return tile::LoadOp::create(b, type, sharedSums, zero, zero, Value(), Value(), /*any_padding=*/true,
-                              /*transposed=*/false);
+  llvm::append_range(tiles, parts);
 }
 
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {

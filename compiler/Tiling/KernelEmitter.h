@@ -56,8 +56,7 @@ public:
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
   void setSpread(tile::Spread spread) { this->spread = spread; }
-  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them: as fragments, or as
-  /// cooperative matrices where that is how the target reaches its tensor cores.
+  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them.
   void setTensorTiles(int64_t subgroups);
   /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
   /// come through shared memory.
@@ -69,6 +68,8 @@ public:
   int64_t joinSubgroups(int64_t groups);
   /// `count` subgroups a workgroup.
   void setSubgroups(int64_t count);
+  /// How many columns of the results are finished at a time, at most.
+  void setPartColumns(int64_t columns) { partColumns = columns; }
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   /// Fewer, where rows of `width` would else leave lanes that share them without elements.
@@ -129,9 +130,6 @@ public:
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
   /// Shared memory for tiles of a type, rows apart so that neighbours begin in different banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
-  /// Where sums in cooperative matrices go through to lanes at the end, as many columns at a time as it has: memory that
-  /// lanes have no other use for then. Otherwise they have memory of their own.
-  void setSumsMemory(Value shared) { sharedSums = shared; }
   /// One i32 of a vector in memory, as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
   Value loadScalar(Value value, int64_t position);
@@ -161,8 +159,6 @@ public:
 private:
   /// The part of the tiles known at a place that begins at a column of them.
   void definePart(const Place &whole, const Place &part, int64_t from);
-  /// A tile of sums in cooperative matrices, dealt to lanes: they hand it on through shared memory.
-  Value dealSums(Value tile);
   LogicalResult finishPart(const Matrix &matrix, const Place &place);
   /// A value that goes into the memory of a result: from a row on that is known at run time, where there is one, and from
   /// a column on.
@@ -182,9 +178,9 @@ private:
   tile::FuncOp func;
   tile::Spread spread = tile::Spread::Columns;
   int64_t vector = 1;
-  std::optional<int64_t> rowLanes; // of blocks, of quads, and where a workgroup has several subgroups
+  std::optional<int64_t> rowLanes; // of quads
   int64_t workgroup; // lanes
-  Value sharedSums;    // see dealSums
+  std::optional<int64_t> partColumns;
   int64_t trips = 0;   // that one invocation's loops make at most, all together
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;

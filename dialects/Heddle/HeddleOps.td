@@ -42,22 +42,30 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
   let description = [{
     With `in` it is a view: the rows of another variable from a number on. Variables that others are views of are where
     those are stored; callers and checkpoints know the views only. `start` says what the derived entry `init` writes.
+    `as` is the variable's role, and `of` the weight that it belongs to: passes and the runtime find what training keeps
+    by these, and names are for checkpoints.
 
     ```mlir
     heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
     heddle.variable @projections weight : tensor<24x8xf32>
     heddle.variable @query.weight weight : tensor<8x8xf32> in @projections from 0
     heddle.variable @key.weight weight : tensor<8x8xf32> in @projections from 8
+    heddle.variable @adam.m.gain optimizer_state of @gain as first_moment : tensor<8xf32>
+    heddle.variable @step counter as steps : tensor<1xi32>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type,
                        OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from,
-                       OptionalAttr<Heddle_StartAttr>:$start);
+                       OptionalAttr<Heddle_StartAttr>:$start, OptionalAttr<FlatSymbolRefAttr>:$owner,
+                       OptionalAttr<Heddle_VariableRoleAttr>:$role);
   let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type,
-                                 CArg<"StartAttr", "{}">:$start), [{
-    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0, start);
+                                 CArg<"StartAttr", "{}">:$start, CArg<"FlatSymbolRefAttr", "{}">:$owner,
+                                 CArg<"VariableRoleAttr", "{}">:$role), [{
+    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0, start, owner, role);
   }]>];
-  let assemblyFormat = "$sym_name $kind `:` $type (`in` $storage^ `from` $from)? attr-dict";
+  let assemblyFormat = [{
+    $sym_name $kind (`of` $owner^)? (`as` $role^)? `:` $type (`in` $storage^ `from` $from)? attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
@@ -77,26 +85,39 @@ def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
 }
 
-// The optimizer of 5.3: Adam, with the learning rate raised linearly over `warmup` steps to `peak` and then lowered
-// with the inverse square root of the step; `clip_norm` 0 switches clipping by the global norm off.
-// With `average_decay`, `ema.<weight>` is an average of the weight over all steps, which began as zeros: after n steps it
-// is 1 - average_decay^n too small.
-// With `scale_interval` the loss is scaled while it is differentiated, by the variable `loss_scale`, so that gradients of
-// few bits do not vanish. A step whose gradients are not all finite changes no weight, moment or average, halves the scale
-// and is counted by `skipped_steps`; after that many steps in a row that are none, counted by `good_steps`, it is doubled.
-defvar Heddle_OptimizerArguments = (ins F32Attr:$peak, I64Attr:$warmup, F32Attr:$beta1, F32Attr:$beta2,
-                                        F32Attr:$epsilon, F32Attr:$clip_norm, OptionalAttr<F32Attr>:$average_decay,
+// The optimizer of 5.3: Adam; `clip_norm` 0 switches clipping by the global norm off. The region `rate` makes the learning
+// rate of the step's number, which counts from 1.
+// With `average_decay`, the weight's `average` is one over all steps, which began as zeros: after n steps it is
+// 1 - average_decay^n too small.
+// With `scale_interval` the loss is scaled while it is differentiated, by the variable that is the `loss_scale`, so that
+// gradients of few bits do not vanish. A step whose gradients are not all finite changes no weight, moment or average,
+// halves the scale and counts in `skipped_steps`; after that many other steps in a row, counted in `good_steps`, the scale
+// is doubled. All these variables are known by their roles.
+defvar Heddle_OptimizerArguments = (ins F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon,
+                                        F32Attr:$clip_norm, OptionalAttr<F32Attr>:$average_decay,
                                         OptionalAttr<I64Attr>:$scale_interval);
 
 def MinimizeOp : Heddle_Op<"minimize"> {
   let summary = "One optimizer step on every weight that the loss depends on";
   let description = [{
-    `differentiate` replaces it by the backward pass, the schedule, and an update of each weight, of its moments
-    `adam.m.<weight>` and `adam.v.<weight>`, and of the counter `step`. The result is the learning rate used.
+    `differentiate` replaces it by the backward pass, the rate, and an update of each weight, of its moments
+    (the variables that are its `first_moment` and `second_moment`), and of the counter of `steps`. The result is the
+    learning rate used.
+
+    ```mlir
+    %rate = heddle.minimize %loss {beta1 = 0.9 : f32, ...} rate {
+    ^bb0(%step: tensor<1xf32>):
+      %peak = heddle.fill 1.0e-3 : f32 to tensor<1xf32>
+      %rate = arith.divf %peak, %step : tensor<1xf32>
+      heddle.yield %rate : tensor<1xf32>
+    }
+    ```
   }];
   let arguments = !con((ins Heddle_Scalar:$loss), Heddle_OptimizerArguments);
   let results = (outs Heddle_Scalar:$learning_rate);
-  let assemblyFormat = "$loss attr-dict";
+  let regions = (region SizedRegion<1>:$rate);
+  let assemblyFormat = "$loss attr-dict `rate` $rate";
+  let hasVerifier = 1;
 }
 
 // What entries are made of a model's functions (`func.func` with the attribute `heddle.model`): compiler/Derive.
@@ -121,7 +142,7 @@ def TaskOp : Heddle_Op<"task"> {
 def TrainingOp : Heddle_Op<"training"> {
   let summary = "How a model is trained: the optimizer of the entries that are made of its functions";
   let description = [{
-    With `accumulate` gradients may be summed over several calls before a step. With `loss_scale` and `scale_interval` the
+    The model's function `rate` makes the learning rate of the step's number. With `accumulate` gradients may be summed over several calls before a step. With `loss_scale` and `scale_interval` the
     loss is scaled while it is differentiated, by so much at first.
   }];
   let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate));
@@ -130,16 +151,18 @@ def TrainingOp : Heddle_Op<"training"> {
 }
 
 def AccumulateOp : Heddle_Op<"accumulate"> {
-  let summary = "Adds the gradient of the loss to the variables `grad.<weight>`; with `scaled` it is times `loss_scale`";
+  let summary = "Adds the gradient of the loss to the weights' `gradient`; with `scaled` it is times the `loss_scale`";
   let arguments = (ins Heddle_Scalar:$loss, UnitAttr:$scaled);
   let assemblyFormat = "$loss attr-dict";
 }
 
 def ApplyOp : Heddle_Op<"apply"> {
-  let summary = "One optimizer step from the variables `grad.<weight>`, which are then zeroed";
+  let summary = "One optimizer step from the weights' `gradient`, which are then zeroed";
   let arguments = Heddle_OptimizerArguments;
   let results = (outs Heddle_Scalar:$learning_rate);
-  let assemblyFormat = "attr-dict";
+  let regions = (region SizedRegion<1>:$rate);
+  let assemblyFormat = "attr-dict `rate` $rate";
+  let hasVerifier = 1;
 }
 
 def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {

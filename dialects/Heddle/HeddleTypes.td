@@ -27,6 +27,25 @@ def Heddle_VariableKind : I32EnumAttr<"VariableKind", "what a variable is for", 
 }
 def Heddle_VariableKindAttr : EnumAttr<Heddle_Dialect, Heddle_VariableKind, "kind">;
 
+// The roles up to `rounded` are those of a variable that belongs to another; the others are a model's own. The artifact
+// has the same numbers.
+def Heddle_VariableRole : I32EnumAttr<"VariableRole", "what a variable is to another one, or to the training", [
+    I32EnumAttrCase<"FirstMoment", 1, "first_moment">,
+    I32EnumAttrCase<"SecondMoment", 2, "second_moment">,
+    I32EnumAttrCase<"Average", 3, "average">,
+    I32EnumAttrCase<"Gradient", 4, "gradient">,
+    I32EnumAttrCase<"Rounded", 5, "rounded">,
+    I32EnumAttrCase<"LossScale", 6, "loss_scale">,
+    I32EnumAttrCase<"Steps", 7, "steps">,
+    I32EnumAttrCase<"MicroSteps", 8, "micro_steps">,
+    I32EnumAttrCase<"GoodSteps", 9, "good_steps">,
+    I32EnumAttrCase<"SkippedSteps", 10, "skipped_steps">,
+    I32EnumAttrCase<"Seed", 11, "seed">]> {
+  let cppNamespace = "::mlir::heddle";
+  let genSpecializedAttr = 0;
+}
+def Heddle_VariableRoleAttr : EnumAttr<Heddle_Dialect, Heddle_VariableRole, "role">;
+
 def Heddle_Distribution : I32EnumAttr<"Distribution", "a distribution to draw from", [
     I32EnumAttrCase<"Uniform", 0, "uniform">, I32EnumAttrCase<"Normal", 1, "normal">]> {
   let cppNamespace = "::mlir::heddle";

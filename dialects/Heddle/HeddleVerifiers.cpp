@@ -2,6 +2,7 @@
 // its run-time size, so a message shows both types whole.
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/Limits.h"
+#include "dialects/Heddle/VariableRoles.h"
 
 #include <limits>
 
@@ -213,6 +214,20 @@ LogicalResult VariableOp::verify() {
   if (!isTensorOfKernels(getTensorType()) || getTensorType().getElementType().isInteger(1))
     return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
                          << "; truth values are not stored";
+  std::optional<VariableRole> role = getRole();
+  if (!role)
+    return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "
+                                          << getOwnerAttr() << " as first_moment`"
+                          : success();
+  StringRef name = stringifyVariableRole(*role);
+  if (hasOwner(*role) && !getOwnerAttr())
+    return emitOpError() << "is a weight's " << name << " and does not say of which weight: write `of @weight as " << name
+                         << "`";
+  if (!hasOwner(*role) && getOwnerAttr())
+    return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
+  if (getKind() != heddle::getKind(*role))
+    return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
+                         << stringifyVariableKind(heddle::getKind(*role));
   return success();
 }
 
@@ -225,13 +240,47 @@ LogicalResult TaskOp::verify() {
   return success();
 }
 
+/// The learning rate is made of the step's number by elementwise arithmetic, in the kernel that updates counters.
+static LogicalResult verifyRate(Operation *op, Region &rate) {
+  auto scalar = RankedTensorType::get({1}, Float32Type::get(op->getContext()));
+  Block &block = rate.front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (block.getArgumentTypes() != ArrayRef<Type>{scalar} || !yield || yield.getOperandTypes() != ArrayRef<Type>{scalar})
+    return op->emitOpError("expects its rate region to take the step's number and to yield the rate, both tensor<1xf32>");
+  for (Operation &inner : block.without_terminator())
+    if (!isa<FillOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return op->emitOpError() << "expects elementwise arithmetic in its rate region, not '" << inner.getName() << "'";
+  return success();
+}
+
+LogicalResult MinimizeOp::verify() { return verifyRate(*this, getRate()); }
+LogicalResult ApplyOp::verify() { return verifyRate(*this, getRate()); }
+
 LogicalResult TrainingOp::verify() {
   if (getLossScale().has_value() != getScaleInterval().has_value())
     return emitOpError() << "expects loss_scale and scale_interval together or not at all";
   return success();
 }
 
+/// A weight's copy of fewer bits has its shape, all else that belongs to it its type.
+static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &symbols) {
+  auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
+  if (!owner)
+    return failure();
+  if (owner.getKind() != VariableKind::Weight)
+    return variable.emitOpError() << "belongs to " << variable.getOwnerAttr() << ", which is "
+                                  << stringifyVariableKind(owner.getKind()) << " and no weight";
+  RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
+  bool isRounded = variable.getRole() == VariableRole::Rounded;
+  if (isRounded ? type.getShape() != whole.getShape() : type != whole)
+    return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr() << ", which it belongs to, is a "
+                                  << whole;
+  return success();
+}
+
 LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getOwnerAttr() && failed(verifyOwner(*this, symbols)))
+    return failure();
   if (!getStorageAttr())
     return success();
   auto storage = lookup<VariableOp>(*this, symbols, getStorageAttr(), "variable");

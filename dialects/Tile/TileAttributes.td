@@ -14,8 +14,7 @@ class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32E
 
 def Tile_Spread : Tile_Enum<"Spread", "how the lanes of a workgroup stand over a tile", [
     I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">, I32EnumAttrCase<"Quads", 2, "quads">,
-    I32EnumAttrCase<"Blocks", 3, "blocks">, I32EnumAttrCase<"Fragments", 4, "fragments">,
-    I32EnumAttrCase<"Cooperative", 5, "cooperative">]>;
+    I32EnumAttrCase<"Blocks", 3, "blocks">, I32EnumAttrCase<"Tensor", 4, "tensor">]>;
 def Tile_SpreadAttr : EnumAttr<Tile_Dialect, Tile_Spread, "spread"> {
   let assemblyFormat = "`<` $value `>`";
 }

@@ -117,7 +117,7 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (getSpread() == Spread::Blocks || getSpread() == Spread::Quads) {
+  if (getRowLanes() || getSpread() == Spread::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
       return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread()) << " to divide the workgroup of "
@@ -187,6 +187,25 @@ LogicalResult CopyOp::verify() {
   if (static_cast<int64_t>(getRows()) > to.getDimSize(0))
     return emitOpError() << "copies " << getRows() << " rows to " << to;
   return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  RankedTensorType from = typeOf(getInput()), to = typeOf(getResult());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "changes nothing but the layout, got " << from << " and " << to;
+  if (!from.getEncoding() || !to.getEncoding())
+    return emitOpError() << "expects a layout on both sides, got " << from << " and " << to;
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  auto before = getInput().getDefiningOp<ConvertLayoutOp>();
+  if (!before)
+    return {};
+  getInputMutable().assign(before.getInput());
+  return getResult();
 }
 
 LogicalResult DotOp::verify() {

@@ -16,17 +16,19 @@ def Tile_I32 : TileOf<[I32]>;
 def Tile_Factor : TileOf<[F32, BF16, F16]>;
 def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
 def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
-def Tile_Shared : MemRefRankOf<[F32, BF16, F16], [2]>;
+def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
-    Arguments are matrices in device memory (memref) and run-time sizes (index). `workgroup` is the number of lanes,
-    `spread` how they stand over a tile: along its `rows` or `columns`, `row_lanes` of them along each row (`quads`, four
-    as a rule) or along each row of the results of products (`blocks`), as a tensor core wants `fragments` of it, or in
-    subgroups, of `row_lanes`, that hold `cooperative` matrices. Of several subgroups along columns each has rows of its own, unless all
-    tiles have one row.
-    `vector` is how many neighbouring columns a register may hold.
+    Arguments are matrices in device memory (memref) and run-time sizes (index). Its attributes say how the work is shared,
+    from which phase `layout` chooses who has what. `workgroup` is the number of lanes, `spread` how they stand over a
+    tile: along its `rows` or `columns`, several along each row (`quads`, four as a rule), in `blocks` of the results of
+    products, or as `tensor` cores want it. Of several subgroups along columns each has rows of its own, unless all
+    tiles have one row. `vector` is how many neighbouring columns a register may hold.
+
+    `row_lanes` is how many lanes exchange values: those that share a row of quads or blocks, else those of a subgroup.
+    Without it, those are all lanes of the workgroup.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        Tile_SpreadAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
@@ -128,6 +130,21 @@ def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{ It also waits for all lanes to come here: what they read before may be overwritten. }];
   let arguments = (ins I64Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
+}
+
+//===-- Layouts -------------------------------------------------------------------------------------------------===//
+
+def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
+  let summary = "The same tile in another layout";
+  let description = [{
+    Where each lane has the same elements in both layouts, nothing moves; else they go through shared memory. Phase `layout`
+    places these ops, where a tile has a layout that one of its uses cannot work with.
+  }];
+  let arguments = (ins Tile_Any:$input);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===-- Arithmetic ----------------------------------------------------------------------------------------------===//

@@ -118,6 +118,22 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
+// Roles that belong to a weight, of its size, and those that belong to the model.
+Status verifyRole(const schema::Module &module, const schema::Variable &variable, const std::string &what) {
+  if (variable.role() < schema::VariableRole::MIN || variable.role() > schema::VariableRole::MAX)
+    return broken(str(what, " has an unknown role ", static_cast<int>(variable.role()), "."));
+  if (variable.owner() == -1)
+    return Success();
+  if (variable.owner() < 0 || variable.owner() >= static_cast<int64_t>(module.variables()->size()))
+    return broken(
+        str(what, " belongs to variable ", variable.owner(), ", and there are ", module.variables()->size(), "."));
+  const schema::Variable &owner = *module.variables()->Get(variable.owner());
+  if (variable.role() == schema::VariableRole::None || variable.role() > schema::VariableRole::Rounded ||
+      owner.kind() != schema::VariableKind::Weight)
+    return broken(str(what, " belongs to '", owner.name()->c_str(), "', which is no weight or has no such variable."));
+  return Success();
+}
+
 Status verifyVariables(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.variables(), "variable"));
   for (const schema::Variable *variable : *module.variables()) {
@@ -131,6 +147,7 @@ Status verifyVariables(const schema::Module &module) {
     if (bytes != variable->bytes())
       return broken(str(what, " has ", variable->bytes(), " bytes, and its shape needs ", bytes, "."));
     HEDDLE_CHECK(verifyView(module, *variable, what));
+    HEDDLE_CHECK(verifyRole(module, *variable, what));
     if (variable->value_limit() < 0 ||
         (variable->value_limit() > 0 && variable->type()->element() != schema::ElementType::I32))
       return broken(str(what, " has the value limit ", variable->value_limit(), ", which only i32 can have."));

@@ -13,14 +13,6 @@ bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
   return !variable.isStorage && std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
 }
 
-// What training adds to the weights. An artifact compiled without it still reads the weights of such a checkpoint.
-bool isTrainingState(std::string_view name) {
-  for (std::string_view counter : {"step", "micro_step", "seed", "loss_scale", "good_steps", "skipped_steps"})
-    if (name == counter)
-      return true;
-  return name.starts_with("adam.") || name.starts_with("ema.") || name.starts_with("grad.");
-}
-
 } // namespace
 
 Status Session::save(const std::filesystem::path &path, const VariableKinds &kinds,
@@ -81,8 +73,9 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
         return another(status.message());
     }
   }
+  // An artifact compiled without training reads the weights of a checkpoint that has its state.
   for (const SafetensorsEntry &entry : reader.entries())
-    if (!findVariable(entry.name) && !isTrainingState(entry.name))
+    if (!findVariable(entry.name) && roleOfName(entry.name) == VariableRole::None)
       return another("it has '", entry.name, "', which the artifact does not have");
 
   std::vector<std::byte> chunk;

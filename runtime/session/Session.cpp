@@ -42,9 +42,21 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
   for (const schema::Variable *variable : *module.variables())
     variables.push_back({std::string(view(variable->name())), static_cast<VariableKind>(variable->kind()),
                          elementType(*variable->type()), maximumShape(module, *variable->type()), variable->bytes()});
-  for (const schema::Variable *variable : *module.variables())
-    if (variable->storage() >= 0)
-      variables[static_cast<size_t>(variable->storage())].isStorage = true;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const schema::Variable &variable = *module.variables()->Get(static_cast<uint32_t>(i));
+    VariableInfo &info = variables[i];
+    if (variable.storage() >= 0)
+      variables[static_cast<size_t>(variable.storage())].isStorage = true;
+    info.role = static_cast<VariableRole>(variable.role());
+    if (variable.owner() >= 0)
+      info.owner = variables[static_cast<size_t>(variable.owner())].name;
+    // Artifacts from before roles, and modules written by hand that leave them out.
+    if (info.role == VariableRole::None && info.kind != VariableKind::Weight && info.kind != VariableKind::Cache) {
+      info.role = roleOfName(info.name);
+      if (size_t prefix = variableName(info.role).size(); variableName(info.role).ends_with('.'))
+        info.owner = info.name.substr(prefix);
+    }
+  }
   return variables;
 }
 
@@ -121,6 +133,12 @@ const std::vector<EntryInfo> &Session::entries() const { return state->entries; 
 const std::vector<VariableInfo> &Session::variables() const { return state->variables; }
 const EntryInfo *Session::findEntry(std::string_view name) const { return findByName(state->entries, name); }
 const VariableInfo *Session::findVariable(std::string_view name) const { return findByName(state->variables, name); }
+
+const VariableInfo *Session::findVariable(VariableRole role) const {
+  auto found = std::find_if(state->variables.begin(), state->variables.end(),
+                            [&](const VariableInfo &info) { return info.role == role && info.owner.empty(); });
+  return found == state->variables.end() ? nullptr : &*found;
+}
 
 Status Session::State::prepare(std::span<const std::string_view> names, const KernelProgress &progress) {
   std::vector<uint32_t> kernels;
@@ -313,9 +331,9 @@ Status Session::wait() {
 }
 
 Status Session::init(uint64_t seed) {
-  if (findVariable("seed")) {
+  if (const VariableInfo *seeded = findVariable(VariableRole::Seed)) {
     HostTensor value = HostTensor::vector<int32_t>({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)});
-    HEDDLE_CHECK(writeVariable("seed", value));
+    HEDDLE_CHECK(writeVariable(seeded->name, value));
   }
   return run("init");
 }

@@ -83,6 +83,28 @@ enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, C
 
 const char *toString(VariableKind kind);
 
+// What a variable is to the weight that it belongs to (up to Rounded), or to the training.
+enum class VariableRole : uint8_t {
+  None,
+  FirstMoment,
+  SecondMoment,
+  Average,
+  Gradient,
+  Rounded,
+  LossScale,
+  Steps,
+  MicroSteps,
+  GoodSteps,
+  SkippedSteps,
+  Seed
+};
+
+// What checkpoints call the variable of a role; for a role that belongs to a weight, of the weight `owner`.
+std::string variableName(VariableRole role, std::string_view owner = {});
+
+// The role of the tensor of a checkpoint, which has names only; None for all that is no state of training.
+VariableRole roleOfName(std::string_view name);
+
 // A tensor that stays on the device between calls.
 struct VariableInfo {
   std::string name;
@@ -91,6 +113,8 @@ struct VariableInfo {
   Shape shape;
   uint64_t bytes = 0;     // of device memory
   bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
+  VariableRole role = VariableRole::None;
+  std::string owner = {}; // the weight that it belongs to
 };
 
 // The kinds of variables that a checkpoint holds.
@@ -169,6 +193,7 @@ public:
   const std::vector<VariableInfo> &variables() const;
   const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
   const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
+  const VariableInfo *findVariable(VariableRole role) const;     // of the model's own; null where it has none
 
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports

@@ -11,10 +11,10 @@ MODEL = """
 heddle.size @tokens max {tokens}
 heddle.size @sequences max 1
 heddle.size @length max {tokens} longest "lengths"
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<64x64xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<64x64xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<64x64xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<64x64xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<64x64xf32>
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 func.func @train(%x: !x {{heddle.name = "x"}}, %s: !segments {{heddle.name = "starts"}},
@@ -26,8 +26,12 @@ func.func @train(%x: !x {{heddle.name = "x"}}, %s: !segments {{heddle.name = "st
     : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x4xf32, #heddle.dims<"tokens">>)
   %sums = heddle.sum rows %y : !x -> tensor<64xf32>
   %loss = heddle.sum columns %sums : tensor<64xf32> -> tensor<1xf32>
-  %rate = heddle.minimize %loss {{peak = 0.1 : f32, warmup = 1 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}}
+  %rate = heddle.minimize %loss {{beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}} rate {{
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 0.1 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }}
   return %rate : tensor<1xf32>
 }}
 """

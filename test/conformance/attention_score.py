@@ -74,7 +74,7 @@ def write_module(width, heads, rows, sequences, longest):
 !indices = tensor<?xi32, #heddle.dims<"queries">>
 """
     for name in ("query", "key", "value"):
-        module += f"heddle.variable @{name} weight : {weight}\nheddle.variable @grad.{name} gradient : {weight}\n"
+        module += f"heddle.variable @{name} weight : {weight}\nheddle.variable @grad.{name} gradient of @{name} as gradient : {weight}\n"
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
     segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
     pairs = 'queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths)\n    {query_size = "query_length", key_size = "key_length"}'

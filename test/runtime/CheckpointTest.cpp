@@ -50,6 +50,28 @@ protected:
 
 HEDDLE_FOR_EACH_BACKEND(CheckpointTest);
 
+TEST(VariableRolesTest, namesOfCheckpoints) {
+  EXPECT_EQ(variableName(VariableRole::FirstMoment, "a.weight"), "adam.m.a.weight");
+  EXPECT_EQ(variableName(VariableRole::SecondMoment, "a.weight"), "adam.v.a.weight");
+  EXPECT_EQ(variableName(VariableRole::Average, "a.weight"), "ema.a.weight");
+  EXPECT_EQ(variableName(VariableRole::Gradient, "a.weight"), "grad.a.weight");
+  EXPECT_EQ(variableName(VariableRole::Steps), "step");
+  for (auto role = VariableRole::FirstMoment; role <= VariableRole::Seed; role = VariableRole(int(role) + 1))
+    if (role != VariableRole::Rounded) // in no checkpoint
+      EXPECT_EQ(roleOfName(variableName(role, role <= VariableRole::Gradient ? "w" : "")), role);
+  for (const char *name : {"", "a.weight", "steps", "adam", "adam.x.w", "emaciated", "decoder.adam.m.w"})
+    EXPECT_EQ(roleOfName(name), VariableRole::None) << name;
+}
+
+// The artifact of this test is as those from before variables had roles.
+TEST_P(CheckpointTest, rolesByNames) {
+  auto session = openAdder();
+  ASSERT_NE(session->findVariable(VariableRole::Seed), nullptr);
+  EXPECT_EQ(session->findVariable(VariableRole::Seed)->name, "seed");
+  EXPECT_EQ(session->findVariable(VariableRole::Steps), nullptr);
+  EXPECT_EQ(session->findVariable("weight")->role, VariableRole::None);
+}
+
 TEST_P(CheckpointTest, roundTrips) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 0.25f);

@@ -6,6 +6,7 @@
 #include "tools/cli/CommandLine.h"
 #include "tools/heddle-inspect/Pipelines.h"
 
+#include <cctype>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -20,6 +21,17 @@ using Json = nlohmann::ordered_json;
 const char *kindName(schema::VariableKind kind) {
   static constexpr const char *names[] = {"weight", "optimizer-state", "gradient", "counter", "cache"};
   return names[static_cast<size_t>(kind)];
+}
+
+// "first-moment"
+std::string roleName(schema::VariableRole role) {
+  std::string name;
+  for (const char *c = schema::EnumNameVariableRole(role); *c; ++c) {
+    if (*c >= 'A' && *c <= 'Z' && !name.empty())
+      name += '-';
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
+  }
+  return name;
 }
 
 // "f32[source_tokens<=4096,512]"
@@ -288,6 +300,10 @@ Json toJson(const Artifact &artifact) {
                                  {"shape", maximumShape(module, *variable->type())},
                                  {"bytes", variable->bytes()},
                                  {"storage", storageName(module, *variable)}});
+    if (variable->role() != schema::VariableRole::None)
+      root["variables"].back()["role"] = roleName(variable->role());
+    if (variable->owner() >= 0)
+      root["variables"].back()["owner"] = view(module.variables()->Get(variable->owner())->name());
     if (variable->value_limit())
       root["variables"].back()["value_limit"] = variable->value_limit();
   }

@@ -43,7 +43,7 @@ struct Uses {
 
 /// Whether a workgroup may have several subgroups whose lanes exchange values.
 bool hasSubgroups(tile::FuncOp kernel) {
-  return kernel.getSpread() == tile::Spread::Blocks || kernel.getSpread() == tile::Spread::Cooperative;
+  return kernel.getSpread() == tile::Spread::Blocks || kernel.getSpread() == tile::Spread::Tensor;
 }
 
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
@@ -74,7 +74,7 @@ public:
   LogicalResult run() {
     Uses uses{};
     uses.exchange = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    uses.cooperative = kernel.getSpread() == tile::Spread::Cooperative;
+    uses.cooperative = kernel.getSpread() == tile::Spread::Tensor;
     uses.halves = llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
       auto matrix = dyn_cast<MemRefType>(type);
       return matrix && matrix.getElementType().isF16();

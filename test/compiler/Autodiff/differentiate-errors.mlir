@@ -31,21 +31,24 @@ heddle.variable @w weight : tensor<8xf32>
 func.func @no_gradient_variable() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"grad.w" of type 'tensor<8xf32>', but the module has none; declare it}}
+  // expected-error @+1 {{needs a variable of @"w" as gradient, of type 'tensor<8xf32>', but the module has none; declare it}}
   heddle.accumulate %loss
   return
 }
 
 // -----
 
+heddle.variable @step counter as steps : tensor<2xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @grad.w gradient : tensor<4xf32>
 
-func.func @gradient_of_another_type() {
+func.func @counter_of_another_type() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"grad.w" of type 'tensor<8xf32>', but it is of another type}}
-  heddle.accumulate %loss
+  // expected-error @+1 {{needs a variable as steps, of type 'tensor<1xi32>', but @"step" is 'tensor<2xi32>'}}
+  heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    heddle.yield %s : tensor<1xf32>
+  }
   return
 }
 
@@ -56,37 +59,32 @@ heddle.variable @w weight : tensor<8xf32>
 func.func @no_counter() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"step" of type 'tensor<1xi32>'}}
-  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  // expected-error @+1 {{needs a variable as steps, of type 'tensor<1xi32>', but the module has none; declare it}}
+  heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }
   return
 }
 
 // -----
 
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
 
 func.func @no_moment() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"adam.v.w" of type 'tensor<8xf32>'}}
-  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
-  return
-}
-
-// -----
-
-heddle.variable @w weight : tensor<8xf32>
-
-func.func @negative_warmup() {
-  %w = heddle.read @w : tensor<8xf32>
-  %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{expects a warmup of 0 steps or more, got -1}}
-  heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = -1 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  // expected-error @+1 {{needs a variable of @"w" as second_moment, of type 'tensor<8xf32>'}}
+  heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                         epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }
   return
 }
 
@@ -95,16 +93,20 @@ func.func @negative_warmup() {
 heddle.variable @w weight : tensor<8xf32>
 
 func.func @nothing_to_apply() {
-  // expected-error @+1 {{finds no weight with a variable grad.<weight> to apply}}
-  heddle.apply {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32,
-                clip_norm = 0.0 : f32}
+  // expected-error @+1 {{finds no weight with a variable as gradient to apply}}
+  heddle.apply {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32,
+                clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }
   return
 }
 
 // -----
 
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @grad.w gradient : tensor<8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
 
 func.func @two_roots() {
   %w = heddle.read @w : tensor<8xf32>
@@ -241,23 +243,27 @@ heddle.variable @w weight : tensor<8xf32>
 func.func @no_scale() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"loss_scale" of type 'tensor<1xf32>', but the module has none; declare it}}
+  // expected-error @+1 {{needs a variable as loss_scale, of type 'tensor<1xf32>', but the module has none; declare it}}
   heddle.accumulate %loss {scaled}
   return
 }
 
 // -----
 
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xf32>
 
 func.func @no_average() {
   %w = heddle.read @w : tensor<8xf32>
   %loss = heddle.sum columns %w : tensor<8xf32> -> tensor<1xf32>
-  // expected-error @+1 {{needs variable @"ema.w" of type 'tensor<8xf32>', but the module has none; declare it}}
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.9 : f32}
+  // expected-error @+1 {{needs a variable of @"w" as average, of type 'tensor<8xf32>', but the module has none; declare it}}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.9 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }
   return
 }

@@ -2,13 +2,13 @@
 
 !x = tensor<?x8xf32, #heddle.dims<"tokens">>
 
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @bias weight : tensor<8xf32>
-heddle.variable @adam.m.bias optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.bias optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.bias optimizer_state of @bias as first_moment : tensor<8xf32>
+heddle.variable @adam.v.bias optimizer_state of @bias as second_moment : tensor<8xf32>
 heddle.variable @w weight : tensor<8x8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8x8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8x8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8x8xf32>
 heddle.variable @unused weight : tensor<8xf32>
 
 // CHECK-LABEL: func.func @minimize
@@ -31,7 +31,7 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
   // CHECK-NEXT: %[[DBIAS:.*]] = heddle.sum rows %[[DY]]
   // CHECK-NEXT: %[[DW:.*]] = heddle.matmul %[[X]], %[[DY]] {transpose_lhs}
 
-  // The step counts from 1, and its number sets the rate: peak * min(s / warmup, sqrt(warmup / s)).
+  // The step counts from 1, and its number sets the rate.
   // CHECK-NEXT: %[[BEFORE:.*]] = heddle.read @step : tensor<1xi32>
   // CHECK-NEXT: %[[ONE:.*]] = heddle.fill 1 : i32
   // CHECK-NEXT: %[[STEP:.*]] = arith.addi %[[BEFORE]], %[[ONE]]
@@ -77,8 +77,18 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
   // CHECK-NEXT: %[[MB:.*]] = heddle.read @adam.m.bias
   // CHECK-NEXT: %[[VB:.*]] = heddle.read @adam.v.bias
   // CHECK-NEXT: %[[B2:.*]], %[[MB2:.*]], %[[VB2:.*]] = heddle.adam %[[BIAS]], %[[DBIAS]], %[[MB]], %[[VB]]
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 100 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 2.0 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 2.0 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    %rate_warmup = heddle.fill 100.0 : f32 : tensor<1xf32>
+    %rate_rise = arith.divf %number, %rate_warmup : tensor<1xf32>
+    %rate_square = arith.divf %rate_warmup, %number : tensor<1xf32>
+    %rate_fall = math.sqrt %rate_square : tensor<1xf32>
+    %rate_factor = arith.minimumf %rate_rise, %rate_fall : tensor<1xf32>
+    %rate_now = arith.mulf %rate_peak, %rate_factor : tensor<1xf32>
+    heddle.yield %rate_now : tensor<1xf32>
+  }
 
   // Writes come last, after whatever else reads the weights.
   // CHECK-NEXT: heddle.matmul %[[X]], %[[W]]
@@ -101,11 +111,11 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
 
 // -----
 
-// A warmup of 0 keeps the rate at its peak, a beta of 0 needs no correction, and a clip_norm of 0 does not clip.
-heddle.variable @step counter : tensor<1xi32>
+// The rate may be a constant, a beta of 0 needs no correction, and a clip_norm of 0 does not clip.
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xf32>
 
 // CHECK-LABEL: func.func @plain
 func.func @plain() -> tensor<1xf32> {
@@ -119,8 +129,12 @@ func.func @plain() -> tensor<1xf32> {
   // CHECK: %[[C2:.*]] = arith.divf
   // CHECK-NEXT: %[[SCALE:.*]] = heddle.fill 1.0
   // CHECK: heddle.adam {{.*}} rate %[[STEP_SIZE]] corrections %[[NONE]], %[[C2]] scale %[[SCALE]]
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.0 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.0 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %rate_peak : tensor<1xf32>
+  }
   // CHECK: return %[[RATE]]
   return %rate : tensor<1xf32>
 }
@@ -128,11 +142,11 @@ func.func @plain() -> tensor<1xf32> {
 // -----
 
 // Two entries share the variables: one adds up gradients, the other one makes a step of them and empties them.
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @grad.w gradient : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xf32>
 heddle.variable @frozen weight : tensor<8xf32>
 
 // CHECK-LABEL: func.func @accumulate_step
@@ -172,8 +186,18 @@ func.func @apply_step() -> tensor<1xf32> {
   // CHECK-NEXT: heddle.write @adam.v.w
   // CHECK-NOT: @frozen
   // CHECK: return
-  %rate = heddle.apply {peak = 1.0e-3 : f32, warmup = 100 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                        epsilon = 1.0e-9 : f32, clip_norm = 1.0 : f32}
+  %rate = heddle.apply {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                        epsilon = 1.0e-9 : f32, clip_norm = 1.0 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    %rate_warmup = heddle.fill 100.0 : f32 : tensor<1xf32>
+    %rate_rise = arith.divf %number, %rate_warmup : tensor<1xf32>
+    %rate_square = arith.divf %rate_warmup, %number : tensor<1xf32>
+    %rate_fall = math.sqrt %rate_square : tensor<1xf32>
+    %rate_factor = arith.minimumf %rate_rise, %rate_fall : tensor<1xf32>
+    %rate_now = arith.mulf %rate_peak, %rate_factor : tensor<1xf32>
+    heddle.yield %rate_now : tensor<1xf32>
+  }
   return %rate : tensor<1xf32>
 }
 
@@ -184,10 +208,10 @@ func.func @apply_step() -> tensor<1xf32> {
 !source = tensor<?xi32, #heddle.dims<"source">>
 !target = tensor<?xi32, #heddle.dims<"target">>
 
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @table weight : tensor<32x8xf32>
-heddle.variable @adam.m.table optimizer_state : tensor<32x8xf32>
-heddle.variable @adam.v.table optimizer_state : tensor<32x8xf32>
+heddle.variable @adam.m.table optimizer_state of @table as first_moment : tensor<32x8xf32>
+heddle.variable @adam.v.table optimizer_state of @table as second_moment : tensor<32x8xf32>
 
 // CHECK-LABEL: func.func @tied
 // CHECK-SAME: %[[SOURCE:.*]]: tensor<?xi32, #heddle.dims<"source">>, %[[TARGET:.*]]: tensor<?xi32, #heddle.dims<"target">>
@@ -211,8 +235,18 @@ func.func @tied(%source: !source, %target: !target) {
   // CHECK-NEXT: %[[ALL:.*]] = heddle.scatter_add %[[BOTH]], %[[SOURCE]], %[[DS]]
   // CHECK-NOT: heddle.fill {{.*}} tensor<32x8xf32>
   // CHECK: heddle.adam %{{.*}}, %[[ALL]]
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 100 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    %rate_warmup = heddle.fill 100.0 : f32 : tensor<1xf32>
+    %rate_rise = arith.divf %number, %rate_warmup : tensor<1xf32>
+    %rate_square = arith.divf %rate_warmup, %number : tensor<1xf32>
+    %rate_fall = math.sqrt %rate_square : tensor<1xf32>
+    %rate_factor = arith.minimumf %rate_rise, %rate_fall : tensor<1xf32>
+    %rate_now = arith.mulf %rate_peak, %rate_factor : tensor<1xf32>
+    heddle.yield %rate_now : tensor<1xf32>
+  }
   return
 }
 
@@ -221,10 +255,10 @@ func.func @tied(%source: !source, %target: !target) {
 // Untied, the table's gradient has a row a token until the update reads it: no table of zeros.
 !source = tensor<?xi32, #heddle.dims<"source">>
 !rows = tensor<?x8xf32, #heddle.dims<"source">>
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @table weight : tensor<32x8xf32>
-heddle.variable @adam.m.table optimizer_state : tensor<32x8xf32>
-heddle.variable @adam.v.table optimizer_state : tensor<32x8xf32>
+heddle.variable @adam.m.table optimizer_state of @table as first_moment : tensor<32x8xf32>
+heddle.variable @adam.v.table optimizer_state of @table as second_moment : tensor<32x8xf32>
 
 // CHECK-LABEL: func.func @untied
 // CHECK-SAME: %[[I:.*]]: tensor<?xi32
@@ -238,17 +272,27 @@ func.func @untied(%i: !source) {
   // CHECK-NEXT: %[[SUMS:.*]] = heddle.sum_equal %[[I]], %[[FIRST]], %[[DS]]
   // CHECK-NEXT: %[[GRADIENT:.*]] = heddle.densify %[[FIRST]], %[[SUMS]] : {{.*}} -> tensor<32x8xf32>
   // CHECK: heddle.adam %{{.*}}, %[[GRADIENT]]
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 100 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    %rate_warmup = heddle.fill 100.0 : f32 : tensor<1xf32>
+    %rate_rise = arith.divf %number, %rate_warmup : tensor<1xf32>
+    %rate_square = arith.divf %rate_warmup, %number : tensor<1xf32>
+    %rate_fall = math.sqrt %rate_square : tensor<1xf32>
+    %rate_factor = arith.minimumf %rate_rise, %rate_fall : tensor<1xf32>
+    %rate_now = arith.mulf %rate_peak, %rate_factor : tensor<1xf32>
+    heddle.yield %rate_now : tensor<1xf32>
+  }
   return
 }
 
 // -----
 
 // Read in the other order, the product joins sums of rows that are there already.
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @table weight : tensor<32x8xf32>
-heddle.variable @grad.table gradient : tensor<32x8xf32>
+heddle.variable @grad.table gradient of @table as gradient : tensor<32x8xf32>
 
 // CHECK-LABEL: func.func @scatter_first
 // CHECK-SAME: %[[I:.*]]: tensor<?xi32
@@ -271,11 +315,11 @@ func.func @scatter_first(%i: tensor<?xi32, #heddle.dims<"source">>) {
 // -----
 
 // With an average of the weights, Adam keeps it.
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
-heddle.variable @ema.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xf32>
+heddle.variable @ema.w optimizer_state of @w as average : tensor<8xf32>
 
 // CHECK-LABEL: func.func @averaged
 func.func @averaged() -> tensor<1xf32> {
@@ -284,8 +328,12 @@ func.func @averaged() -> tensor<1xf32> {
   // CHECK: %[[A:.*]] = heddle.read @ema.w
   // CHECK: heddle.adam {{.*}} average %[[A]] : tensor<8xf32> -> tensor<8xf32> {{{.*}}decay = 9.900000e-01 : f32
   // CHECK: heddle.write @ema.w, %new_average
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.99 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, average_decay = 0.99 : f32} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %rate_peak : tensor<1xf32>
+  }
   return %rate : tensor<1xf32>
 }
 
@@ -293,13 +341,13 @@ func.func @averaged() -> tensor<1xf32> {
 
 // A scaled loss: its gradient begins with the scale, and all of it is undone in the update. Where the sum of the squares is
 // not finite, the update is none and the scale is halved. Steps that were skipped are none for Adam's corrections.
-heddle.variable @step counter : tensor<1xi32>
-heddle.variable @loss_scale optimizer_state : tensor<1xf32>
-heddle.variable @good_steps counter : tensor<1xi32>
-heddle.variable @skipped_steps counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
+heddle.variable @loss_scale optimizer_state as loss_scale : tensor<1xf32>
+heddle.variable @good_steps counter as good_steps : tensor<1xi32>
+heddle.variable @skipped_steps counter as skipped_steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xf32>
 
 // CHECK-LABEL: func.func @scaled
 func.func @scaled() -> tensor<1xf32> {
@@ -320,7 +368,11 @@ func.func @scaled() -> tensor<1xf32> {
   // CHECK: heddle.write @loss_scale
   // CHECK: heddle.write @good_steps
   // CHECK: heddle.write @skipped_steps
-  %rate = heddle.minimize %loss {peak = 1.0e-3 : f32, warmup = 0 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, scale_interval = 5 : i64}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                                 epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32, scale_interval = 5 : i64} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %rate_peak : tensor<1xf32>
+  }
   return %rate : tensor<1xf32>
 }

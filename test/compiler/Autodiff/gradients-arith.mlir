@@ -2,9 +2,9 @@
 // RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
 
 heddle.variable @a weight : tensor<8xf32>
-heddle.variable @grad.a gradient : tensor<8xf32>
+heddle.variable @grad.a gradient of @a as gradient : tensor<8xf32>
 heddle.variable @b weight : tensor<8xf32>
-heddle.variable @grad.b gradient : tensor<8xf32>
+heddle.variable @grad.b gradient of @b as gradient : tensor<8xf32>
 
 // CHECK-LABEL: func.func @addf
 func.func @addf() {

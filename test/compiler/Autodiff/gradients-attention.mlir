@@ -6,7 +6,7 @@
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
 heddle.variable @w weight : tensor<8x8xf32>
-heddle.variable @grad.w gradient : tensor<8x8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8x8xf32>
 
 // The mask region is copied into both halves of the backward pass.
 // CHECK-LABEL: func.func @attention

@@ -7,7 +7,7 @@
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
 heddle.variable @w weight : tensor<8x8xf32>
-heddle.variable @grad.w gradient : tensor<8x8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8x8xf32>
 
 // Attention with its scores in memory: its two products are each other's gradients, with a third that is transposed.
 // CHECK-LABEL: func.func @attention

@@ -7,15 +7,15 @@
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 
 heddle.variable @w weight : tensor<8x4xf32>
-heddle.variable @grad.w gradient : tensor<8x4xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8x4xf32>
 heddle.variable @t weight : tensor<4x8xf32>
-heddle.variable @grad.t gradient : tensor<4x8xf32>
+heddle.variable @grad.t gradient of @t as gradient : tensor<4x8xf32>
 heddle.variable @row weight : tensor<8xf32>
-heddle.variable @grad.row gradient : tensor<8xf32>
+heddle.variable @grad.row gradient of @row as gradient : tensor<8xf32>
 heddle.variable @beta weight : tensor<8xf32>
-heddle.variable @grad.beta gradient : tensor<8xf32>
+heddle.variable @grad.beta gradient of @beta as gradient : tensor<8xf32>
 heddle.variable @scalar weight : tensor<1xf32>
-heddle.variable @grad.scalar gradient : tensor<1xf32>
+heddle.variable @grad.scalar gradient of @scalar as gradient : tensor<1xf32>
 
 // Y = X W: dX = dY W^T, dW = X^T dY. The gradient of the input is dead here, and gone.
 // CHECK-LABEL: func.func @matmul

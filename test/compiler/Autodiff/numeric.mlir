@@ -10,19 +10,19 @@
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
 heddle.variable @w weight : tensor<4x6xf32>
-heddle.variable @grad.w gradient : tensor<4x6xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<4x6xf32>
 heddle.variable @t weight : tensor<6x4xf32>
-heddle.variable @grad.t gradient : tensor<6x4xf32>
+heddle.variable @grad.t gradient of @t as gradient : tensor<6x4xf32>
 heddle.variable @q weight : tensor<4x4xf32>
-heddle.variable @grad.q gradient : tensor<4x4xf32>
+heddle.variable @grad.q gradient of @q as gradient : tensor<4x4xf32>
 heddle.variable @k weight : tensor<4x4xf32>
-heddle.variable @grad.k gradient : tensor<4x4xf32>
+heddle.variable @grad.k gradient of @k as gradient : tensor<4x4xf32>
 heddle.variable @a weight : tensor<4xf32>
-heddle.variable @grad.a gradient : tensor<4xf32>
+heddle.variable @grad.a gradient of @a as gradient : tensor<4xf32>
 heddle.variable @b weight : tensor<4xf32>
-heddle.variable @grad.b gradient : tensor<4xf32>
+heddle.variable @grad.b gradient of @b as gradient : tensor<4xf32>
 heddle.variable @s weight : tensor<1xf32>
-heddle.variable @grad.s gradient : tensor<1xf32>
+heddle.variable @grad.s gradient of @s as gradient : tensor<1xf32>
 
 // CHECK: arithmetic: gradient of a agrees
 // CHECK: arithmetic: gradient of b agrees
@@ -138,9 +138,9 @@ func.func @computed_table(%i: !indices, %j: !indices) -> tensor<1xf32> {
 // CHECK: projections: gradient of p agrees
 // CHECK: projections: gradient of c agrees
 heddle.variable @p weight : tensor<8x4xf32>
-heddle.variable @grad.p gradient : tensor<8x4xf32>
+heddle.variable @grad.p gradient of @p as gradient : tensor<8x4xf32>
 heddle.variable @c weight : tensor<8xf32>
-heddle.variable @grad.c gradient : tensor<8xf32>
+heddle.variable @grad.c gradient of @c as gradient : tensor<8xf32>
 func.func @projections(%x: !target) -> tensor<1xf32> {
   %k = heddle.read @k : tensor<4x4xf32>
   %p = heddle.read @p : tensor<8x4xf32>

@@ -9,11 +9,11 @@
 #sequences = #heddle.dims<"sequences">
 
 heddle.task "language" {beam = 3 : i64, explain, logits_entry, padding = 9 : i64}
-heddle.training {accumulate, beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32, peak = 1.0e-3 : f32, warmup = 10 : i64}
+heddle.training {accumulate, beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32}
 heddle.size @target_tokens max 64
 heddle.size @sequences max 8
 heddle.size @target_length max 16 longest "target_lengths"
-heddle.variable @step counter : tensor<1xi32> {start = #heddle.start<constant 0.0>}
+heddle.variable @step counter as steps : tensor<1xi32> {start = #heddle.start<constant 0.0>}
 heddle.variable @seed counter : tensor<2xi32>
 heddle.variable @table weight : tensor<10x4xf32> {start = #heddle.start<normal 0.5>}
 
@@ -47,6 +47,13 @@ func.func private @logits(%in: tensor<?xi32, #targets> {heddle.name = "target_in
   return %logits : tensor<?x10xf32, #targets>
 }
 
+func.func private @rate(%step: tensor<1xf32> {heddle.name = "step"}) -> (tensor<1xf32> {heddle.name = "rate"})
+    attributes {heddle.model} {
+  %half = heddle.fill 0.5 : f32 : tensor<1xf32>
+  %rate = arith.divf %half, %step : tensor<1xf32>
+  return %rate : tensor<1xf32>
+}
+
 func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logits"},
                         %out: tensor<?xi32, #targets> {heddle.name = "target_out", heddle.limit = 10 : i64})
     -> (tensor<?xf32, #targets> {heddle.name = "token_loss"}) attributes {heddle.model} {
@@ -55,25 +62,30 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 }
 
 // State beside each weight; dropout in training alone, with a counter of its own where steps are accumulated.
-// TRAIN: heddle.variable @micro_step counter
+// TRAIN: heddle.variable @micro_step counter as micro_steps
 // TRAIN: heddle.variable @table weight
-// TRAIN-NEXT: heddle.variable @adam.m.table optimizer_state : tensor<10x4xf32> {start = #heddle.start<constant 0.0
-// TRAIN-NEXT: heddle.variable @adam.v.table optimizer_state
-// TRAIN-NEXT: heddle.variable @grad.table gradient
+// TRAIN-NEXT: heddle.variable @adam.m.table optimizer_state of @table as first_moment : tensor<10x4xf32> {start = #heddle.start<constant 0.0
+// TRAIN-NEXT: heddle.variable @adam.v.table optimizer_state of @table as second_moment
+// TRAIN-NEXT: heddle.variable @grad.table gradient of @table as gradient
 // TRAIN: func.func @train_step({{.*}}"target_in"{{.*}}"target_out"{{.*}}"target_positions"{{.*}}"target_starts"{{.*}}"target_lengths"{{.*}}"loss_scale"
 // TRAIN-SAME: -> (tensor<1xf32> {heddle.name = "loss"}, tensor<1xf32> {heddle.name = "learning_rate"})
 // TRAIN: heddle.read @step
 // TRAIN: heddle.dropout
 // TRAIN: heddle.cross_entropy {{.*}} {smoothing = 2.000000e-01 : f32}
 // TRAIN: heddle.sum
-// TRAIN: heddle.minimize
+// TRAIN: heddle.minimize {{.*}} rate {
+// TRAIN-NEXT: ^bb0(%[[S:.*]]: tensor<1xf32>):
+// TRAIN-NEXT: %[[HALF:.*]] = heddle.fill 5.000000e-01
+// TRAIN-NEXT: %[[RATE:.*]] = arith.divf %[[HALF]], %[[S]]
+// TRAIN-NEXT: heddle.yield %[[RATE]]
 // TRAIN: func.func @accumulate_step(
 // TRAIN: %[[MICRO:.*]] = heddle.read @micro_step
 // TRAIN: heddle.dropout {{.*}} step %[[MICRO]]
 // TRAIN: heddle.accumulate
 // TRAIN: heddle.write @micro_step
 // TRAIN: func.func @apply_step() -> (tensor<1xf32> {heddle.name = "learning_rate"})
-// TRAIN: heddle.apply
+// TRAIN: heddle.apply {{.*}} rate {
+// TRAIN: arith.divf
 // TRAIN: func.func @eval(
 // TRAIN-NOT: heddle.dropout
 // TRAIN: heddle.cross_entropy {{.*}} {smoothing = 0.000000e+00 : f32}

@@ -3,7 +3,11 @@
 // An op that no kernel knows.
 func.func @no_kernel(%loss: tensor<1xf32>) -> tensor<1xf32> {
   // expected-error @+1 {{'heddle.minimize' belongs to no kernel: the op is not elementwise and does not anchor a kernel}}
-  %rate = heddle.minimize %loss {peak = 1.0 : f32, warmup = 1 : i64, beta1 = 0.9 : f32, beta2 = 0.9 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.9 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 1.0 : f32 : tensor<1xf32>
+    heddle.yield %peak : tensor<1xf32>
+  }
   return %rate : tensor<1xf32>
 }
 

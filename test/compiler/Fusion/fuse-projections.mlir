@@ -8,8 +8,8 @@
 // CHECK-DAG: heddle.variable @a.value.weight weight : tensor<8x8xf32> in @"a.query+key+value.weight" from 16
 // CHECK-DAG: heddle.variable @"a.query+key+value.bias" weight : tensor<24xf32>
 // CHECK-DAG: heddle.variable @a.value.bias weight : tensor<8xf32> in @"a.query+key+value.bias" from 16
-// CHECK-DAG: heddle.variable @"adam.m.a.query+key+value.weight" optimizer_state : tensor<24x8xf32>
-// CHECK-DAG: heddle.variable @adam.m.a.key.weight optimizer_state : tensor<8x8xf32> in @"adam.m.a.query+key+value.weight" from 8
+// CHECK-DAG: heddle.variable @"adam.m.a.query+key+value.weight" optimizer_state of @"a.query+key+value.weight" as first_moment : tensor<24x8xf32>
+// CHECK-DAG: heddle.variable @adam.m.a.key.weight optimizer_state of @a.key.weight as first_moment : tensor<8x8xf32> in @"adam.m.a.query+key+value.weight" from 8
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 !m = tensor<?x8xf32, #heddle.dims<"m">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
@@ -19,9 +19,9 @@ heddle.variable @a.key.weight weight : tensor<8x8xf32>
 heddle.variable @a.key.bias weight : tensor<8xf32>
 heddle.variable @a.value.weight weight : tensor<8x8xf32>
 heddle.variable @a.value.bias weight : tensor<8xf32>
-heddle.variable @adam.m.a.query.weight optimizer_state : tensor<8x8xf32>
-heddle.variable @adam.m.a.key.weight optimizer_state : tensor<8x8xf32>
-heddle.variable @adam.m.a.value.weight optimizer_state : tensor<8x8xf32>
+heddle.variable @adam.m.a.query.weight optimizer_state of @a.query.weight as first_moment : tensor<8x8xf32>
+heddle.variable @adam.m.a.key.weight optimizer_state of @a.key.weight as first_moment : tensor<8x8xf32>
+heddle.variable @adam.m.a.value.weight optimizer_state of @a.value.weight as first_moment : tensor<8x8xf32>
 
 // CHECK-LABEL: func.func @self(
 // CHECK-NEXT:    %[[W:.*]] = heddle.read @"a.query+key+value.weight" : tensor<24x8xf32>

@@ -6,22 +6,22 @@
 // CHECK-DAG: heddle.variable @a weight : tensor<3xf32> in @vectors from 12
 // CHECK-DAG: heddle.variable @b weight : tensor<4xf32> in @vectors from 0
 // CHECK-DAG: heddle.variable @c weight : tensor<8xf32> in @vectors from 4
-// CHECK-DAG: heddle.variable @adam.m.vectors optimizer_state : tensor<15xf32>
-// CHECK-DAG: heddle.variable @adam.m.c optimizer_state : tensor<8xf32> in @adam.m.vectors from 4
-// CHECK-DAG: heddle.variable @adam.v.vectors optimizer_state : tensor<15xf32>
+// CHECK-DAG: heddle.variable @adam.m.vectors optimizer_state of @vectors as first_moment : tensor<15xf32>
+// CHECK-DAG: heddle.variable @adam.m.c optimizer_state of @c as first_moment : tensor<8xf32> in @adam.m.vectors from 4
+// CHECK-DAG: heddle.variable @adam.v.vectors optimizer_state of @vectors as second_moment : tensor<15xf32>
 // CHECK-DAG: heddle.variable @w weight : tensor<2x3xf32>{{$}}
 heddle.variable @a weight : tensor<3xf32>
-heddle.variable @adam.m.a optimizer_state : tensor<3xf32>
-heddle.variable @adam.v.a optimizer_state : tensor<3xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<3xf32>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<3xf32>
 heddle.variable @b weight : tensor<4xf32>
-heddle.variable @adam.m.b optimizer_state : tensor<4xf32>
-heddle.variable @adam.v.b optimizer_state : tensor<4xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<4xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<4xf32>
 heddle.variable @c weight : tensor<8xf32>
-heddle.variable @adam.m.c optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.c optimizer_state : tensor<8xf32>
+heddle.variable @adam.m.c optimizer_state of @c as first_moment : tensor<8xf32>
+heddle.variable @adam.v.c optimizer_state of @c as second_moment : tensor<8xf32>
 heddle.variable @w weight : tensor<2x3xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<2x3xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<2x3xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<2x3xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<2x3xf32>
 
 // CHECK-LABEL: func.func @step
 // CHECK:         %[[GA:.*]] = math.exp %arg0
@@ -80,16 +80,16 @@ func.func @step(%x: tensor<3xf32>, %y: tensor<4xf32>, %z: tensor<8xf32>, %t: ten
 // -----
 
 // Gradients that were summed up before are stored together as well; the entry that only sums them reads its part.
-// CHECK-DAG: heddle.variable @grad.a gradient : tensor<4xf32> in @grad.vectors from 0
-// CHECK-DAG: heddle.variable @grad.b gradient : tensor<8xf32> in @grad.vectors from 4
+// CHECK-DAG: heddle.variable @grad.a gradient of @a as gradient : tensor<4xf32> in @grad.vectors from 0
+// CHECK-DAG: heddle.variable @grad.b gradient of @b as gradient : tensor<8xf32> in @grad.vectors from 4
 heddle.variable @a weight : tensor<4xf32>
-heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
-heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
-heddle.variable @grad.a gradient : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>
+heddle.variable @grad.a gradient of @a as gradient : tensor<4xf32>
 heddle.variable @b weight : tensor<8xf32>
-heddle.variable @adam.m.b optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.b optimizer_state : tensor<8xf32>
-heddle.variable @grad.b gradient : tensor<8xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<8xf32>
+heddle.variable @grad.b gradient of @b as gradient : tensor<8xf32>
 
 // CHECK-LABEL: func.func @apply
 // CHECK:         %[[G:.*]] = heddle.read @grad.vectors : tensor<12xf32>
@@ -129,11 +129,11 @@ func.func @accumulate(%x: tensor<4xf32>) {
 
 // One gradient for two weights cannot stand in two places; and a single vector needs no packing.
 heddle.variable @a weight : tensor<4xf32>
-heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
-heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>
 heddle.variable @b weight : tensor<4xf32>
-heddle.variable @adam.m.b optimizer_state : tensor<4xf32>
-heddle.variable @adam.v.b optimizer_state : tensor<4xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<4xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<4xf32>
 // CHECK-NOT: @vectors
 // CHECK-LABEL: func.func @same
 // CHECK-COUNT-2: heddle.adam
@@ -162,15 +162,15 @@ func.func @same(%x: tensor<4xf32>, %r: tensor<1xf32>) {
 
 // Averages are packed with their weights.
 heddle.variable @a weight : tensor<4xf32>
-heddle.variable @adam.m.a optimizer_state : tensor<4xf32>
-heddle.variable @adam.v.a optimizer_state : tensor<4xf32>
-heddle.variable @ema.a optimizer_state : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>
+heddle.variable @ema.a optimizer_state of @a as average : tensor<4xf32>
 heddle.variable @b weight : tensor<8xf32>
-heddle.variable @adam.m.b optimizer_state : tensor<8xf32>
-heddle.variable @adam.v.b optimizer_state : tensor<8xf32>
-heddle.variable @ema.b optimizer_state : tensor<8xf32>
-// CHECK-LABEL: heddle.variable @ema.vectors optimizer_state : tensor<12xf32>
-// CHECK: heddle.variable @ema.a optimizer_state : tensor<4xf32> in @ema.vectors from 0
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<8xf32>
+heddle.variable @ema.b optimizer_state of @b as average : tensor<8xf32>
+// CHECK-LABEL: heddle.variable @ema.vectors optimizer_state of @vectors as average : tensor<12xf32>
+// CHECK: heddle.variable @ema.a optimizer_state of @a as average : tensor<4xf32> in @ema.vectors from 0
 // CHECK-LABEL: func.func @averaged
 // CHECK: %[[A:.*]] = heddle.read @ema.vectors
 // CHECK: heddle.adam {{.*}} average %[[A]] : tensor<12xf32> -> tensor<12xf32> {{{.*}}decay = 0.899999976 : f32

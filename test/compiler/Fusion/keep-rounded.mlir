@@ -5,7 +5,7 @@ heddle.size @n max 64
 
 // The copy stands beside the weight. What is no weight, or lies in another variable, has none.
 // CHECK: heddle.variable @w weight : tensor<8x8xf32>
-// CHECK-NEXT: heddle.variable @cache.w.bf16 cache : tensor<8x8xbf16>
+// CHECK-NEXT: heddle.variable @cache.w.bf16 cache of @w as rounded : tensor<8x8xbf16>
 // CHECK-NEXT: heddle.variable @cache cache : tensor<8x8xf32>
 // CHECK-NEXT: heddle.variable @both weight : tensor<16x8xf32>
 // CHECK-NEXT: heddle.variable @first weight : tensor<8x8xf32> in @both from 0

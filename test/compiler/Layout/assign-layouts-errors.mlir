@@ -26,35 +26,6 @@ tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i
 
 // -----
 
-// One tile as both sides.
-tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
-  %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
-  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
-  // expected-error @+1 {{a tile is needed in two layouts, #tile.simt<lanes = }}
-  %p = tile.dot %a, %a, %zero : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
-  tile.store %p, %x[%c0, %c0] : tensor<32x32xf32>, memref<64x64xf32>
-  tile.return
-}
-
-// -----
-
-// The result of a product as the whole side of the next one.
-tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
-  %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x32xf32>
-  %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
-  %zero = arith.constant dense<0.0> : tensor<8x32xf32>
-  %p = tile.dot %a, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
-  %e = math.exp %p : tensor<8x32xf32>
-  // expected-error @+1 {{a tile is needed in two layouts, #tile.simt<lanes = }}
-  %q = tile.dot %e, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
-  tile.store %q, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
-  tile.return
-}
-
-// -----
-
 tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{the tile 'tensor<12x8xf32>' does not fit the layout #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>: 12 rows cannot be dealt to 8 lanes}}
@@ -75,18 +46,23 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
 
 // -----
 
-tile.func @fragments(%x: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
-  %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
-  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  // expected-error @+1 {{on tensor cores the right side is transposed, and the left side is not}}
-  %p = tile.dot %a, %a, %zero : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+// expected-error @+1 {{target vulkan:software has no tensor cores}}
+tile.func @tensor() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{target vulkan:software has no cooperative matrices}}
-tile.func @cooperative() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+// Of a transposed right side lanes have columns one by one, of another one four at a time.
+tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, row_lanes = 8 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<64x4xf32>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x32xf32>
+  %c = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %p = tile.dot %a, %b, %zero : tensor<64x4xf32>, tensor<4x32xf32> -> tensor<64x32xf32>
+  // expected-error @+1 {{sums are needed in two layouts, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4> and #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 1>}}
+  %q = tile.dot %a, %c, %p {transpose_rhs} : tensor<64x4xf32>, tensor<32x4xf32> -> tensor<64x32xf32>
+  tile.store %q, %x[%c0, %c0] : tensor<64x32xf32>, memref<64x64xf32>
   tile.return
 }

@@ -88,19 +88,33 @@ tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup 
   tile.return
 }
 
-// On tensor cores the left side and the sums are dealt alike to all subgroups, and the right side whole to each. What is
-// computed of the sums is dealt like them.
-// CHECK-LABEL: tile.func @fragments
-tile.func @fragments(%x: memref<?x64xbf16>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+// One tile as both sides: whole in each lane as the left one, and converted to the columns that lanes have of the right one.
+// CHECK-LABEL: tile.func @square
+// CHECK: %[[A:.*]] = tile.load {{.*}} -> tensor<32x32xf32, [[WHOLE]]>
+// CHECK: %[[RIGHT:.*]] = tile.convert_layout %[[A]] : tensor<32x32xf32, [[WHOLE]]> -> tensor<32x32xf32, [[COLUMNS]]>
+// CHECK: tile.dot %[[A]], %[[RIGHT]], %{{.*}} : tensor<32x32xf32, [[WHOLE]]>, tensor<32x32xf32, [[COLUMNS]]> -> tensor<32x32xf32, [[COLUMNS]]>
+tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // CHECK: tile.load {{.*}} -> tensor<64x16xbf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
-  %lhs = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> tensor<64x16xbf16>
-  // CHECK: tile.load {{.*}} -> tensor<64x16xbf16, #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>>
-  %rhs = tile.load %x[%c0, %c0] {transposed} : memref<?x64xbf16> -> tensor<64x16xbf16>
-  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %p = tile.dot %lhs, %rhs, %zero {transpose_rhs} : tensor<64x16xbf16>, tensor<64x16xbf16> -> tensor<64x64xf32>
-  // CHECK: math.exp %{{.*}} : tensor<64x64xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
-  %e = math.exp %p : tensor<64x64xf32>
-  tile.store %e, %y[%c0, %c0] : tensor<64x64xf32>, memref<?x64xf32>
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %p = tile.dot %a, %a, %zero : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  tile.store %p, %x[%c0, %c0] : tensor<32x32xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// The result of a product as the left side of the next one, which each lane needs all of.
+// CHECK-LABEL: tile.func @chain
+// CHECK: %[[E:.*]] = math.exp %{{.*}} : tensor<8x32xf32, [[COLUMNS]]>
+// CHECK: %[[LEFT:.*]] = tile.convert_layout %[[E]] : tensor<8x32xf32, [[COLUMNS]]> -> tensor<8x32xf32, [[WHOLE]]>
+// CHECK: tile.dot %[[LEFT]]
+tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x32xf32>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x32xf32>
+  %p = tile.dot %a, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
+  %e = math.exp %p : tensor<8x32xf32>
+  %q = tile.dot %e, %b, %zero : tensor<8x32xf32>, tensor<32x32xf32> -> tensor<8x32xf32>
+  tile.store %q, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
   tile.return
 }

@@ -21,7 +21,7 @@
 // Each of four subgroups has two times four pieces of the sum, of which two times two are in the part that is stored.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   // CHECK: %[[ZERO:.*]] = gpu.subgroup_mma_constant_matrix %{{.*}} : !gpu.mma_matrix<16x16xf32, "COp">
   // CHECK: gpu.barrier
   // CHECK: %[[SUBGROUP:.*]] = gpu.subgroup_id : index
@@ -65,7 +65,7 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
 // A row's largest number is that of the four neighbours that have a part of it, in subgroups of 32. A lane has two rows.
 // CHECK-LABEL: tile.func @rescaled
 tile.func @rescaled()
-    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   // CHECK: gpu.barrier
   // CHECK: gpu.shuffle xor %{{.*}}, %c1{{.*}}, %c32
   // CHECK: gpu.shuffle xor %{{.*}}, %c2{{.*}}, %c32

@@ -136,7 +136,7 @@ tile.func @constant() attributes {workgroup = 8 : i64, spread = #tile.spread<row
 // -----
 
 #dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
-tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #dealt>
   %zero = arith.constant dense<0.0> : tensor<16x16xf32, #dealt>
@@ -149,7 +149,7 @@ tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, sprea
 
 #dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
 #rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
-tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<32x16xbf16, #rows>
   %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #dealt>
@@ -162,7 +162,7 @@ tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 
 // -----
 
 #dealt = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
-tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #dealt>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 32}}
@@ -173,7 +173,7 @@ tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : 
 // -----
 
 #sum = #tile.cooperative<sum, side = 16, subgroups = 4>
-tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x16xf32, #sum>
   // expected-error @+1 {{does not work on cooperative matrices}}
   %y = arith.addf %x, %x : tensor<64x16xf32, #sum>
@@ -183,7 +183,7 @@ tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64,
 // -----
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
-tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{moves cooperative matrices, which is possible from and to shared memory, without limits}}
   %x = tile.load %a[%c0, %c0] : memref<64x16xf16> -> tensor<64x16xf16, #left>
@@ -194,7 +194,7 @@ tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spre
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
 #sum = #tile.cooperative<sum, side = 16, subgroups = 4>
-tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x64xf16, #left>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sum>
   // expected-error @+1 {{multiplies a left and a right tile of cooperative matrices to a sum}}
@@ -205,9 +205,20 @@ tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<coope
 // -----
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
-tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x16xf16, #left>
   // expected-error @+1 {{repeats columns of cooperative matrices}}
   %y = tile.broadcast %x : tensor<64x16xf16, #left> -> tensor<128x16xf16, #left>
+  tile.return
+}
+
+// -----
+
+#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+tile.func @conversion() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<8x32xf32, #dealt>
+  // expected-error @+1 {{gives lanes other elements than they have; run heddle-lower-conversions first}}
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #rows>
   tile.return
 }

@@ -4,7 +4,7 @@
 // loads stay.
 // CHECK-LABEL: tile.func @factors
 tile.func @factors(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
-    attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+    attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %x = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>

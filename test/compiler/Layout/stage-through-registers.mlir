@@ -1,10 +1,14 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-through-registers))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-through-registers{target=vulkan:nvidia}))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-through-registers{target=cuda:sm_80}))' | FileCheck %s --check-prefix=FRAGMENTS --implicit-check-not=tile.shared
+
+// Where tensor cores take fragments, nothing happens here.
+// FRAGMENTS-LABEL: tile.func @product
 
 // The first tiles are in the rings when the loop starts. Each turn waits for all lanes, reads the next tiles, multiplies
 // those of the ring, and writes the next ones beside them. The last turn reads its own tiles once more.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<128x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
   // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<64x64xf16, strided<[72, 1]>, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -45,7 +49,7 @@ tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64
 // CHECK-COUNT-1: tile.shared
 // CHECK-NOT: tile.shared
 tile.func @square(%a: memref<64x64xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -54,23 +58,6 @@ tile.func @square(%a: memref<64x64xf16>, %c: memref<64x64xf32>)
     %x = tile.load %a[%c0, %k] : memref<64x64xf16> -> tensor<64x32xf16>
     %y = tile.load %a[%c0, %k] : memref<64x64xf16> -> tensor<64x32xf16>
     %next = tile.dot %x, %y, %state {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
-    scf.yield %next : tensor<64x64xf32>
-  }
-  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
-  tile.return
-}
-
-// CHECK-LABEL: tile.func @fragments
-// CHECK-NOT: tile.shared
-tile.func @fragments(%a: memref<64x64xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
-  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %c0 = arith.constant 0 : index
-  %c32 = arith.constant 32 : index
-  %c64 = arith.constant 64 : index
-  %sum = scf.for %k = %c0 to %c64 step %c32 iter_args(%state = %zero) -> tensor<64x64xf32> {
-    %x = tile.load %a[%c0, %k] : memref<64x64xf16> -> tensor<64x32xf16>
-    %next = tile.dot %x, %x, %state {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
     scf.yield %next : tensor<64x64xf32>
   }
   tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>

@@ -111,7 +111,7 @@ func.func @f() -> (tensor<8xf32> {heddle.name = "noise"}) {
 
 // Nor is it set by way of arithmetic.
 heddle.variable @key counter : tensor<2xi32>
-heddle.variable @step counter : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
   %key = heddle.read @key : tensor<2xi32>
   %step = heddle.read @step : tensor<1xi32>
@@ -125,3 +125,10 @@ func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.na
 
 // expected-error @+1 {{variable 'seed' has type 'tensor<1xi32>', but `init` fills it with the caller's seed, a tensor<2xi32>}}
 heddle.variable @seed counter : tensor<1xi32>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+heddle.variable @m optimizer_state of @w as first_moment : tensor<8xf32>
+// expected-error @+1 {{variable 'n' has the role first_moment, which 'm' has already; remove either of them}}
+heddle.variable @n optimizer_state of @w as first_moment : tensor<8xf32>

@@ -1,7 +1,8 @@
-// Attention on cooperative matrices: each product's sums go through shared memory to lanes, and what lanes make of them goes
-// back as f16.
+// Attention on cooperative matrices: layouts convert each product's sums for lanes, and what lanes make of them goes through
+// shared memory as f16.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s --check-prefix=BLOCKS
 
 !x = tensor<?x128xf16, #heddle.dims<"tokens">>
@@ -14,11 +15,11 @@ heddle.size @length max 256 longest "lengths"
 
 // Four subgroups own 16 queries each, as factors that stay in registers.
 // CHECK-LABEL: tile.func @attention_Tx128(
-// CHECK-SAME: row_lanes = 32 : i64, spread = #tile.spread<cooperative>, vector = 4 : i64, workgroup = 128
+// CHECK-SAME: attributes {spread = #tile.spread<tensor>, vector = 4 : i64, workgroup = 128
 // CHECK: %[[FACTORS:.*]] = tile.shared : memref<64x16xf32
 // CHECK: %[[P:.*]] = tile.shared : memref<64x32xf16
 // CHECK: %[[VALUES:.*]] = tile.shared : memref<32x64xf16
-// CHECK: %[[SCORES:.*]] = tile.shared : memref<64x32xf32
+// CHECK-NOT: tile.shared : memref<64x32xf32
 // CHECK: %[[KEYS:.*]] = tile.shared : memref<32x64xf16
 // CHECK: %[[QUERIES:.*]] = tile.shared : memref<64x64xf16
 // CHECK: tile.store %{{.*}}, %[[QUERIES]]
@@ -34,9 +35,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.dot %[[PART]], %[[K]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<64x32xf32>
 // CHECK: tile.columns %[[Q]] from 48
 // CHECK: %[[S:.*]] = tile.dot
-// CHECK: tile.store %[[S]], %[[SCORES]]
-// CHECK: tile.wait 0
-// CHECK: tile.load %[[SCORES]]
+// CHECK-NOT: tile.store %[[S]]
 // CHECK: tile.reduce max
 // CHECK: tile.store %{{.*}}, %[[VALUES]]
 // CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<64x32xf16>
@@ -51,10 +50,30 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[W:.*]] = tile.load %[[P]]
 // CHECK: %[[V:.*]] = tile.load %[[VALUES]]{{.*}} {any_padding, transposed} : {{.*}} -> tensor<64x16xf16>
 // CHECK: tile.dot %[[W]], %[[V]], %[[RESCALED]] {transpose_rhs}
-// Results leave through the scores' memory, as many columns at a time as it has.
 // CHECK: tile.columns {{.*}} from 32
-// CHECK: tile.store %{{.*}}, %[[SCORES]]
-// CHECK: tile.load %[[SCORES]]
+
+// Scores have memory of their own, which the last readers have left when the next step's are written. Results leave through
+// the same, as many columns at a time as it has.
+// MEMORY-LABEL: tile.func @attention_Tx128(
+// MEMORY: %[[SCORES:.*]] = tile.shared : memref<64x32xf32
+// MEMORY-NOT: tile.shared : memref<64x32xf32
+// MEMORY: scf.for
+// MEMORY-COUNT-3: tile.dot
+// MEMORY: %[[S:.*]] = tile.dot
+// MEMORY-NOT: tile.wait
+// MEMORY: tile.store %[[S]], %[[SCORES]]
+// MEMORY-NEXT: tile.wait 0
+// MEMORY-NEXT: tile.load %[[SCORES]]{{.*}} -> tensor<64x32xf32, #tile.simt
+// MEMORY: tile.columns {{.*}} from 0
+// MEMORY-NOT: tile.wait
+// MEMORY: tile.store %{{.*}}, %[[SCORES]]
+// MEMORY-NEXT: tile.wait 0
+// MEMORY-NEXT: tile.load %[[SCORES]]
+// MEMORY: tile.columns {{.*}} from 32
+// MEMORY: tile.wait 0
+// MEMORY-NEXT: tile.store %{{.*}}, %[[SCORES]]
+// MEMORY-NEXT: tile.wait 0
+// MEMORY-NEXT: tile.load %[[SCORES]]
 
 // A subgroup's step: 4 places of a head by 2 times 16 keys, and 2 places of the step by 4 times 16 columns.
 // LANES-LABEL: tile.func @attention_Tx128(

@@ -184,7 +184,7 @@ heddle.size @tokens max 2048
 // GPU-LABEL: func.func @wide_delta(
 // GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
 // GPU-LABEL: tile.func @attention_delta_Tx4(
-// GPU-SAME: attributes {row_lanes = 32 : i64, spread = #tile.spread<columns>, vector = 2 : i64, workgroup = 128 : i64}
+// GPU-SAME: attributes {spread = #tile.spread<columns>, vector = 2 : i64, workgroup = 128 : i64}
 // GPU-COUNT-2: arith.extf %{{.*}} : tensor<32x64xbf16> to tensor<32x64xf32>
 // GPU: tile.reduce sum %{{.*}} dim 1 : tensor<32x64xf32> -> tensor<32x1xf32>
 func.func @wide_delta(%forward: !x, %gradient: !x) -> !heads {

@@ -31,7 +31,7 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 }
 
 // CHECK: tile.func @matmul_addf_Tx1024(
-// CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {spread = #tile.spread<fragments>, vector = 2 : i64, workgroup = 256 : i64}
+// CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {spread = #tile.spread<tensor>, vector = 4 : i64, workgroup = 256 : i64}
 // Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
 // CHECK: %[[NUMBER:.*]] = gpu.block_id x
 // CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c64

@@ -290,9 +290,9 @@ func.func @dropout(%x: !x, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> !x {
 // -----
 
 heddle.variable @w weight : tensor<100x64xf32>
-heddle.variable @grad.w gradient : tensor<100x64xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<100x64xf32>
-heddle.variable @adam.v.w optimizer_state : tensor<100x64xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<100x64xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<100x64xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<100x64xf32>
 
 // Each result takes over the memory of the variable that it is written to, and all is read before the first store.
 // CHECK-LABEL: func.func @adam(

@@ -189,4 +189,73 @@ heddle.task "translate" {beam = 0 : i64}
 
 // expected-error @+1 {{expects loss_scale and scale_interval together or not at all}}
 heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32,
-                 loss_scale = 8.0 : f32, peak = 1.0e-3 : f32, warmup = 10 : i64}
+                 loss_scale = 8.0 : f32}
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{belongs to @w and does not say as what: write `of @w as first_moment`}}
+heddle.variable @m optimizer_state of @w : tensor<8xf32>
+
+// -----
+
+// expected-error @+1 {{is a weight's first_moment and does not say of which weight: write `of @weight as first_moment`}}
+heddle.variable @m optimizer_state as first_moment : tensor<8xf32>
+
+// -----
+
+heddle.variable @w weight : tensor<1xi32>
+// expected-error @+1 {{is the model's steps and belongs to no weight, got `of @w`}}
+heddle.variable @n counter of @w as steps : tensor<1xi32>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is counter, but its role average is of kind optimizer_state}}
+heddle.variable @a counter of @w as average : tensor<8xf32>
+
+// -----
+
+// expected-error @+1 {{names a variable that is not declared: @w}}
+heddle.variable @m optimizer_state of @w as second_moment : tensor<8xf32>
+
+// -----
+
+heddle.variable @c cache : tensor<8xf32>
+// expected-error @+1 {{belongs to @c, which is cache and no weight}}
+heddle.variable @g gradient of @c as gradient : tensor<8xf32>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<4xf32>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @g gradient of @w as gradient : tensor<4xf32>
+
+// -----
+
+heddle.variable @w weight : tensor<8x4xf32>
+// expected-error @+1 {{is a 'tensor<4x8xbf16>', but @w, which it belongs to, is a 'tensor<8x4xf32>'}}
+heddle.variable @c cache of @w as rounded : tensor<4x8xbf16>
+
+// -----
+
+func.func @minimize(%loss: tensor<1xf32>) {
+  // expected-error @+1 {{expects its rate region to take the step's number and to yield the rate, both tensor<1xf32>}}
+  heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%step: tensor<1xi32>):
+    heddle.yield %loss : tensor<1xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @apply() {
+  // expected-error @+1 {{expects elementwise arithmetic in its rate region, not 'heddle.sum'}}
+  heddle.apply {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%step: tensor<1xf32>):
+    %sum = heddle.sum columns %step : tensor<1xf32> -> tensor<1xf32>
+    heddle.yield %sum : tensor<1xf32>
+  }
+  return
+}

@@ -13,10 +13,11 @@ heddle.size @chunk max 512 of @source_tokens from 1536
 
 // CHECK: heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
-// CHECK: heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-heddle.variable @adam.m.w optimizer_state : tensor<8xf32>
-// CHECK: heddle.variable @grad.w gradient : tensor<8xf32>
-heddle.variable @grad.w gradient : tensor<8xf32>
+heddle.variable @w weight : tensor<8xf32>
+// CHECK: heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+// CHECK: heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
 // CHECK: heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.000000e+00 : f64>}
 heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
 // CHECK: heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 2.500000e-01 : f64>}
@@ -26,10 +27,10 @@ heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 0.2
 heddle.task "translate" {beam = 4 : i64, explain, logits_entry, padding = 3 : i64}
 // CHECK: heddle.training {accumulate, {{.*}}loss_scale = 8.000000e+00 : f32, {{.*}}scale_interval = 5 : i64
 heddle.training {accumulate, beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32,
-                 loss_scale = 8.0 : f32, peak = 1.0e-3 : f32, scale_interval = 5 : i64, warmup = 10 : i64}
+                 loss_scale = 8.0 : f32, scale_interval = 5 : i64}
 
-// CHECK: heddle.variable @step counter : tensor<1xi32>
-heddle.variable @step counter : tensor<1xi32>
+// CHECK: heddle.variable @step counter as steps : tensor<1xi32>
+heddle.variable @step counter as steps : tensor<1xi32>
 // CHECK: heddle.variable @cache.k cache : tensor<64x8xf32>
 heddle.variable @cache.k cache : tensor<64x8xf32>
 
@@ -58,14 +59,34 @@ func.func @state() {
 // CHECK-SAME: %[[LOSS:.*]]: tensor<1xf32>
 func.func @training(%loss: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
   // CHECK: heddle.minimize %[[LOSS]] {
-  // CHECK-SAME: warmup = 4000 : i64
-  %0 = heddle.minimize %loss {peak = 7.0e-4 : f32, warmup = 4000 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                              epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}
+  // CHECK-SAME: rate {
+  %0 = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                              epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 7.0e-4 : f32 : tensor<1xf32>
+    %warmup = heddle.fill 4000.0 : f32 : tensor<1xf32>
+    %rise = arith.divf %s, %warmup : tensor<1xf32>
+    %square = arith.divf %warmup, %s : tensor<1xf32>
+    %fall = math.sqrt %square : tensor<1xf32>
+    %factor = arith.minimumf %rise, %fall : tensor<1xf32>
+    %r = arith.mulf %peak, %factor : tensor<1xf32>
+    heddle.yield %r : tensor<1xf32>
+  }
   // CHECK: heddle.accumulate %[[LOSS]]
   heddle.accumulate %loss
   // CHECK: heddle.apply {
-  %1 = heddle.apply {peak = 7.0e-4 : f32, warmup = 4000 : i64, beta1 = 0.9 : f32, beta2 = 0.98 : f32,
-                     epsilon = 1.0e-9 : f32, clip_norm = 1.0 : f32}
+  %1 = heddle.apply {beta1 = 0.9 : f32, beta2 = 0.98 : f32,
+                     epsilon = 1.0e-9 : f32, clip_norm = 1.0 : f32} rate {
+  ^bb0(%s: tensor<1xf32>):
+    %peak = heddle.fill 7.0e-4 : f32 : tensor<1xf32>
+    %warmup = heddle.fill 4000.0 : f32 : tensor<1xf32>
+    %rise = arith.divf %s, %warmup : tensor<1xf32>
+    %square = arith.divf %warmup, %s : tensor<1xf32>
+    %fall = math.sqrt %square : tensor<1xf32>
+    %factor = arith.minimumf %rise, %fall : tensor<1xf32>
+    %r = arith.mulf %peak, %factor : tensor<1xf32>
+    heddle.yield %r : tensor<1xf32>
+  }
   return %0, %1 : tensor<1xf32>, tensor<1xf32>
 }
 

@@ -51,7 +51,7 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, fragments, cooperative}}
+// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, tensor}}
 // expected-error @+1 {{failed to parse}}
 tile.func @spread() attributes {workgroup = 8 : i64, spread = #tile.spread<diagonals>, vector = 4 : i64} {
   tile.return
@@ -66,8 +66,15 @@ tile.func @workgroup() attributes {workgroup = 0 : i64, spread = #tile.spread<ro
 
 // -----
 
-// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 0}}
-tile.func @kernel() attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 48}}
+tile.func @kernel() attributes {workgroup = 128 : i64, row_lanes = 48 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expects 'row_lanes' of quads to divide the workgroup of 32, got 0}}
+tile.func @kernel() attributes {workgroup = 32 : i64, spread = #tile.spread<quads>, vector = 4 : i64} {
   tile.return
 }
 
@@ -246,5 +253,41 @@ func.func @copied_elements(%a: memref<8x8xf16>, %s: memref<8x8xbf16, #gpu.addres
 func.func @copied_rows(%a: memref<64x8xbf16>, %s: memref<8x8xbf16, #gpu.address_space<workgroup>>, %i: index) {
   // expected-error @+1 {{copies 16 rows to}}
   tile.copy %a[%i, %i] to %s[%i] count 16 : memref<64x8xbf16> to memref<8x8xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_shape(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{changes nothing but the layout, got 'tensor<4x64xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>' and 'tensor<8x32xf32}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<8x32xf32, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_elements(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{changes nothing but the layout}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<4x64xf16, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_from_nothing(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{expects a layout on both sides, got 'tensor<4x64xf32>' and}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32> -> tensor<4x64xf32, #whole>
+  return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+func.func @converted_to_nothing(%t: tensor<4x64xf32, #whole>) {
+  // expected-error @+1 {{expects a layout on both sides, got}}
+  %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<4x64xf32>
   return
 }

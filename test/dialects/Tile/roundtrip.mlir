@@ -50,6 +50,8 @@ tile.func @values(%a: memref<?x64xf32>, %b: memref<?x4xf32>)
   %j = tile.index %c0 dim 1 : tensor<4x64xi32, #dealt>
   // CHECK: tile.random seed(%{{.*}}, %{{.*}}) step %{{.*}} stream %{{.*}} at(%{{.*}}, %{{.*}}) : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
   %random = tile.random seed(%one, %one) step %one stream %one at(%i, %j) : tensor<4x64xi32, #dealt> -> tensor<4x64xf32, #dealt>
+  // CHECK: tile.convert_layout %{{.*}} : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>
+  %known = tile.convert_layout %wide : tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #whole>
   tile.return
 }
 
@@ -67,8 +69,8 @@ tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>
 }
 
 // CHECK-LABEL: tile.func @staged
-// CHECK-SAME: spread = #tile.spread<fragments>
-tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+// CHECK-SAME: spread = #tile.spread<tensor>
+tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
   %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/model/Average.h"
 
 #include "runtime/core/Safetensors.h"
+#include "runtime/session/Session.h"
 #include "tools/heddle-run/model/Checkpoint.h"
 #include "tools/heddle-run/model/FolderSync.h"
 
@@ -46,16 +47,16 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
   return writer.commit();
 }
 
-// The tensors `prefix` + name of `from`, for each of `entries`, times a factor and under the entry's name.
-Status writeScaled(const SafetensorsReader &from, const std::string &prefix,
+// What `from` has of a role for each of `entries`, times a factor and under the entry's name.
+Status writeScaled(const SafetensorsReader &from, VariableRole role,
                    const std::vector<SafetensorsEntry> &entries, double factor, const fs::path &path) {
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
   std::vector<float> values(kPortion);
   for (const SafetensorsEntry &entry : entries) {
-    const SafetensorsEntry *source = from.find(prefix + entry.name);
+    std::string name = variableName(role, entry.name);
+    const SafetensorsEntry *source = from.find(name);
     if (!source || source->type != ElementType::F32 || source->shape != entry.shape)
-      return makeError(ErrorKind::Malformed, "'", from.path().string(), "' has no '", prefix, entry.name,
-                       "' of the weight's shape.");
+      return makeError(ErrorKind::Malformed, "'", from.path().string(), "' has no '", name, "' of the weight's shape.");
     uint64_t count = entry.bytes / sizeof(float);
     for (uint64_t at = 0; at < count; at += kPortion) {
       auto portion = std::span(values).first(std::min<uint64_t>(kPortion, count - at));
@@ -90,15 +91,16 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
     HEDDLE_CHECK(checkFile(checkpoint, name, manifest));
   HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(checkpoint / kWeightsFile));
   HEDDLE_ASSIGN(SafetensorsReader optimizer, SafetensorsReader::open(checkpoint / kOptimizerFile));
-  auto count = [&](const char *name) -> Result<int64_t> {
+  auto count = [&](VariableRole role) -> Result<int64_t> {
+    std::string name = variableName(role);
     HEDDLE_ASSIGN(HostTensor tensor, optimizer.read(name));
     if (tensor.type() != ElementType::I32 || tensor.bytes().size() != sizeof(int32_t))
       return makeError(ErrorKind::Malformed, "'", optimizer.path().string(), "' has no number '", name, "'.");
     return tensor.values<int32_t>()[0];
   };
-  HEDDLE_ASSIGN(int64_t steps, count("step"));
-  if (optimizer.find("skipped_steps")) {
-    HEDDLE_ASSIGN(int64_t skipped, count("skipped_steps"));
+  HEDDLE_ASSIGN(int64_t steps, count(VariableRole::Steps));
+  if (optimizer.find(variableName(VariableRole::SkippedSteps))) {
+    HEDDLE_ASSIGN(int64_t skipped, count(VariableRole::SkippedSteps));
     steps -= skipped;
   }
   if (steps <= 0)
@@ -111,7 +113,7 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadCheckpointVocabulary(checkpoint));
   const char *const files[] = {kWeightsFile};
   auto write = [&](const fs::path &into) {
-    return writeScaled(optimizer, "ema.", weights.entries(), 1 / all, into / kWeightsFile);
+    return writeScaled(optimizer, VariableRole::Average, weights.entries(), 1 / all, into / kWeightsFile);
   };
   return writeCheckpoint(plainPath(output), files, write, *vocabulary, manifest);
 }

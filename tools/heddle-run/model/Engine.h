@@ -30,6 +30,9 @@ public:
   virtual Result<PendingTensor> outputLater(std::string_view name) = 0;
   virtual Result<PendingTensor> variableLater(std::string_view name) = 0;
 
+  // What the variable of a role of the model's own is called.
+  virtual std::string variableOf(VariableRole role) const { return variableName(role); }
+
   virtual Status init(uint64_t seed) = 0;
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
   virtual Status writeVariable(std::string_view name, const TensorView &value) = 0;
@@ -57,6 +60,10 @@ public:
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }
   Result<PendingTensor> outputLater(std::string_view name) override { return session->outputLater(name); }
   Result<PendingTensor> variableLater(std::string_view name) override { return session->variableLater(name); }
+  std::string variableOf(VariableRole role) const override {
+    const VariableInfo *found = session->findVariable(role);
+    return found ? found->name : variableName(role);
+  }
   Status init(uint64_t seed) override { return session->init(seed); }
   Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }
   Status writeVariable(std::string_view name, const TensorView &value) override {

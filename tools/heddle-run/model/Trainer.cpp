@@ -76,7 +76,7 @@ Status Trainer::resume() {
   HEDDLE_CHECK(prepare(/*fresh=*/false));
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(options.checkpoint));
   HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training));
-  HEDDLE_ASSIGN(HostTensor step, engine.readVariable("step"));
+  HEDDLE_ASSIGN(HostTensor step, engine.readVariable(engine.variableOf(VariableRole::Steps)));
   if (step.type() != ElementType::I32 || step.values<int32_t>().size() != 1 ||
       uint64_t(step.values<int32_t>()[0]) != manifest.step)
     return makeError(ErrorKind::Malformed, "the checkpoint '", checkpoint.string(), "' says step ", manifest.step,
@@ -157,8 +157,8 @@ Result<Trainer::StartedStep> Trainer::startStep() {
       return std::move(status).error().within(str("step ", report.step));
   HEDDLE_ASSIGN(started.learningRate, engine.outputLater("learning_rate"));
   if (inputs.model.scalesLoss) {
-    HEDDLE_ASSIGN(started.lossScale, engine.variableLater("loss_scale"));
-    HEDDLE_ASSIGN(started.skipped, engine.variableLater("skipped_steps"));
+    HEDDLE_ASSIGN(started.lossScale, engine.variableLater(engine.variableOf(VariableRole::LossScale)));
+    HEDDLE_ASSIGN(started.skipped, engine.variableLater(engine.variableOf(VariableRole::SkippedSteps)));
   }
   taken = report.step;
   return started;
@@ -175,8 +175,8 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
   HEDDLE_CHECK(checkLoss(report.loss, started.lastEntry, report.step));
   HEDDLE_ASSIGN(report.learningRate, readScalar<float>(started.learningRate, "learning_rate"));
   if (inputs.model.scalesLoss) {
-    HEDDLE_ASSIGN(report.lossScale, readScalar<float>(started.lossScale, "loss_scale"));
-    HEDDLE_ASSIGN(int32_t count, readScalar<int32_t>(started.skipped, "skipped_steps"));
+    HEDDLE_ASSIGN(report.lossScale, readScalar<float>(started.lossScale, variableName(VariableRole::LossScale)));
+    HEDDLE_ASSIGN(int32_t count, readScalar<int32_t>(started.skipped, variableName(VariableRole::SkippedSteps)));
     report.skipped = skipped = uint64_t(count);
   }
   // Steps overlap: the device begins this one when the one before is over.

@@ -53,7 +53,7 @@ tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spre
 // CHECK-LABEL: gpu.module @shared
 // CHECK-SAME: heddle.shared_bytes = 3072 : i32
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @shared_memory : !llvm.ptr<3>
   // CHECK: llvm.getelementptr %[[BASE]][0] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
@@ -79,7 +79,7 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spr
 // Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
 // power that may be rough is one instruction, others are LLVM's.
 // CHECK-LABEL: gpu.module @exclusive
-tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<fragments>, vector = 2 : i64} {
+tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %s = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

@@ -266,6 +266,54 @@ TEST(KernelTest, reductions) {
       }
 }
 
+//===-- Layouts -------------------------------------------------------------------------------------------------===//
+
+// Lanes own columns, then rows; rows and columns are shared out among several of them, of which some have the same
+// elements; bits; and a loop, in which a lane must not write what another one has yet to read.
+TEST(KernelTest, conversions) {
+  const char *text = R"(
+    #from = #tile.simt<$from>
+    #to = #tile.simt<$to>
+    tile.func @kernel(%a: memref<?x16xf32>, %c: memref<8x16xf32>, %n: index)
+        attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+      %c0 = arith.constant 0 : index
+      %c8 = arith.constant 8 : index
+      %zero = arith.constant dense<0.0> : tensor<8x16xf32, #to>
+      %sum = scf.for %i = %c0 to %n step %c8 iter_args(%s = %zero) -> tensor<8x16xf32, #to> {
+        %t = tile.load %a[%i, %c0] : memref<?x16xf32> -> tensor<8x16xf32, #from>
+        %none = arith.constant dense<0.0> : tensor<8x16xf32, #from>
+        %positive = arith.cmpf ogt, %t, %none : tensor<8x16xf32, #from>
+        %r = tile.convert_layout %t : tensor<8x16xf32, #from> -> tensor<8x16xf32, #to>
+        %b = tile.convert_layout %positive : tensor<8x16xi1, #from> -> tensor<8x16xi1, #to>
+        %p = arith.select %b, %r, %zero : tensor<8x16xi1, #to>, tensor<8x16xf32, #to>
+        %next = arith.addf %s, %p : tensor<8x16xf32, #to>
+        scf.yield %next : tensor<8x16xf32, #to>
+      }
+      tile.store %sum, %c[%c0, %c0] : tensor<8x16xf32, #to>, memref<8x16xf32>
+      tile.return
+    })";
+  Matrix<float> a = numbers(24, 16, 9);
+  Matrix<int32_t> n = size(24);
+  const char *layouts[] = {"lanes = [1, 8], strides = [1, 1], vector = 2", "lanes = [8, 1], strides = [1, 1], vector = 4",
+                           "lanes = [2, 4], strides = [4, 1], vector = 1", "lanes = [1, 4], strides = [1, 1], vector = 4",
+                           "lanes = [1, 1], strides = [1, 1], vector = 4"};
+  for (size_t first = 0; first < std::size(layouts); ++first)
+    for (size_t further : {1, 2}) {
+      const char *from = layouts[first], *to = layouts[(first + further) % std::size(layouts)];
+      Matrix<float> c(8, 16, kUntouched), expected = c;
+      for (int64_t i = 0; i < 8; ++i)
+        for (int64_t j = 0; j < 16; ++j) {
+          float sum = 0;
+          for (int64_t k = 0; k < 24; k += 8)
+            sum += std::max(a(i + k, j), 0.0f);
+          expected(i, j) = sum;
+        }
+      run(fill(text, {{"$from", from}, {"$to", to}}), {a, c, n}, {1, 1, 1});
+      SCOPED_TRACE(std::string(from) + " to " + to);
+      expectNear(c, expected, 0);
+    }
+}
+
 //===-- Random numbers ------------------------------------------------------------------------------------------===//
 
 /// Philox4x32-10 as its authors define it.

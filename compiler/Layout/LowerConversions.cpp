@@ -1,0 +1,142 @@
+// y = convert_layout x    ->    wait         // where the memory may be in use yet
+//                               store x, shared
+//                               wait         // for all lanes
+//                               y = load shared
+#include "compiler/Layout/LowerConversions.h"
+
+#include "compiler/Layout/Lanes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbours begin in different banks
+
+//===-- Uses of shared memory -----------------------------------------------------------------------------------===//
+
+bool isUsedWithin(Value memory, Operation *op) {
+  return llvm::any_of(memory.getUsers(), [&](Operation *user) { return op->isAncestor(user); });
+}
+
+/// Whether a run of the kernel may come from `op` to a use of the memory that is not in `op`.
+bool isUsedAfter(Value memory, Operation *op) {
+  for (; !isa<tile::FuncOp>(op); op = op->getParentOp())
+    for (Operation *user : memory.getUsers())
+      if (Operation *there = op->getBlock()->findAncestorOpInBlock(*user); there && op->isBeforeInBlock(there))
+        return true;
+  return false;
+}
+
+/// What the lanes do last with the memory on their way up from `from` to `end`, which is not looked at: nothing is
+/// known where there is neither a use nor a wait.
+std::optional<bool> isInUse(Value memory, Operation *from, Operation *end) {
+  for (Operation *op = from; op != end; op = op->getPrevNode()) {
+    if (isa<WaitOp>(op))
+      return false;
+    if (isUsedWithin(memory, op))
+      return true;
+  }
+  return std::nullopt;
+}
+
+/// Whether a lane may still read or write the memory when another one comes to `op`.
+bool isInUse(Value memory, Operation *op) {
+  for (; !isa<tile::FuncOp>(op); op = op->getParentOp()) {
+    if (std::optional<bool> known = isInUse(memory, op->getPrevNode(), nullptr))
+      return *known;
+    Operation *parent = op->getParentOp();
+    if (isa<scf::IfOp, tile::FuncOp>(parent))
+      continue;
+    // Of a loop, the iteration before comes first, in which `op` itself used the memory.
+    if (!isa<scf::ForOp>(parent) || isInUse(memory, &op->getBlock()->back(), op).value_or(true))
+      return true;
+  }
+  return false;
+}
+
+//===-- Conversions ---------------------------------------------------------------------------------------------===//
+
+class LowerConversionsPass : public PassWrapper<LowerConversionsPass, OperationPass<tile::FuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerConversionsPass)
+  StringRef getArgument() const override { return "heddle-lower-conversions"; }
+  StringRef getDescription() const override {
+    return "Carry tiles through shared memory to lanes that have other elements of them";
+  }
+
+  void runOnOperation() override {
+    SmallVector<ConvertLayoutOp> conversions;
+    getOperation().walk([&](ConvertLayoutOp op) {
+      if (!keepsElements(cast<RankedTensorType>(op.getInput().getType()), op.getType()))
+        conversions.push_back(op);
+    });
+    SmallVector<StoreOp> stores;
+    for (ConvertLayoutOp op : conversions)
+      if (failed(convert(op, stores)))
+        return signalPassFailure();
+    // Once all have their waits: lanes often wait for one conversion between two others.
+    for (StoreOp store : stores)
+      if (isInUse(store.getMemory(), store)) {
+        OpBuilder b(store);
+        WaitOp::create(b, store.getLoc(), 0);
+      }
+  }
+
+private:
+  LogicalResult convert(ConvertLayoutOp op, SmallVectorImpl<StoreOp> &stores) {
+    auto from = cast<RankedTensorType>(op.getInput().getType());
+    CooperativeAttr matrices = getCooperativeLayout(from);
+    if (matrices && matrices.getUse() != MatrixUse::Sum)
+      return op.emitOpError() << "takes a factor out of cooperative matrices, of which only sums can be stored: "
+                              << from;
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    Type i1 = b.getI1Type(), element = from.getElementType() == i1 ? b.getI32Type() : from.getElementType();
+    Value input = op.getInput();
+    if (element != from.getElementType()) // which shared memory does not have
+      input = arith::ExtUIOp::create(b, from.clone(element), input);
+    auto to = cast<RankedTensorType>(op.getType().clone(element));
+
+    Value memory = memoryFor(op, to), zero = arith::ConstantIndexOp::create(b, 0);
+    stores.push_back(StoreOp::create(b, input, memory, zero, zero, Value(), Value()));
+    WaitOp::create(b, 0);
+    Value result =
+        LoadOp::create(b, to, memory, zero, zero, Value(), Value(), /*any_padding=*/true, /*transposed=*/false);
+    if (element != from.getElementType())
+      result = arith::TruncIOp::create(b, op.getType(), result);
+    op.replaceAllUsesWith(result);
+    op.erase();
+    return success();
+  }
+
+  /// Memory that the kernel has and nothing needs any more, or more of it.
+  Value memoryFor(ConvertLayoutOp op, RankedTensorType tile) {
+    Operation *outermost = op;
+    for (Operation *parent = op->getParentOp(); !isa<tile::FuncOp>(parent); parent = parent->getParentOp())
+      if (!isa<scf::IfOp>(parent))
+        outermost = parent;
+    bool loops = outermost != op;
+    auto isFree = [&](Value memory) {
+      return !isUsedAfter(memory, outermost) && !(loops && isUsedWithin(memory, outermost));
+    };
+    for (auto shared : getOperation().getBody().front().getOps<SharedOp>())
+      if (hasRoom(shared.getResult().getType(), tile) && isFree(shared.getResult()))
+        return shared.getResult();
+    OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
+    int64_t padding = kPaddingBytes * 8 / tile.getElementTypeBitWidth();
+    return SharedOp::create(b, op.getLoc(), getSharedType(tile, padding));
+  }
+
+  /// Rows of memory without a layout are out of order: `copy` fills it.
+  static bool hasRoom(MemRefType memory, RankedTensorType tile) {
+    return !memory.getLayout().isIdentity() && memory.getElementType() == tile.getElementType() &&
+           memory.getDimSize(0) >= tile.getDimSize(0) && memory.getDimSize(1) >= tile.getDimSize(1);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createLowerConversionsPass() { return std::make_unique<LowerConversionsPass>(); }
+void heddle::registerLowerConversionsPass() { PassRegistration<LowerConversionsPass>(); }
