@@ -24,7 +24,7 @@ public:
   void runOnOperation() override {
     module = getOperation();
     ModelFunctions functions(module);
-    if (!functions.task || functions.hidden || !functions.logits)
+    if (!functions.task || !functions.isDecoded())
       return;
     FailureOr<DecodingPlan> made = DecodingPlan::make(functions);
     if (failed(made))

@@ -23,7 +23,7 @@ public:
       build("encode", {model.hidden, model.pooled}, {"hidden", "pooled"});
       if (model.logits)
         build("logits", {model.hidden, model.logits}, {"logits"});
-    } else if (model.logits && model.task.getLogitsEntry()) {
+    } else if (model.logits && (model.task.getLogitsEntry() || !model.isDecoded())) {
       build("logits", {model.memory, model.logits}, {"logits"});
     }
   }

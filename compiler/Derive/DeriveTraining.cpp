@@ -9,6 +9,9 @@ using namespace mlir::heddle;
 
 namespace {
 
+// Inputs that say what the logits should be.
+constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows"};
+
 class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveTrainingPass)
@@ -111,24 +114,34 @@ void DeriveTrainingPass::addState() {
 void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   if (model->memory)
     entry.inlineFunction(model->memory);
-  // Callers list what a model reads and what it should say side by side.
-  entry.port(model->logits, 0);
+  if (model->hidden)
+    entry.inlineFunction(model->hidden);
+  else // callers list what a model reads and what it should say side by side
+    entry.port(model->logits, 0);
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
-    if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); name == "target_out")
+    if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
       entry.port(model->loss, i);
   entry.inlineFunction(model->logits);
+  if (model->next)
+    entry.inlineFunction(model->next);
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all.
+/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all. Losses of
+/// pairs of sentences are scaled by `sentence_scale`.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
-  Value scale = entry.port("loss_scale", scalar), perToken = entry.result("token_loss");
   Location where = lossPlace();
-  Value scales = BroadcastOp::create(entry.builder, where, perToken.getType(), scale);
-  Value scaled = arith::MulFOp::create(entry.builder, where, perToken, scales);
-  Value loss = SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
+  auto sum = [&](StringRef losses, StringRef by) -> Value {
+    Value scale = entry.port(by, scalar), each = entry.result(losses);
+    Value scales = BroadcastOp::create(entry.builder, where, each.getType(), scale);
+    Value scaled = arith::MulFOp::create(entry.builder, where, each, scales);
+    return SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
+  };
+  Value loss = sum("token_loss", "loss_scale");
+  if (entry.result("sentence_loss"))
+    loss = arith::AddFOp::create(entry.builder, where, loss, sum("sentence_loss", "sentence_scale"));
   entry.output("loss", loss);
   return loss;
 }
@@ -174,7 +187,8 @@ void DeriveTrainingPass::buildApplyStep() {
   entry.finish();
 }
 
-/// The loss of each token, without what training adds: dropout and the smoothing of labels.
+/// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there is
+/// the most probable one of each row of logits, too.
 void DeriveTrainingPass::buildEval() {
   EntryBuilder entry(module, "eval", lossPlace());
   inlineLoss(entry);
@@ -183,6 +197,17 @@ void DeriveTrainingPass::buildEval() {
     if (auto entropy = dyn_cast<CrossEntropyOp>(op))
       entropy.setSmoothing(APFloat(0.0f));
   entry.output("token_loss", loss);
+  auto addChoice = [&](StringRef name, StringRef of) {
+    Value logits = entry.result(of);
+    auto choices = getDimType(cast<RankedTensorType>(logits.getType()), 0, entry.builder.getI32Type());
+    entry.output(name, ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
+  };
+  if (!model->isDecoded())
+    addChoice("choice", "logits");
+  if (Value ofSentences = entry.result("sentence_loss")) {
+    entry.output("sentence_loss", ofSentences);
+    addChoice("sentence_choice", "next");
+  }
   entry.finish();
 }
 

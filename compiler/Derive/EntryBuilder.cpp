@@ -25,6 +25,7 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   if (!task)
     return;
   memory = find("memory"), logits = find("logits"), loss = find("loss"), rate = find("rate"), hidden = find("hidden"), pooled = find("pooled");
+  next = find("next");
 }
 
 RankedTensorType heddle::columnOf(MLIRContext *context, StringRef size, Type element) {

@@ -20,7 +20,9 @@ StringRef getPortName(DictionaryAttr attributes);
 /// The model's functions of a module, by name.
 struct ModelFunctions {
   explicit ModelFunctions(ModuleOp module);
-  func::FuncOp memory, logits, loss, rate, hidden, pooled; // null where the model has none
+  func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
+  /// Whether an answer is made a token at a time.
+  bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
   TaskOp task;                                       // null where the module has no model's functions
   TrainingOp training;                               // null where nothing is trained
 };

@@ -171,6 +171,9 @@ void Reader::setText(FailureOr<language::ModelText> text) {
   description.architecture = llvm::StringSwitch<std::string>(description.text->getTask())
                                  .Case("translate", "transformer")
                                  .Case("language", "decoder")
+                                 .Case("classify", "classifier")
+                                 .Case("tag", "tagger")
+                                 .Case("pretrain", "pretraining")
                                  .Default("encoder");
 }
 

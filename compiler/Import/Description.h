@@ -69,6 +69,8 @@ struct Description {
   // and a decoder never answers with `paddingId`.
   int64_t beginId = 1, endId = 2;
   std::optional<int64_t> unknownId = 0, paddingId;
+  /// Labels that the model tells apart, where its logits are of labels.
+  std::optional<int64_t> classes;
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 

@@ -214,6 +214,8 @@ llvm::json::Object Description::toJSON() const {
   object["eos_id"] = endId;
   if (paddingId)
     object["pad_id"] = *paddingId;
+  if (classes)
+    object["classes"] = *classes;
   if (text) {
     llvm::json::Object parameters;
     for (const auto &parameter : text->getParameters())

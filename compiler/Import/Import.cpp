@@ -2,6 +2,7 @@
 
 #include "compiler/Import/HuggingFace.h"
 #include "compiler/Import/Schedule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -63,6 +64,10 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
                           description->maxLength};
   if (failed(text->elaborate(*module, limits)))
     return {};
+  if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
+    auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
+    description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
+  }
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
     return {};

@@ -36,7 +36,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"uniform", {"bound"}, 1, &E::weightStart},
       {"transpose", {"matrix"}, 1, &E::transpose},
       {"sum", {"x"}, 1, &E::sumOf},
-      {"first", {"x"}, 1, &E::firstRows},
+      {"first", {"x"}, 1, &E::endRows},
+      {"last", {"x"}, 1, &E::endRows},
+      {"average", {"x"}, 1, &E::averageRows},
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
       {"dropout", {"x", "rate"}, 2, &E::dropout},
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
@@ -208,7 +210,10 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
   if (!places)
     return mistake();
   RankedTensorType rowsType = typeOf(rows), placesType = typeOf(places);
-  if (rowsType.getRank() != 2 || !rowsType.hasStaticShape() || placesType.getRank() != 1 ||
+  const Side *side = findSide(rowsType);
+  bool isLabelled = side && side->labelled && getSizeName(placesType, 0) == side->labels &&
+                    import(side->labelled) == places;
+  if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled) || placesType.getRank() != 1 ||
       !placesType.getElementType().isInteger(32)) {
     fail(where) << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
                 << "here are " << describe(table) << " and " << describe(indices);
@@ -218,18 +223,48 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
   return make(EmbeddingOp::create(builder, place(where), type, places, rows));
 }
 
-Item Elaborator::firstRows(BuiltinCall &call) {
-  Value x = tensor(call.given[0].item, call.given[0].where, "what the first rows are of");
+/// first(x), last(x): the rows at either end of each sequence.
+Item Elaborator::endRows(BuiltinCall &call) {
+  StringRef name = call.expression.text;
+  Value x = tensor(call.given[0].item, call.given[0].where, "what the " + name + " rows are of");
   if (!x)
     return mistake();
   Side *side = findSide(typeOf(x));
   if (!side || typeOf(x).getRank() != 2) {
-    fail(call.where()) << "first() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
     return mistake();
   }
-  Value starts = import(side->starts);
+  Location at = place(call.where());
+  Value rows = import(side->starts);
+  if (name == "last") {
+    Value ends = arith::AddIOp::create(builder, at, rows, import(side->lengths));
+    Value one = FillOp::create(builder, at, ends.getType(), builder.getI32IntegerAttr(1));
+    rows = arith::SubIOp::create(builder, at, ends, one);
+  }
+  RankedTensorType type = getTypeOfDims({{typeOf(rows), 0}, {typeOf(x), 1}}, builder.getF32Type());
+  return make(EmbeddingOp::create(builder, at, type, rows, x));
+}
+
+/// The mean of each sequence's rows.
+Item Elaborator::averageRows(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what the average is of");
+  if (!x)
+    return mistake();
+  Side *side = findSide(typeOf(x));
+  if (!side || typeOf(x).getRank() != 2) {
+    fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  Location at = place(call.where());
+  Value starts = import(side->starts), lengths = import(side->lengths);
+  RankedTensorType perToken = getDimType(typeOf(x), 0, builder.getI32Type());
+  auto located = LocateOp::create(builder, at, perToken, perToken, starts, lengths, side->longest);
   RankedTensorType type = getTypeOfDims({{typeOf(starts), 0}, {typeOf(x), 1}}, builder.getF32Type());
-  return make(EmbeddingOp::create(builder, place(call.where()), type, starts, x));
+  Value zero = FillOp::create(builder, at, type, builder.getF32FloatAttr(0));
+  Value sums = ScatterAddOp::create(builder, at, zero, located.getSequence(), x);
+  Value counts = arith::SIToFPOp::create(builder, at, getDimType(type, 0, builder.getF32Type()), lengths);
+  Value divisors = BroadcastOp::create(builder, at, type, counts);
+  return make(arith::DivFOp::create(builder, at, sums, divisors));
 }
 
 /// The sum of each row's elements.
@@ -324,6 +359,13 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
   if (*smoothing < 0 || *smoothing >= 1) {
     fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not " << describe(call.given[2].item);
     return mistake();
+  }
+  // Of tokens that have labels, where logits are of all tokens.
+  if (Side *side = findSide(typeOf(logits)); side && side->labelled && typeOf(logits).getRank() == 2 &&
+                                             getSizeName(typeOf(targets), 0) == side->labels) {
+    Value labelled = import(side->labelled);
+    RankedTensorType type = getTypeOfDims({{typeOf(labelled), 0}, {typeOf(logits), 1}}, builder.getF32Type());
+    logits = EmbeddingOp::create(builder, place(call.where()), type, labelled, logits);
   }
   if (typeOf(logits).getRank() != 2 || typeOf(targets) != getDimType(typeOf(logits), 0, builder.getI32Type())) {
     fail(call.where()) << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "

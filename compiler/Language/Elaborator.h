@@ -96,7 +96,8 @@ private:
   Item dropout(BuiltinCall &call);
   Item normalise(BuiltinCall &call);
   Item sinusoid(BuiltinCall &call);
-  Item firstRows(BuiltinCall &call);
+  Item endRows(BuiltinCall &call);
+  Item averageRows(BuiltinCall &call);
   Item sumOf(BuiltinCall &call);
   Item pairs(BuiltinCall &call);
   Item mask(BuiltinCall &call);
@@ -127,6 +128,9 @@ private:
   void addPorts(const Name &input);
   Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);
   void addLabels(const Name &input);
+  void addLabelled(const Name &input);
+  RankedTensorType columnOf(StringRef size); // of i32
+  bool checkValue(StringRef name, const Item &item, RankedTensorType type);
   std::string nameResult(PartState &owner, Value value);
   void finishParts();
   /// A value of another part, as the function under construction knows it.

@@ -18,7 +18,9 @@ struct Side {
   std::string name;    // of the input, as in `memory(source)`
   std::string tokens;  // the run-time size
   std::string longest; // the run-time size that holds the longest sequence's length
+  std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
   Value starts, lengths;
+  Value labelled; // which tokens have a label
 };
 
 /// How a weight starts out.

@@ -17,12 +17,16 @@ struct PartInfo {
   bool required;
 };
 
+/// What the loss compares logits with.
+enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens };
+
 /// The input of `rate`, the learning rate: the number of the optimizer's step, from 1 on.
 constexpr StringLiteral kStep = "step";
 
 struct TaskInfo {
   StringLiteral name;
   std::vector<PartInfo> parts; // in their order
+  Labels labels = Labels::Next;
 };
 
 const std::vector<TaskInfo> kTasks = {
@@ -42,6 +46,26 @@ const std::vector<TaskInfo> kTasks = {
      {{"hidden", "hidden", {"source"}, true},
       {"pooled", "pooled", {"source"}, false},
       {"logits", "logits", {"source"}, false}}},
+    // A label for each text.
+    {"classify",
+     {{"logits", "logits", {"source"}, true},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
+     Labels::EachSequence},
+    // A label for each token, or for some of them.
+    {"tag",
+     {{"logits", "logits", {"source"}, true},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
+     Labels::SomeTokens},
+    // Words that were hidden, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
+    {"pretrain",
+     {{"hidden", "hidden", {"source"}, true},
+      {"logits", "logits", {"source"}, true},
+      {"next", "next", {"source"}, true},
+      {"loss", "token_loss", {"source"}, true},
+      {"rate", "rate", {kStep}, false}},
+     Labels::HiddenTokens},
 };
 
 const TaskInfo *findTask(StringRef name) {
@@ -136,10 +160,15 @@ void Elaborator::declareSides() {
       side->name = name.str();
       side->tokens = (name + "_tokens").str();
       side->longest = (name + "_length").str();
+      if (Labels labels = findTask(model.task)->labels; labels == Labels::SomeTokens || labels == Labels::HiddenTokens)
+        side->labels = (name + "_labels").str();
       sides.push_back(std::move(side));
     }
-  for (const auto &side : sides)
+  for (const auto &side : sides) {
     addSize(side->tokens, limits.maxTokens);
+    if (!side->labels.empty())
+      addSize(side->labels, limits.maxTokens);
+  }
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
@@ -196,12 +225,39 @@ void Elaborator::addPorts(const Name &input) {
   side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
 }
 
-/// `input.next`: the token that should follow each token.
+RankedTensorType Elaborator::columnOf(StringRef size) {
+  return RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
+                               DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
+}
+
+/// `input.labelled`: the tokens that have a label.
+void Elaborator::addLabelled(const Name &input) {
+  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
+  Side &side = **found;
+  side.labelled = addPort(input.text + "_labelled", columnOf(side.labels), limits.maxTokens, input.where);
+  part->scope.items[input.text + ".labelled"] = make(side.labelled);
+}
+
+/// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have a
+/// label. Of hidden tokens the label is the token, and `input.follows` says whether the second sentence follows the first.
 void Elaborator::addLabels(const Name &input) {
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
-  auto type = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
-                                    DimsAttr::get(builder.getContext(), {builder.getStringAttr((*found)->tokens)}));
-  part->scope.items[input.text + ".next"] = make(addPort("target_out", type, limits.vocabulary, input.where));
+  Side &side = **found;
+  auto column = [&](StringRef size) { return columnOf(size); };
+  std::map<std::string, Item, std::less<>> &items = part->scope.items;
+  Labels labels = findTask(model.task)->labels;
+  if (labels == Labels::Next) {
+    items[input.text + ".next"] = make(addPort("target_out", column(side.tokens), limits.vocabulary, input.where));
+    return;
+  }
+  if (labels == Labels::SomeTokens)
+    addLabelled(input);
+  if (labels == Labels::HiddenTokens)
+    items[input.text + ".follows"] = make(addPort(input.text + "_follows", column(kSequences), 2, input.where));
+  // How many labels there are follows from the logits that they are compared with.
+  items[input.text + ".label"] =
+      make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)), /*limit=*/0,
+                   input.where));
 }
 
 Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
@@ -282,6 +338,9 @@ Side *Elaborator::findSide(RankedTensorType type) {
 std::string Elaborator::describeRows(RankedTensorType type) {
   if (const Side *side = findSide(type))
     return " for each token of '" + side->name + "'";
+  for (const auto &side : sides)
+    if (!side->labels.empty() && type.getRank() > 0 && type.isDynamicDim(0) && getSizeName(type, 0) == side->labels)
+      return " for each labelled token of '" + side->name + "'";
   return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
 }
 
@@ -308,6 +367,8 @@ void Elaborator::elaboratePart(const Part &syntax) {
   builder.setInsertionPointToStart(part->function.addEntryBlock());
   for (const Name &input : syntax.inputs) {
     addPorts(input);
+    if (info.name == "logits" && task->labels == Labels::HiddenTokens)
+      addLabelled(input);
     if (info.name == "loss")
       addLabels(input);
   }
@@ -322,15 +383,28 @@ void Elaborator::elaboratePart(const Part &syntax) {
     parts.pop_back();
     return;
   }
+  // The losses of words and of sentences.
+  const auto *losses = item.as<ListItem>();
+  if (losses && info.name == "loss" && task->labels == Labels::HiddenTokens && losses->size() == 2) {
+    Item first = (*losses)[0], second = (*losses)[1];
+    Value ofSentences = tensor(second, syntax.name.where, "the second loss");
+    if (!ofSentences || !checkValue("sentence_loss", second, typeOf(ofSentences)))
+      return;
+    part->results.push_back({"sentence_loss", ofSentences});
+    item = first;
+  } else if (info.name == "loss" && task->labels == Labels::HiddenTokens) {
+    fail(syntax.name.where) << "the value of 'loss', its last line, should be two losses, of words and of sentences: "
+                            << "`cross_entropy(logits, source.label), cross_entropy(next, source.follows)`";
+    return;
+  }
   auto scalar = RankedTensorType::get({1}, builder.getF32Type());
   bool isConstant = info.result == "rate" && item.as<NumberItem>();
   Value value = isConstant ? widen(item, scalar, syntax.name.where)
                            : tensor(item, syntax.name.where, "the value of '" + info.name + "', its last line,");
   if (!value)
     return;
-  RankedTensorType type = typeOf(value);
   if (info.result == "rate") {
-    if (type != scalar)
+    if (typeOf(value) != scalar)
       fail(syntax.name.where) << "the value of 'rate', its last line, should be a number made of the step's, but is "
                               << describe(item);
     else if (part->function.getBody().getNumArguments() != 1 || !llvm::all_of(part->function.getOps(), isArithmetic))
@@ -340,21 +414,45 @@ void Elaborator::elaboratePart(const Part &syntax) {
       part->results.push_back({info.result.str(), value});
     return;
   }
-  int64_t rank = info.result == "token_loss" ? 1 : 2;
-  if (!type.getElementType().isF32() || type.getRank() != rank || describeRows(type).empty() ||
-      (info.result == "logits" && type.getDimSize(1) != limits.vocabulary)) {
-    std::string expected = rank == 1                 ? "a number for each token"
-                           : info.result == "logits" ? "a row of vocab_size numbers for each token"
-                           : info.result == "pooled" ? "a row of numbers for each sequence"
-                                                     : "a row of numbers for each token";
-    fail(syntax.name.where) << "the value of '" << info.name << "', its last line, should be " << expected << ", but is "
-                            << describe(item);
+  if (!checkValue(info.name, item, typeOf(value)))
     return;
-  }
   part->results.push_back({info.result.str(), value});
   part->scope.items[info.name.str()] = make(value);
-  if (info.name == "logits" || info.name == "hidden")
+  if (info.name == "logits" || info.name == "hidden" || info.name == "next")
     part->scope.items[info.result.str()] = make(value);
+}
+
+/// Whether a part's value is as the task wants it.
+bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType type) {
+  Labels labels = findTask(model.task)->labels;
+  bool isLoss = name == "loss" || name == "sentence_loss";
+  bool isOfClasses = name == "logits" && (labels == Labels::EachSequence || labels == Labels::SomeTokens);
+  bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" ||
+                       (labels == Labels::EachSequence && (isOfClasses || isLoss));
+  bool isOfHidden = labels == Labels::HiddenTokens && (name == "logits" || name == "loss");
+  std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
+  bool fits = type.getElementType().isF32() && type.getRank() == (isLoss ? 1 : 2) &&
+              (name == "loss" && labels == Labels::SomeTokens ? !describeRows(type).empty()
+                                                              : StringRef(describeRows(type)).starts_with(rows));
+  int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : 0;
+  std::string numbers = "a row of numbers";
+  if (isLoss) {
+    numbers = "a number";
+  } else if (isOfClasses) {
+    numbers = "a row of two or more numbers, one for each label,";
+    fits &= columns > 1;
+  } else if (name == "logits") {
+    numbers = "a row of vocab_size numbers";
+    fits &= columns == limits.vocabulary;
+  } else if (name == "next") {
+    numbers = "a row of two numbers";
+    fits &= columns == 2;
+  }
+  if (fits)
+    return true;
+  fail(part->syntax->name.where) << "the value of '" << part->syntax->name.text << "', its last line, should be " << numbers
+                                 << rows << ", but is " << describe(item);
+  return false;
 }
 
 Value Elaborator::import(Value value) {

@@ -52,6 +52,12 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   return SmallVector<Value>{Value(), DensifyOp::create(builder, getLoc(), getTable().getType(), first, sums)};
 }
 
+Gradients ScatterAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Value gradient = resultGradients[0];
+  Value rows = EmbeddingOp::create(builder, getLoc(), getRows().getType(), getIndices(), gradient);
+  return SmallVector<Value>{gradient, Value(), rows};
+}
+
 Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value input = DropoutOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getSeed(), getStep(),
                                   getRateAttr(), getStreamAttr());

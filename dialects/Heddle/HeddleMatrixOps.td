@@ -169,8 +169,8 @@ def TopKOp : Heddle_Op<"top_k", [Pure, AllTypesMatch<["starts", "lengths"]>, All
   let hasVerifier = 1;
 }
 
-class Heddle_ScatterOp<string mnemonic, Type matrix>
-    : Heddle_Op<mnemonic, [Pure, AllTypesMatch<["destination", "result"]>]> {
+class Heddle_ScatterOp<string mnemonic, Type matrix, list<Trait> traits = []>
+    : Heddle_Op<mnemonic, [Pure, AllTypesMatch<["destination", "result"]>] # traits> {
   let arguments = (ins matrix:$destination, Heddle_I32Vector:$indices, matrix:$rows);
   let results = (outs matrix:$result);
   let assemblyFormat = [{
@@ -178,7 +178,8 @@ class Heddle_ScatterOp<string mnemonic, Type matrix>
   }];
   let hasVerifier = 1;
 }
-def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix> {
+def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix,
+                                    [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
 }
 def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_Matrix> {

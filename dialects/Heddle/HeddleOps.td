@@ -125,7 +125,8 @@ def TaskOp : Heddle_Op<"task"> {
   let summary = "What the model's functions are for, and which entries are made of them";
   let description = [{
     `translate`: `memory`, `logits` and `loss`. `language`: `logits` and `loss`. `encode`: `hidden`, and `pooled` and
-    `logits` where they are. With `logits_entry` and `explain` there are entries that give all logits and the weights of
+    `logits` where they are. `classify` and `tag`: `logits` and `loss`, against labels.
+    `pretrain`: `hidden`, `logits` of hidden tokens, `next` of pairs of sentences, and `loss`, of both. With `logits_entry` and `explain` there are entries that give all logits and the weights of
     every attention. `beam` is the widest beam of a search, and `padding` the token that is never an answer.
 
     ```mlir

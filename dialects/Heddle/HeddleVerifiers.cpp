@@ -232,8 +232,9 @@ LogicalResult VariableOp::verify() {
 }
 
 LogicalResult TaskOp::verify() {
-  if (!llvm::is_contained({"translate", "language", "encode"}, getName()))
-    return emitOpError() << "expects the task translate, language or encode, got '" << getName() << "'";
+  if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pretrain"}, getName()))
+    return emitOpError() << "expects the task translate, language, encode, classify, tag or pretrain, got '" << getName()
+                         << "'";
   if (static_cast<int64_t>(getBeam()) < 1)
     return emitOpError() << "expects a beam of at least 1, got " << getBeam();
   return success();

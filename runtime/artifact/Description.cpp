@@ -30,6 +30,7 @@ constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"encoder_layers", Kind::Whole, 0, kWidest},
                          {"decoder_layers", Kind::Whole, 0, kWidest},
                          {"vocab_size", Kind::Whole, 1, kMostTokens},
+                         {"classes", Kind::Whole, 2, kMostTokens},
                          {"norm", Kind::Text},
                          {"positions", Kind::Text},
                          {"activation", Kind::Text},
@@ -187,17 +188,18 @@ Status checkSizes(const Description &description, const schema::Module &module) 
   return Success();
 }
 
-// A row of logits has a number for each token.
+// A row of logits has a number for each token of the vocabulary or for each label.
 Status checkLogits(const Description &description, const schema::Module &module) {
-  if (!description.vocabularySize)
+  const std::optional<int64_t> &columns = description.classes ? description.classes : description.vocabularySize;
+  if (!columns)
     return Success();
   for (const schema::Entry *entry : *module.entries())
     for (const schema::Port *port : *entry->outputs()) {
       if (view(port->name()) != "logits")
         continue;
       Shape shape = maximumShape(module, *port->type());
-      if (shape.empty() || shape.back() != *description.vocabularySize)
-        return wrong("has vocab_size = ", *description.vocabularySize, ", and the logits of entry '",
+      if (shape.empty() || shape.back() != *columns)
+        return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns, ", and the logits of entry '",
                      view(entry->name()), "' are ", describe(elementType(*port->type()), shape), ".");
     }
   return Success();
@@ -245,6 +247,7 @@ Result<Description> Description::parse(std::string_view text) {
                                                                        {"max_tokens", &result.maximumTokens},
                                                                        {"max_sequences", &result.maximumSequences},
                                                                        {"max_length", &result.maximumLength},
+                                                                       {"classes", &result.classes},
                                                                        {"d_model", &result.width},
                                                                        {"heads", &result.heads},
                                                                        {"encoder_layers", &result.encoderLayers},

@@ -27,13 +27,14 @@ struct WeightOrigin {
 };
 
 struct Description {
-  std::string architecture = "transformer"; // or "encoder", "decoder", or what a .mlir file says
+  std::string architecture = "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
 
   // Of these a Transformer has all, other models none.
   std::optional<int64_t> vocabularySize;
   std::optional<int64_t> maximumTokens, maximumSequences, maximumLength;
   std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
 
+  std::optional<int64_t> classes; // labels, where the logits are of labels
   std::optional<int64_t> beginId, endId, paddingId;
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;

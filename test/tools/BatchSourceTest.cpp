@@ -128,7 +128,7 @@ TEST(BatchSource, NothingToServe) {
     size_t blocks() const override { return 5; }
     uint64_t linesPerBlock() const override { return 1; }
     const std::string &fingerprint() const override { return print; }
-    Status read(size_t, Examples &, CorpusReport &report) const override {
+    Status read(size_t, Draw, Examples &, CorpusReport &report) const override {
       ++report.read;
       ++report.overLong;
       return Success();
@@ -146,7 +146,7 @@ TEST(BatchSource, ReadingFails) {
     size_t blocks() const override { return 2; }
     uint64_t linesPerBlock() const override { return 1; }
     const std::string &fingerprint() const override { return print; }
-    Status read(size_t, Examples &, CorpusReport &) const override {
+    Status read(size_t, Draw, Examples &, CorpusReport &) const override {
       return makeError(ErrorKind::Io, "the disk is gone");
     }
     std::string print;

@@ -176,7 +176,7 @@ TEST_F(DocumentsTest, ASourceServesAllSequencesOfAnEpoch) {
 // Line ends are pieces of a vocabulary that is learnt for documents of several lines, and spaces for one of lines.
 TEST_F(DocumentsTest, LineEndsArePieces) {
   auto file = folder.write("text", "ab ba\nab\nba ab\n");
-  Tokenizer with = std::move(Tokenizer::train({file}, 20, VocabularyType::Bpe, true)).value();
+  Tokenizer with = std::move(Tokenizer::train({file}, 20, {.lineEnds = true})).value();
   EXPECT_EQ(with.decode(with.encode("ab\n\nba ab\n")), "ab\n\nba ab\n");
   Tokenizer without = std::move(Tokenizer::train({file}, 20)).value();
   EXPECT_EQ(without.decode(without.encode("ab\nba")), "ab ba");

@@ -13,7 +13,7 @@ struct MemoryPairs final : run::ExampleBlocks {
   size_t blocks() const override { return (pairs.size() + perBlock - 1) / perBlock; }
   uint64_t linesPerBlock() const override { return perBlock; }
   const std::string &fingerprint() const override { return print; }
-  Status read(size_t block, run::Examples &into, run::CorpusReport &report) const override {
+  Status read(size_t block, run::Draw, run::Examples &into, run::CorpusReport &report) const override {
     for (size_t i = block * perBlock; i < std::min<size_t>(pairs.size(), (block + 1) * perBlock); ++i) {
       ++report.read;
       into.add(pairs.source(i), pairs.target(i));

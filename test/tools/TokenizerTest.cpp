@@ -18,7 +18,7 @@ protected:
   }
 
   Result<Tokenizer> train(int32_t pieces, VocabularyType type = VocabularyType::Bpe) {
-    return Tokenizer::train({folder.path() / "train.en", folder.path() / "train.de"}, pieces, type);
+    return Tokenizer::train({folder.path() / "train.en", folder.path() / "train.de"}, pieces, {.type = type});
   }
 
   TemporaryFolder folder;

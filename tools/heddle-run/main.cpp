@@ -30,6 +30,7 @@ public:
     addScore();
     addGenerate();
     addFill();
+    addPredict();
     addTokenize();
     addReport();
     addCall();
@@ -66,7 +67,7 @@ private:
     CLI::App *command =
         add("train",
             "Train a model on two text files, of which line n of the target translates line n of the source, or a\n"
-            "decoder alone (GPT-2) on plain text",
+            "decoder alone (GPT-2) on plain text, or a model that gives labels on records of texts and labels",
             [this] { return runTrain(train); });
     addArtifact(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
@@ -75,6 +76,10 @@ private:
     for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
                                        std::tuple("--valid-tgt", &train.validation.target, "Target")})
       command->add_option(flag, *file, std::string(purpose) + " sentences to validate on")->excludes(validText);
+    command->add_option("--valid-data", train.validation.data, "Records to validate on")
+        ->excludes(validText)
+        ->excludes(command->get_option("--valid-src"))
+        ->excludes(command->get_option("--valid-tgt"));
     command->parse_complete_callback([this] { requireText(train.text, ""); });
     command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
@@ -93,15 +98,15 @@ private:
         "the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
-    command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe or unigram")
-        ->check(CLI::IsMember({"bpe", "unigram"}))
+    command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe, unigram or word (whole words)")
+        ->check(CLI::IsMember({"bpe", "unigram", "word"}))
         ->capture_default_str();
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
         ->check(kPositive)
         ->capture_default_str();
     command
         ->add_option("--batch-sequences", train.batchSequences,
-                     "Pairs or sequences of a batch at most (default: as compiled)")
+                     "Pairs, sequences or records of a batch at most (default: as compiled)")
         ->check(kPositive);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
         ->check(kPositive);
@@ -201,7 +206,7 @@ private:
   }
 
   void addScore() {
-    CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations",
+    CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations; accuracy of labels",
                             [this] { return runScore(score); });
     addArtifact(command, score.common);
     addProfile(command, score.common);
@@ -210,6 +215,7 @@ private:
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
     CLI::Option *text = addText(command, score.text, "Reference translations, a translation on each line");
     CLI::Option *source = command->get_option("--src");
+    CLI::Option *data = command->get_option("--data");
     CLI::Option *hypothesis = command->add_option(
         "--hyp", score.hypothesis, "Score these translations, a translation on each line; without a model");
     command
@@ -217,10 +223,11 @@ private:
                    "Print the log-probability of each target line given its source, and its number of tokens, instead "
                    "of scores")
         ->excludes(hypothesis)
-        ->excludes(text);
+        ->excludes(text)
+        ->excludes(data);
     command->add_option("--log", score.log, "Append the scores as a line of JSON");
     addDecoding(command, score.decoding);
-    for (CLI::Option *option : {artifact, checkpoint, source, text})
+    for (CLI::Option *option : {artifact, checkpoint, source, text, data})
       option->excludes(hypothesis);
     command->parse_complete_callback([=, this] {
       if (*hypothesis) {
@@ -266,6 +273,19 @@ private:
             "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
             "the mask's, probability, token; of a line without a mask its number, 0 and nan")
         ->check(kPositive);
+  }
+
+  void addPredict() {
+    CLI::App *command =
+        add("predict", "Predict the labels of the lines of standard input with a model that gives labels",
+            [this] { return runPredict(predict); });
+    command->footer("An answer is a line: the label, a tab and its probability; or a label for each word of the line, which\n"
+                    "are divided by white space.");
+    addArtifact(command, predict.common);
+    addProfile(command, predict.common);
+    command->add_option("--checkpoint", predict.checkpoint, "Folder of the checkpoint")->required();
+    command->add_flag("--records", predict.records,
+                      "Lines are records of JSON, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");
   }
 
   void addTokenize() {
@@ -338,6 +358,7 @@ private:
   ScoreCommand score;
   GenerateCommand generate;
   FillCommand fill;
+  PredictCommand predict;
   TokenizeCommand tokenize;
   ReportCommand report;
   CallCommand call;

@@ -208,3 +208,20 @@ func.func @embedding(%i: !indices) {
   heddle.accumulate %loss
   return
 }
+
+// Rows that are added up where indices say: each has the gradient of its sum.
+// CHECK-LABEL: func.func @scatter_add
+// CHECK-SAME: %[[I:.*]]: tensor<?xi32, #heddle.dims<"tokens">>
+func.func @scatter_add(%i: !indices) {
+  %row = heddle.read @row : tensor<8xf32>
+  %b = heddle.broadcast %row : tensor<8xf32> to !x
+  %zero = heddle.fill 0.0 : f32 : tensor<?x8xf32, #heddle.dims<"sequences">>
+  %s = heddle.scatter_add %zero, %i, %b : tensor<?x8xf32, #heddle.dims<"sequences">>, !indices, !x
+  %r = heddle.sum rows %s : tensor<?x8xf32, #heddle.dims<"sequences">> -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[DS:.*]] = heddle.broadcast %{{.*}} to tensor<?x8xf32, #heddle.dims<"sequences">>
+  // CHECK-NEXT: %[[DB:.*]] = heddle.embedding %[[I]], %[[DS]] : {{.*}} -> tensor<?x8xf32, #heddle.dims<"tokens">>
+  // CHECK-NEXT: heddle.sum rows %[[DB]]
+  heddle.accumulate %loss
+  return
+}

@@ -31,7 +31,8 @@ constexpr StringLiteral kWords[] = {
     "repeat", "with", "if",   "else", "def",    "param", "weight", "{",    "}",      "(",       ")",          "[",
     "]",      "|",    ",",    "=",    "~",      "@",     "^",      "%",    "..",     "0",       "1e308",      "4096",
     "x",      "\"",   "\n",   "in",   "task",   "use",   "true",   "not",  "source", "target",  "memory",     "logits",
-    "pairs",  "mask", "tanh", "sum",  "linear", "first", "max",    "heads", "d_model", "softmax", "transpose(", "-"};
+    "pairs",  "mask", "tanh", "sum",  "linear", "first", "max",    "heads", "d_model", "softmax", "transpose(", "-",
+    "last",   "average", "source.label", "source.labelled", "classes"};
 
 class Mutator {
 public:
@@ -122,11 +123,15 @@ TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
   std::string stacks = readLibrary("stacks"), layers = readLibrary("layers");
   // The texts in one piece, so that mutations reach all of them.
   std::vector<std::string> sources;
-  for (StringRef name : {"transformer", "decoder", "encoder"}) {
+  for (StringRef name : {"transformer", "decoder", "encoder", "classifier", "tagger", "pretraining"}) {
     std::string whole = readLibrary(name) + stacks + layers;
     size_t use = whole.find("use stacks\n");
     ASSERT_NE(use, std::string::npos);
-    sources.push_back(whole.erase(use, 11));
+    whole.erase(use, 11);
+    // A parameter that the text declares anew.
+    if (StringRef again = " token_types = 0,"; StringRef(whole).contains("param token_types"))
+      whole.erase(whole.find(again), again.size());
+    sources.push_back(whole);
   }
   MLIRContext context(MLIRContext::Threading::DISABLED);
   for (const std::string &source : sources)

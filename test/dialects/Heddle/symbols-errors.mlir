@@ -177,8 +177,8 @@ func.func @concat(%x: tensor<8x4xf32>) {
 
 // -----
 
-// expected-error @+1 {{expects the task translate, language or encode, got 'classify'}}
-heddle.task "classify" {beam = 4 : i64}
+// expected-error @+1 {{expects the task translate, language, encode, classify, tag or pretrain, got 'classifies'}}
+heddle.task "classifies" {beam = 4 : i64}
 
 // -----
 

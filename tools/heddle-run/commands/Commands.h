@@ -79,6 +79,12 @@ struct FillCommand {
   int64_t choices = 0; // 0: the line with the best ones in it
 };
 
+struct PredictCommand {
+  ArtifactOptions common;
+  std::string checkpoint;
+  bool records = false; // lines are records of JSON instead of texts
+};
+
 struct TokenizeCommand {
   std::string folder;
   bool decode = false;
@@ -137,6 +143,7 @@ Status runAverage(const AverageCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);
 Status runFill(const FillCommand &command);
+Status runPredict(const PredictCommand &command);
 Status runTokenize(const TokenizeCommand &command);
 Status runExplain(const ExplainCommand &command);
 Status runReport(const ReportCommand &command);

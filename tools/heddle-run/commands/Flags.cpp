@@ -65,6 +65,13 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
   CLI::Option *text =
       command->add_option("--text", files.text, "Plain text, for a decoder alone")->excludes(source)->excludes(target);
   command
+      ->add_option("--data", files.data,
+                   "Records of texts and labels, for a model that gives labels: on each line an object of JSON,\n"
+                   "{\"text\": \"...\", \"label\": \"...\"} or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}")
+      ->excludes(source)
+      ->excludes(target)
+      ->excludes(text);
+  command
       ->add_option(
           "--documents", files.documents,
           "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines),\n"
@@ -76,10 +83,10 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
 }
 
 void requireText(const TextFiles &files, const std::string &instead) {
-  if (files.isPlain())
+  if (files.textKind() != TextKind::Pairs)
     return;
   if (files.empty())
-    throw CLI::RequiredError("--src and --tgt, or --text" + (instead.empty() ? "," : instead));
+    throw CLI::RequiredError("--src and --tgt, or --text, or --data" + (instead.empty() ? "," : instead));
   if (files.source.empty())
     throw CLI::RequiredError("--src");
   if (files.target.empty())

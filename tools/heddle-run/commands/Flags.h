@@ -18,7 +18,7 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
 void addDecoding(CLI::App *command, DecodingOptions &options);
 
-// --src and --tgt, or --text, which is returned, and --documents.
+// --src and --tgt, or --text with --documents, or --data; --text is returned.
 CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurpose);
 // To be called when the command line is read. `instead` is what else might be given: ", or --hyp,".
 void requireText(const TextFiles &files, const std::string &instead);

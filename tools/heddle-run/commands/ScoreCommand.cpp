@@ -131,12 +131,32 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
 nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const TrainedModel &model) {
   nlohmann::ordered_json record = {
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  if (evaluation.accuracy)
+    record = {{"loss", evaluation.loss}, {"accuracy", *evaluation.accuracy}, {"labels", evaluation.tokens}};
+  if (evaluation.sentences != 0) {
+    record["sentence_accuracy"] = evaluation.sentenceAccuracy;
+    record["sentence_loss"] = evaluation.sentenceLoss;
+    record["sentence_pairs"] = evaluation.sentences;
+  }
   if (model.step)
     record["step"] = *model.step;
   return record;
 }
 
 void printLoss(const EvaluationResult &evaluation) {
+  if (evaluation.sentences != 0) {
+    std::printf("loss %.4f; words %.4f per word of %lld, accuracy %.2f%%; next sentences %.4f per pair of %lld, accuracy "
+                "%.2f%%\n",
+                evaluation.loss, evaluation.loss - evaluation.sentenceLoss, static_cast<long long>(evaluation.tokens),
+                100 * *evaluation.accuracy, evaluation.sentenceLoss, static_cast<long long>(evaluation.sentences),
+                100 * evaluation.sentenceAccuracy);
+    return;
+  }
+  if (evaluation.accuracy) {
+    std::printf("loss %.4f per label of %lld, accuracy %.2f%%\n", evaluation.loss,
+                static_cast<long long>(evaluation.tokens), 100 * *evaluation.accuracy);
+    return;
+  }
   std::printf("loss %.4f per token of %lld, perplexity %.3f\n", evaluation.loss,
               static_cast<long long>(evaluation.tokens), evaluation.perplexity());
 }
@@ -144,7 +164,8 @@ void printLoss(const EvaluationResult &evaluation) {
 // The loss of the text; says what was left out of it.
 Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
   BatchLimits limits = scoringLimits(model.description);
-  HEDDLE_ASSIGN(PackedText packed, packText(command.text, lines, *model.vocabulary, limits, "score"));
+  HEDDLE_ASSIGN(PackedText packed, packText(command.text, lines, *model.vocabulary, limits,
+                                            model.description.labelling(), "score"));
   if (packed.report.skipped() != 0)
     log(LogLevel::Warning, str("the loss is of ", packed.report.describe(limits.maximumLength)));
   return evaluate(*model.engine, packed.batches);
@@ -175,10 +196,10 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
   std::error_code error;
   HEDDLE_ASSIGN(LineBlocks lines, command.text.open(fs::temp_directory_path(error)));
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
-  HEDDLE_CHECK(checkTask(opened.description, command.text.isPlain(), "score"));
+  HEDDLE_CHECK(command.text.check(opened.description, "score"));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
-  if (!command.text.isPlain())
+  if (command.text.textKind() == TextKind::Pairs)
     return scorePairs(command, lines, model);
   HEDDLE_ASSIGN(EvaluationResult evaluation, evaluateText(command, lines, model));
   printLoss(evaluation);

@@ -1,5 +1,8 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
+#include "tools/heddle-run/text/HiddenWords.h"
+#include "tools/heddle-run/text/Records.h"
+
 namespace heddle::run {
 
 DocumentKind TextFiles::kind() const {
@@ -9,26 +12,47 @@ DocumentKind TextFiles::kind() const {
 }
 
 std::string TextFiles::named() const {
-  return isPlain() ? str("'", text, "'") : str("'", source, "' and '", target, "'");
+  return isPlain()     ? str("'", text, "'")
+         : isRecords() ? str("'", data, "'")
+                       : str("'", source, "' and '", target, "'");
+}
+
+const char *TextFiles::validationFlags() const {
+  return isPlain() ? "--valid-text" : isRecords() ? "--valid-data" : "--valid-src and --valid-tgt";
 }
 
 Result<LineBlocks> TextFiles::open(const std::filesystem::path &spool) const {
+  if (isRecords())
+    return LineBlocks::open(data, spool, BlockBegin::AnyLine);
   return isPlain() ? LineBlocks::open(text, spool, TextDocuments::blockBegin(kind()))
                    : LineBlocks::open(source, target, spool);
 }
 
 std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, const TextCodec &vocabulary,
-                                                   const BatchLimits &limits) const {
+                                                   const BatchLimits &limits, Labelling labelling) const {
+  if (isRecords())
+    return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
+  if (labelling == Labelling::Hidden)
+    return std::make_unique<HiddenWords>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   if (isPlain())
     return std::make_unique<TextDocuments>(opened, vocabulary, kind(), TextLimits{limits.maximumLength, limits.marks});
   return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength);
 }
 
+Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
+  HEDDLE_CHECK(checkTask(model, textKind(), command));
+  if (model.labelling() == Labelling::Hidden && kind() == DocumentKind::Line)
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's model learns which sentences follow each other: give --documents=blank-lines, where a "
+                     "sentence is a line and blank lines divide documents, or --documents=file.");
+  return Success();
+}
+
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
-                            const BatchLimits &limits, const char *use) {
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits)));
+                            const BatchLimits &limits, Labelling labelling, const char *use) {
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits, labelling)));
   if (corpus.examples.empty())
-    return makeError(ErrorKind::InvalidArgument, files.named(), files.isPlain() ? " leaves" : " leave", " no ",
+    return makeError(ErrorKind::InvalidArgument, files.named(), files.textKind() == TextKind::Pairs ? " leave" : " leaves", " no ",
                      files.unit(), " to ", use, " (", corpus.report.describe(limits.maximumLength), ").");
   return PackedText{packInOrder(corpus.examples, limits), std::move(corpus.report)};
 }

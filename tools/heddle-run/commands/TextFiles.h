@@ -1,6 +1,7 @@
-// The text that a command reads: two files of sentence pairs, or a file of plain text.
+// The text that a command reads: two files of sentence pairs, a file of plain text, or a file of records.
 #pragma once
 
+#include "tools/heddle-run/model/Description.h"
 #include "tools/heddle-run/text/Documents.h"
 
 #include <filesystem>
@@ -12,19 +13,29 @@ namespace heddle::run {
 struct TextFiles {
   std::string source, target; // of pairs
   std::string text;           // plain
+  std::string data;           // records
   std::string documents = "lines";
 
-  bool empty() const { return source.empty() && target.empty() && text.empty(); }
+  bool empty() const { return source.empty() && target.empty() && text.empty() && data.empty(); }
   bool isPlain() const { return !text.empty(); }
+  bool isRecords() const { return !data.empty(); }
+  TextKind textKind() const {
+    return isPlain() ? TextKind::Plain : isRecords() ? TextKind::Records : TextKind::Pairs;
+  }
+  // The flags of a validation text of this kind: "--valid-text".
+  const char *validationFlags() const;
   DocumentKind kind() const;
   std::string named() const; // "'a.en' and 'a.de'", "'a.txt'"
-  const char *unit() const { return isPlain() ? "document" : "pair"; }
+  const char *unit() const { return isPlain() ? "document" : isRecords() ? "record" : "pair"; }
+
+  // Fails where a model does not take such text.
+  Status check(const ModelDescription &model, std::string_view command) const;
 
   // A decompressed copy, where one is needed, lies in `spool`.
   Result<LineBlocks> open(const std::filesystem::path &spool) const;
   // Of the text that was opened. Text and vocabulary outlive the examples.
   std::unique_ptr<ExampleBlocks> examples(const LineBlocks &opened, const TextCodec &vocabulary,
-                                          const BatchLimits &limits) const;
+                                          const BatchLimits &limits, Labelling labelling) const;
 };
 
 // All examples of a text, packed in their order; the report says what was left out. Fails where there is nothing to
@@ -34,6 +45,6 @@ struct PackedText {
   CorpusReport report;
 };
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
-                            const BatchLimits &limits, const char *use);
+                            const BatchLimits &limits, Labelling labelling, const char *use);
 
 } // namespace heddle::run

@@ -7,6 +7,8 @@
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
 #include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/LabelledVocabulary.h"
+#include "tools/heddle-run/text/Records.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdio>
@@ -18,20 +20,21 @@ namespace {
 Status checkOptions(const TrainCommand &command) {
   if (command.validation.source.empty() != command.validation.target.empty())
     return makeError(ErrorKind::InvalidArgument, "--valid-src and --valid-tgt come together or not at all.");
-  if (!command.validation.empty() && command.validation.isPlain() != command.text.isPlain())
-    return makeError(ErrorKind::InvalidArgument, "the validation text is of the training text's kind: give ",
-                     command.text.isPlain() ? "--valid-text beside --text."
-                                            : "--valid-src and --valid-tgt beside --src and --tgt.");
-  const char *validation = command.text.isPlain() ? "--valid-text" : "--valid-src and --valid-tgt";
+  const char *validation = command.text.validationFlags();
+  if (!command.validation.empty() && command.validation.textKind() != command.text.textKind())
+    return makeError(ErrorKind::InvalidArgument, "the validation text is of the training text's kind: give ", validation,
+                     command.text.isPlain()     ? " beside --text."
+                     : command.text.isRecords() ? " beside --data."
+                                                : " beside --src and --tgt.");
   if (!command.weights.empty() && (command.resume || !command.vocabulary.empty()))
     return makeError(ErrorKind::InvalidArgument, "--weights begins a training with the weights and the vocabulary of '",
                      command.weights, "'; leave ", command.resume ? "--resume" : "--vocab", " out.");
   if (command.patience != 0 && command.validation.empty())
     return makeError(ErrorKind::InvalidArgument, "--patience counts validations: give ", validation,
                      ", or leave it out.");
-  if (command.validateBleu && command.text.isPlain())
-    return makeError(ErrorKind::InvalidArgument,
-                     "--validate-bleu translates sentence pairs; leave it out with --text.");
+  if (command.validateBleu && command.text.textKind() != TextKind::Pairs)
+    return makeError(ErrorKind::InvalidArgument, "--validate-bleu translates sentence pairs; leave it out with ",
+                     command.text.isPlain() ? "--text." : "--data.");
   if (command.validateBleu && command.validation.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
@@ -96,9 +99,15 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
                      ": give the vocabulary that the model was made with, by --vocab=FOLDER or, "
                      "with its weights, by --weights=FOLDER.");
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
-  auto type = command.vocabularyType == "unigram" ? VocabularyType::Unigram : VocabularyType::Bpe;
-  bool lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line;
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), type, lineEnds));
+  VocabularyTraining how;
+  how.type = command.vocabularyType == "word"      ? VocabularyType::Word
+             : command.vocabularyType == "unigram" ? VocabularyType::Unigram
+                                                   : VocabularyType::Bpe;
+  how.mask = model.labelling() == Labelling::Hidden;
+  how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
+  if (command.text.isRecords())
+    how.textOfLine = textOfRecord;
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), how));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
                                model.vocabularySize - tokenizer.pieces(), " stay unused"));
@@ -115,6 +124,25 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
     return readVocabulary(command.vocabulary);
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
   return embedded ? std::move(embedded) : learnVocabulary(command, model, text);
+}
+
+// Adds the labels of the records to the vocabulary, unless it is of a checkpoint that has labels.
+Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabulary, const ModelDescription &model,
+                                              const LineBlocks &records) {
+  // A mistake in a record shows now and not in the midst of an epoch.
+  HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, model.labelling()));
+  if (!vocabulary->labels().empty())
+    return vocabulary;
+  if (labels.empty())
+    return makeError(ErrorKind::InvalidArgument, "'", records.source().string(), "' has no record.");
+  if (int64_t(labels.size()) > model.classes)
+    return makeError(ErrorKind::InvalidArgument, "the records have ", labels.size(), " labels and the model room for ",
+                     model.classes, "; compile it for as many, with --set classes=", labels.size(),
+                     " where the text has that parameter.");
+  if (int64_t(labels.size()) < model.classes)
+    log(LogLevel::Warning, str("the records have only ", labels.size(), labels.size() == 1 ? " label" : " labels",
+                               "; the model's other ", model.classes - int64_t(labels.size()), " stay unused"));
+  return std::make_unique<LabelledVocabulary>(std::move(vocabulary), std::move(labels));
 }
 
 // Where a decompressed copy of the text may lie: on the disk of the checkpoints.
@@ -199,16 +227,24 @@ Status train(const TrainCommand &command, Profile *profile) {
   }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
-  HEDDLE_CHECK(checkTask(model, command.text.isPlain(), "train"));
+  HEDDLE_CHECK(command.text.check(model, "train"));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, command.text.open(spoolFolder(command)));
   if (text.lines() == 0)
     return makeError(ErrorKind::InvalidArgument, command.text.named(),
-                     command.text.isPlain() ? " is empty; give text."
-                                            : " are empty; give text with a sentence on each line.");
+                     command.text.isPlain()     ? " is empty; give text."
+                     : command.text.isRecords() ? " is empty; give records, each on a line of its own."
+                                                : " are empty; give text with a sentence on each line.");
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
-  std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits);
+  if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
+    return makeError(ErrorKind::InvalidArgument, !vocabulary->maskId()
+                         ? str("the vocabulary has no piece '", kMaskPiece, "' to hide words behind; let it be learnt from the text.")
+                         : str("two sentences with their marks do not fit into a max_length of ", limits.maximumLength, "."));
+  if (command.text.isRecords()) {
+    HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, text));
+  }
+  std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits, model.labelling());
   std::vector<Batch> validation;
   ParallelText validationText;
   if (command.validateBleu)
@@ -217,7 +253,7 @@ Status train(const TrainCommand &command, Profile *profile) {
     TextFiles files = command.validation;
     files.documents = command.text.documents;
     HEDDLE_ASSIGN(LineBlocks lines, files.open(spoolFolder(command)));
-    HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, "use"));
+    HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, model.labelling(), "use"));
     log(packed.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning,
         "validation: " + packed.report.describe(limits.maximumLength));
     validation = std::move(packed.batches);

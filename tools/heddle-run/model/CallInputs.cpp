@@ -3,6 +3,8 @@
 namespace heddle::run {
 
 CallInputs &CallInputs::addSource(const SourceBatch &source) {
+  if (!source.types.empty())
+    add("source_types", source.types);
   return add("source", source.tokens)
       .add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)
@@ -19,7 +21,13 @@ CallInputs &CallInputs::addTarget(const Batch &batch) {
 CallInputs &CallInputs::addBatch(const Batch &batch) {
   if (batch.hasSource())
     addSource(batch.source);
-  return addTarget(batch).add("target_out", batch.targetOut);
+  if (batch.hasTarget())
+    return addTarget(batch).add("target_out", batch.targetOut);
+  if (!batch.labelled.empty())
+    add("source_labelled", batch.labelled);
+  if (!batch.follows.empty())
+    add("source_follows", batch.follows);
+  return add("source_label", batch.labels);
 }
 
 } // namespace heddle::run

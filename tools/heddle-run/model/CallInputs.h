@@ -21,11 +21,11 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
 
-  // source, source_positions, source_starts, source_lengths
+  // source, source_positions, source_starts, source_lengths; source_types where they are there
   CallInputs &addSource(const SourceBatch &source);
   // target_in, target_positions, target_starts, target_lengths
   CallInputs &addTarget(const Batch &batch);
-  // The source where there is one, the target, and target_out: what entries that compute a loss read.
+  // The source where there is one, and the target with target_out or labels: what entries that compute a loss read.
   CallInputs &addBatch(const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }

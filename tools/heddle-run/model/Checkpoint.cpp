@@ -9,6 +9,7 @@
 #include "tools/heddle-run/model/HuggingFace.h"
 #include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Hash.h"
+#include "tools/heddle-run/text/LabelledVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cmath>
@@ -254,12 +255,17 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   auto files = vocabularyFiles(manifest);
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
+  std::unique_ptr<TextCodec> vocabulary;
   if (files.contains("merges.txt")) {
     HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(checkpoint));
-    return std::make_unique<BytePairs>(std::move(pairs));
+    vocabulary = std::make_unique<BytePairs>(std::move(pairs));
+  } else {
+    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
+    vocabulary = std::make_unique<Tokenizer>(std::move(tokenizer));
   }
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
+  if (files.contains(kLabelsFile))
+    return LabelledVocabulary::load(std::move(vocabulary), checkpoint);
+  return vocabulary;
 }
 
 } // namespace heddle::run

@@ -1,6 +1,6 @@
 // A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of
 // the random numbers, which are counted), the vocabulary's files (spm.model; source.spm, target.spm and vocab.json;
-// or vocab.json and merges.txt), and manifest.json, which is written last and says what the others belong to and what
+// or vocab.json and merges.txt; of a model that gives labels also labels.json), and manifest.json, which is written last and says what the others belong to and what
 // is in them.
 #pragma once
 

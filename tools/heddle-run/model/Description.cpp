@@ -9,7 +9,8 @@ namespace heddle::run {
 namespace {
 
 // What a weight means depends on these; every other key may change between a training and its continuation.
-constexpr std::array<std::string_view, 20> kFunctionKeys = {
+constexpr std::array<std::string_view, 21> kFunctionKeys = {
+    "classes",
     "architecture", "d_model",     "heads",      "d_ff",   "encoder_layers",   "decoder_layers",    "vocab_size",
     "norm",         "positions",   "activation", "head",   "share_embeddings", "scale_embeddings",  "embedding_norm",
     "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
@@ -42,10 +43,12 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.end = int32_t(read->endId.value_or(description.marks.end));
   description.paddingId = int32_t(read->paddingId.value_or(description.paddingId));
   description.widestBeam = read->widestBeam;
+  description.classes = read->classes.value_or(0);
   description.width = read->width.value_or(0);
   description.heads = read->heads.value_or(0);
   description.encoderLayers = read->encoderLayers.value_or(0);
   description.decoderLayers = read->decoderLayers.value_or(0);
+  description.marks.hasTypes = read->tokenTypes > 0;
   description.hasTokenTypes = read->tokenTypes > 0;
   description.scalesLoss = read->lossScale > 0;
   description.json = std::move(read->json);
@@ -88,6 +91,13 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
   return Success();
 }
 
+Status checkLabels(const TextCodec &vocabulary, const ModelDescription &description, std::string_view checkpoint) {
+  if (auto labels = int64_t(vocabulary.labels().size()); labels == 0 || labels > description.classes)
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint, "' has ", labels, " labels and the model ",
+                     description.classes, "; use a checkpoint of `heddle-run train --data`.");
+  return Success();
+}
+
 Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command) {
   struct Architecture {
     std::string_view name, stacks, use;
@@ -96,7 +106,10 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
       {kEncoderAndDecoder, "an encoder with a decoder", "`heddle-run translate` translates with it"},
       {kEncoderAlone, "an encoder alone",
        "`heddle-run fill` fills in masked words with it, where it has a head for that"},
-      {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"}};
+      {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"},
+      {kClassifier, "one that gives texts labels", "`heddle-run predict` predicts labels with it"},
+      {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"},
+      {kPretraining, "one that guesses hidden words", "`heddle-run train --text` trains it"}};
   auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
   const Architecture *own = of(description.architecture);
   if (description.architecture == wanted)
@@ -108,7 +121,26 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
                    of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
 }
 
-Status checkTask(const ModelDescription &description, bool plainText, std::string_view command) {
+Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command) {
+  Labelling labelling = description.labelling();
+  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words;
+  if (labelling == Labelling::Hidden && kind == TextKind::Plain)
+    return Success();
+  if (labelling == Labelling::Hidden)
+    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Records ? "--data is" : "--src and --tgt are",
+                     " not for the artifact's model, which guesses hidden words of plain text: give --text instead.");
+  if (kind == TextKind::Records && givesLabels)
+    return Success();
+  if (kind == TextKind::Records)
+    return makeError(ErrorKind::InvalidArgument,
+                     "--data is for a model that gives labels, of a text with `task classify` or `task tag`, and the "
+                     "artifact's model gives no labels: give ",
+                     description.architecture == kDecoderAlone ? "--text" : "--src and --tgt", " instead.");
+  if (givesLabels)
+    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",
+                     " not for the artifact's model, which gives labels: give --data with records of texts and labels "
+                     "instead.");
+  bool plainText = kind == TextKind::Plain;
   if (plainText && description.architecture == kEncoderAndDecoder)
     return makeError(
         ErrorKind::InvalidArgument,

@@ -14,6 +14,14 @@
 
 namespace heddle::run {
 
+// Which of the two stacks a model has; what it is good for depends on that.
+inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAlone = "encoder",
+                                  kDecoderAlone = "decoder";
+// Models that give labels.
+inline constexpr std::string_view kClassifier = "classifier", kTagger = "tagger";
+// A model that guesses hidden words and whether sentences follow each other.
+inline constexpr std::string_view kPretraining = "pretraining";
+
 struct ModelDescription {
   std::string architecture;
   int64_t vocabularySize = 0;
@@ -24,12 +32,21 @@ struct ModelDescription {
   int32_t paddingId = -1;                                             // which is no answer; below 0: there is none
   int64_t widestBeam = 1;                                             // that `beam_step` was compiled for
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 where the description is silent
+  int64_t classes = 0; // labels that the model tells apart; 0: it gives none
   bool hasTokenTypes = false, scalesLoss = false;
   nlohmann::json json; // all keys, to be compared and kept
 
   // Fails where the text is not a description that Description::parse takes, or not that of a Transformer.
   static Result<ModelDescription> parse(std::string_view text);
 
+  Labelling labelling() const {
+    return architecture == kClassifier    ? Labelling::Texts
+           : architecture == kTagger      ? Labelling::Words
+           : architecture == kPretraining ? Labelling::Hidden
+                                          : Labelling::None;
+  }
+  // A row of logits has so many numbers.
+  int64_t choices() const { return classes != 0 ? classes : vocabularySize; }
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };
 
@@ -37,15 +54,17 @@ struct ModelDescription {
 // model's.
 Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &description);
 
-// Which of the two stacks a model has; what it is good for depends on that.
-inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAlone = "encoder",
-                                  kDecoderAlone = "decoder";
+// Fails where the vocabulary of a checkpoint has no labels, or more than the model.
+Status checkLabels(const TextCodec &vocabulary, const ModelDescription &description, std::string_view checkpoint);
 
 // Fails where the model has other stacks: says what it could do instead of what `command` does.
 Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command);
 
-// The same for a command that takes sentence pairs or plain text.
-Status checkTask(const ModelDescription &description, bool plainText, std::string_view command);
+// What a command may read.
+enum class TextKind { Pairs, Plain, Records };
+
+// Fails where the model is not for text of this kind.
+Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command);
 
 // The keys in which two descriptions differ, as "d_model (512, now 64)". With `functionOnly`, keys that change how a
 // model is trained or how much one call holds, but not what its weights compute, do not count.

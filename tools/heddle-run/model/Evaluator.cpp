@@ -27,19 +27,73 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
   return sums;
 }
 
+namespace {
+
+struct LabelScores {
+  double loss = 0; // of all labels
+  int64_t right = 0;
+  double sentenceLoss = 0;
+  int64_t rightSentences = 0;
+};
+
+Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
+  CallInputs inputs;
+  inputs.addBatch(batch);
+  HEDDLE_CHECK(engine.run("eval", inputs));
+  HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
+  HEDDLE_ASSIGN(HostTensor choices, engine.output("choice"));
+  LabelScores scores;
+  for (float loss : losses.values<float>())
+    scores.loss += double(loss);
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    // Of words choices are of all tokens, of which some have a label.
+    bool isOfTokens = !batch.labelled.empty() && batch.follows.empty();
+    size_t place = isOfTokens ? size_t(batch.labelled[i]) : i;
+    scores.right += choices.values<int32_t>()[place] == batch.labels[i];
+  }
+  if (batch.follows.empty())
+    return scores;
+  HEDDLE_ASSIGN(HostTensor sentenceLosses, engine.output("sentence_loss"));
+  HEDDLE_ASSIGN(HostTensor sentenceChoices, engine.output("sentence_choice"));
+  for (size_t i = 0; i < batch.follows.size(); ++i) {
+    scores.sentenceLoss += double(sentenceLosses.values<float>()[i]);
+    scores.rightSentences += sentenceChoices.values<int32_t>()[i] == batch.follows[i];
+  }
+  return scores;
+}
+
+} // namespace
+
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
   Span span("evaluate");
   span.with("batches", int64_t(batches.size()));
   EvaluationResult result;
   double sum = 0;
+  int64_t right = 0;
   for (const Batch &batch : batches) {
+    result.tokens += batch.predictions();
+    if (!batch.hasTarget()) {
+      HEDDLE_ASSIGN(LabelScores scores, scoreLabels(engine, batch));
+      sum += scores.loss;
+      right += scores.right;
+      result.sentences += int64_t(batch.follows.size());
+      result.sentenceLoss += scores.sentenceLoss;
+      result.sentenceAccuracy += double(scores.rightSentences);
+      continue;
+    }
     HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(engine, batch));
     for (double loss : losses)
       sum += loss;
-    result.tokens += batch.target.tokens();
   }
   if (result.tokens != 0)
     result.loss = sum / double(result.tokens);
+  if (!batches.empty() && !batches.front().hasTarget())
+    result.accuracy = double(right) / double(result.tokens);
+  if (result.sentences != 0) {
+    result.sentenceLoss /= double(result.sentences);
+    result.sentenceAccuracy /= double(result.sentences);
+    result.loss += result.sentenceLoss;
+  }
   return result;
 }
 

@@ -13,8 +13,12 @@
 namespace heddle::run {
 
 struct EvaluationResult {
-  double loss = 0; // negative log-likelihood of a target token in nats, the end marks counted
-  int64_t tokens = 0;
+  double loss = 0; // negative log-likelihood of a target token, the end marks counted, or of a label, in nats
+  int64_t tokens = 0; // or labels
+  std::optional<double> accuracy = {}; // of labels, as a part of 1
+  // Of pairs of sentences, whether they follow each other; the loss of a pair is a part of `loss`.
+  int64_t sentences = 0;
+  double sentenceLoss = 0, sentenceAccuracy = 0;
   std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made
 
   double perplexity() const;

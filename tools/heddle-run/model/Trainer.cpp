@@ -107,8 +107,8 @@ Status Trainer::resume() {
 }
 
 Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
-  // Guessing all tokens alike costs ln(vocab_size). Nothing that learns costs ten times that.
-  double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.vocabularySize, 3)));
+  // Guessing all tokens or labels alike costs the logarithm of their number. Nothing that learns costs ten times that.
+  double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.choices(), 3)));
   if (std::isfinite(loss) && loss <= limit)
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
@@ -132,6 +132,8 @@ Result<Trainer::StartedStep> Trainer::startStep() {
     HEDDLE_ASSIGN(Batch batch, batches->next());
     report.sourceTokens += batch.source.layout.tokens();
     report.targetTokens += batch.target.tokens();
+    report.labels += int64_t(batch.labels.size());
+    report.sentences += int64_t(batch.follows.size());
     parts.push_back(std::move(batch));
   }
   gathering.reset();
@@ -140,10 +142,12 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   report.epoch = batches->cursor().epoch;
 
   started.lastEntry = options.microBatches > 1 ? "accumulate_step" : "train_step";
-  float lossScale = 1 / float(report.targetTokens);
+  float lossScale = 1 / float(report.targetTokens + report.labels), sentenceScale = 1 / float(report.sentences);
   for (const Batch &part : parts) {
     CallInputs values;
     values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
+    if (report.sentences != 0)
+      values.add("sentence_scale", std::span<const float>(&sentenceScale, 1));
     if (Status status = engine.run(started.lastEntry, values); !status)
       return std::move(status).error().within(str("step ", report.step));
     HEDDLE_ASSIGN(started.losses.emplace_back(), engine.outputLater("loss"));
@@ -193,12 +197,18 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   }
   bool best = validated.note(taken, result.loss);
   progress.clear();
-  char text[120], bleu[24] = "";
+  char text[160], measure[80], bleu[24] = "";
   if (result.bleu)
     std::snprintf(bleu, sizeof bleu, ", BLEU %.2f", *result.bleu);
-  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, perplexity %.2f%s%s",
-                static_cast<unsigned long long>(taken), result.loss, result.perplexity(), bleu,
-                best ? ", the best" : "");
+  if (result.sentences != 0)
+    std::snprintf(measure, sizeof measure, "accuracy %.2f%% of words, %.2f%% of next sentences", 100 * *result.accuracy,
+                  100 * result.sentenceAccuracy);
+  else if (result.accuracy)
+    std::snprintf(measure, sizeof measure, "accuracy %.2f%%", 100 * *result.accuracy);
+  else
+    std::snprintf(measure, sizeof measure, "perplexity %.2f", result.perplexity());
+  std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, %s%s%s", static_cast<unsigned long long>(taken),
+                result.loss, measure, bleu, best ? ", the best" : "");
   heddle::log(LogLevel::Info, text);
   HEDDLE_CHECK(log.validation(taken, result));
   return best;

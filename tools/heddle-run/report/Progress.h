@@ -11,9 +11,9 @@ namespace heddle::run {
 struct StepReport {
   uint64_t step = 0;
   uint64_t epoch = 0;
-  double loss = 0; // per target token, as trained: with label smoothing and dropout
+  double loss = 0; // per target token or label, as trained: with label smoothing and dropout
   double learningRate = 0;
-  int64_t sourceTokens = 0, targetTokens = 0;
+  int64_t sourceTokens = 0, targetTokens = 0, labels = 0, sentences = 0; // sentences: pairs of them
   double seconds = 0;
   double dataSeconds = 0; // of them, waiting for text
   double lossScale = 0;   // for the next step; 0: the loss is not scaled

@@ -55,6 +55,8 @@ constexpr std::string_view kScript = R"js(
 const charts = [
   {title: "loss", curves: {loss: "training", validation_loss: "validation"}, scaled: true},
   {title: "BLEU", curves: {validation_bleu: "validation", bleu: "score"}},
+  {title: "accuracy", curves: {validation_accuracy: "validation", accuracy: "score",
+    validation_sentence_accuracy: "next sentences"}},
   {title: "learning rate", curves: {learning_rate: ""}},
   {title: "tokens per second", curves: {tokens_per_second: ""}, fromZero: true},
   {title: "norm of the gradients", curves: {gradient_norm: ""}, scaled: true},
@@ -314,7 +316,8 @@ Result<TrainingCurves> TrainingCurves::read(const std::filesystem::path &log) {
       result.end = place;
       take({"loss", "learning_rate", "tokens_per_second", "gradient_norm"});
     } else {
-      take({"validation_loss", "validation_bleu", "bleu"});
+      take({"validation_loss", "validation_bleu", "bleu", "validation_accuracy", "accuracy",
+            "validation_sentence_accuracy"});
     }
   }
   HEDDLE_CHECK(reader.status());

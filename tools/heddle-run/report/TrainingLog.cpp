@@ -53,6 +53,8 @@ Status TrainingLog::step(const StepReport &report) {
                                    {"epoch", report.epoch},
                                    {"seconds", report.seconds},
                                    {"data_seconds", report.dataSeconds}};
+  if (report.labels != 0)
+    record["labels"] = report.labels;
   if (report.lossScale > 0) {
     record["loss_scale"] = report.lossScale;
     record["skipped_steps"] = report.skipped;
@@ -67,15 +69,22 @@ Status TrainingLog::step(const StepReport &report) {
 }
 
 Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
-  nlohmann::ordered_json record = {{"step", step},
-                                   {"validation_loss", result.loss},
-                                   {"validation_perplexity", result.perplexity()},
-                                   {"validation_tokens", result.tokens}};
+  nlohmann::ordered_json record = {{"step", step}, {"validation_loss", result.loss}};
+  if (result.accuracy) {
+    record["validation_accuracy"] = *result.accuracy;
+    record["validation_labels"] = result.tokens;
+    if (result.sentences != 0)
+      record["validation_sentence_accuracy"] = result.sentenceAccuracy;
+  } else {
+    record["validation_perplexity"] = result.perplexity();
+    record["validation_tokens"] = result.tokens;
+  }
   if (result.bleu)
     record["validation_bleu"] = *result.bleu;
   if (events) {
-    std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss},
-                                                               {"validation/perplexity", result.perplexity()}};
+    std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss}};
+    values.emplace_back(result.accuracy ? "validation/accuracy" : "validation/perplexity",
+                        result.accuracy.value_or(result.perplexity()));
     if (result.bleu)
       values.emplace_back("validation/bleu", *result.bleu);
     HEDDLE_CHECK(events->scalars(step, values));

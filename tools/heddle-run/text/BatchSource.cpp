@@ -1,6 +1,7 @@
 #include "tools/heddle-run/text/BatchSource.h"
 
 #include "runtime/core/Span.h"
+#include "tools/heddle-run/text/OrderRandom.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,32 +11,6 @@
 
 namespace heddle::run {
 namespace {
-
-// The standard library leaves the algorithm of std::shuffle open; a training must draw the same order everywhere.
-class OrderRandom {
-public:
-  OrderRandom(uint64_t seed, uint64_t epoch, uint64_t window)
-      : state(mix(mix(mix(seed) ^ (epoch + 0x632be59bd9b4e019)) ^ (window + 0xd1342543de82ef95))) {}
-
-  template <typename T> void shuffle(std::vector<T> &values) {
-    for (size_t i = values.size(); i > 1; --i)
-      std::swap(values[i - 1], values[below(i)]);
-  }
-
-private:
-  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-
-  static uint64_t mix(uint64_t z) {
-    z += kStep;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  uint64_t below(uint64_t bound) { return uint64_t((unsigned __int128)(mix(state += kStep)) * bound >> 64); }
-
-  uint64_t state;
-};
 
 // The number that the order of an epoch's blocks is drawn with: no window has it.
 constexpr uint64_t kBlockOrder = ~uint64_t(0);
@@ -108,7 +83,7 @@ Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t ind
   std::sort(blocks.begin() + ptrdiff_t(begin), blocks.begin() + ptrdiff_t(end));
   Window result;
   for (size_t i = begin; i < end && !abandoned; ++i)
-    HEDDLE_CHECK(corpus.read(blocks[i], result.examples, result.report));
+    HEDDLE_CHECK(corpus.read(blocks[i], {options.seed, epoch}, result.examples, result.report));
   Span plan("make batches");
   plan.with("examples", int64_t(result.examples.size()));
   planBatches(result.examples, options, epoch, index, result.order, result.ends);

@@ -15,6 +15,19 @@ void SourceBatch::add(std::span<const int32_t> sentence) {
   tokens.push_back(marks.end);
 }
 
+void SourceBatch::addWhole(std::span<const int32_t> text) {
+  layout.add(int64_t(text.size()));
+  tokens.insert(tokens.end(), text.begin(), text.end());
+  if (!marks.hasTypes)
+    return;
+  int32_t type = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    types.push_back(type);
+    if (text[i] == marks.end)
+      type = 1;
+  }
+}
+
 void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence) {
   source.add(sourceSentence);
   target.add(int64_t(targetSentence.size()) + 1);
@@ -30,17 +43,33 @@ void Batch::add(std::span<const int32_t> sequence) {
   targetOut.insert(targetOut.end(), sequence.begin() + 1, sequence.end());
 }
 
+void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels) {
+  auto first = int32_t(source.layout.tokens());
+  source.addWhole(text);
+  for (size_t i = 0; i < textLabels.size(); ++i) {
+    if (textLabels[i] < 0)
+      continue;
+    labels.push_back(textLabels[i]);
+    if (kind != Labelling::Texts)
+      labelled.push_back(first + int32_t(i));
+  }
+}
+
 void Batch::add(const Examples &examples, size_t example) {
-  if (examples.hasSource(example))
+  if (examples.labelling() == Labelling::Hidden)
+    follows.push_back(examples.follows(example));
+  if (examples.labelling() != Labelling::None)
+    addLabelled(examples.labelling(), examples.source(example), examples.target(example));
+  else if (examples.hasSource(example))
     add(examples.source(example), examples.target(example));
   else
     add(examples.target(example));
 }
 
 bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
-  return target.sequences() < limits.maximumSequences &&
+  return sequences() < limits.maximumSequences &&
          source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
-         target.tokens() + targetTokens <= limits.maximumTokens;
+         predictions() + targetTokens <= limits.maximumTokens;
 }
 
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {

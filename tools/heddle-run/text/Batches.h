@@ -14,6 +14,7 @@ namespace heddle::run {
 struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
+  bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -39,23 +40,34 @@ struct SourceBatch {
 
   Marks marks;
   PackedSequences layout;
-  std::vector<int32_t> tokens; // a sentence and the end mark
+  std::vector<int32_t> tokens; // a sentence and the end mark; or a whole text, its marks among the tokens
+  std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
 
   void add(std::span<const int32_t> sentence);
+  void addWhole(std::span<const int32_t> text);
 };
 
 struct Batch {
   explicit Batch(Marks marks = {}) : source(marks) {}
 
-  SourceBatch source; // of pairs; a batch of sequences alone has no source
+  SourceBatch source; // of pairs and of texts with labels; a batch of sequences alone has no source
   PackedSequences target;
   std::vector<int32_t> targetIn;  // the begin mark and a sentence; of a sequence all tokens but the last
   std::vector<int32_t> targetOut; // what is to be predicted: the sentence and the end mark; all tokens but the first
 
+  // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.
+  std::vector<int32_t> labels, labelled;
+  std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
+
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels);
   void add(std::span<const int32_t> sequence);
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }
+  bool hasTarget() const { return target.sequences() != 0; }
+  int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }
+  // Of the tokens of the target, or of the labels: what the loss is of.
+  int64_t predictions() const { return hasTarget() ? target.tokens() : int64_t(labels.size()); }
   // For that many more tokens, marks among them.
   bool hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const;
   int64_t tokens() const { return source.layout.tokens() + target.tokens(); }

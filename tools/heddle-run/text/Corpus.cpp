@@ -3,6 +3,8 @@
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/text/Utf8.h"
 
+#include <algorithm>
+
 namespace heddle::run {
 
 void Examples::add(std::span<const int32_t> source, std::span<const int32_t> target) {
@@ -10,6 +12,18 @@ void Examples::add(std::span<const int32_t> source, std::span<const int32_t> tar
   targetIds.insert(targetIds.end(), target.begin(), target.end());
   sourceEnds.push_back(sourceIds.size());
   targetEnds.push_back(targetIds.size());
+}
+
+int64_t Examples::sourceTokens(size_t example) const {
+  if (!hasSource(example))
+    return 0;
+  return int64_t(source(example).size()) + (labelled == Labelling::None ? 1 : 0);
+}
+
+int64_t Examples::targetTokens(size_t example) const {
+  if (labelled != Labelling::None)
+    return std::ranges::count_if(target(example), [](int32_t label) { return label >= 0; });
+  return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);
 }
 
 void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {
@@ -53,7 +67,7 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   return text;
 }
 
-Status TextPairs::read(size_t block, Examples &examples, CorpusReport &report) const {
+Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(ParallelText lines, text.read(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.source.size()));
@@ -81,7 +95,7 @@ Status TextPairs::read(size_t block, Examples &examples, CorpusReport &report) c
 Result<Corpus> readCorpus(const ExampleBlocks &blocks) {
   Corpus corpus;
   for (size_t block = 0; block < blocks.blocks(); ++block)
-    HEDDLE_CHECK(blocks.read(block, corpus.examples, corpus.report));
+    HEDDLE_CHECK(blocks.read(block, {}, corpus.examples, corpus.report));
   return corpus;
 }
 

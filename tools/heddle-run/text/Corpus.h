@@ -11,7 +11,16 @@
 
 namespace heddle::run {
 
-// Sentence pairs, or sequences alone, in flat arrays: a corpus of millions of them costs four bytes a token and not an
+// What labels are of, where a model gives labels: of each text, of each of its words, or of the words that are hidden from
+// the model.
+enum class Labelling { None, Texts, Words, Hidden };
+
+// What random choices within examples are drawn by: other choices in each epoch.
+struct Draw {
+  uint64_t seed = 0, epoch = 0;
+};
+
+// Sentence pairs, sequences alone, or sequences with labels, in flat arrays: a corpus of millions of them costs four bytes a token and not an
 // allocation each.
 class Examples {
 public:
@@ -21,15 +30,31 @@ public:
   // before it.
   void add(std::span<const int32_t> sequence) { add({}, sequence); }
 
+  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none. The
+  // examples of a corpus are of one kind.
+  void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels) {
+    labelled = kind;
+    add(tokens, labels);
+  }
+
+  // Two sentences of which words are hidden, and whether the second follows the first.
+  void addHidden(std::span<const int32_t> tokens, std::span<const int32_t> labels, bool doesFollow) {
+    addLabelled(Labelling::Hidden, tokens, labels);
+    follow.push_back(doesFollow);
+  }
+
+  Labelling labelling() const { return labelled; }
+  bool follows(size_t example) const { return follow[example] != 0; }
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
   bool hasSource(size_t example) const { return !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
 
-  // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token.
-  int64_t sourceTokens(size_t example) const { return hasSource(example) ? int64_t(source(example).size()) + 1 : 0; }
-  int64_t targetTokens(size_t example) const { return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1); }
+  // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
+  // its labels.
+  int64_t sourceTokens(size_t example) const;
+  int64_t targetTokens(size_t example) const;
 
 private:
   static std::span<const int32_t> slice(const std::vector<int32_t> &ids, const std::vector<uint64_t> &ends,
@@ -38,8 +63,10 @@ private:
     return std::span(ids).subspan(begin, ends[example] - begin);
   }
 
+  Labelling labelled = Labelling::None;
   std::vector<int32_t> sourceIds, targetIds;
   std::vector<uint64_t> sourceEnds, targetEnds;
+  std::vector<uint8_t> follow;
 };
 
 // What was read and what was left out, and why.
@@ -73,7 +100,7 @@ public:
   virtual const std::string &fingerprint() const = 0;
 
   // Appends a block's examples, and to the report what was left out. Called from one thread at a time.
-  virtual Status read(size_t block, Examples &examples, CorpusReport &report) const = 0;
+  virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
 // The pairs of two text files.
@@ -86,7 +113,7 @@ public:
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
   const std::string &fingerprint() const override { return text.fingerprint(); }
-  Status read(size_t block, Examples &examples, CorpusReport &report) const override;
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
   const LineBlocks &text;

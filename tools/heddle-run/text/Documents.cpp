@@ -73,7 +73,7 @@ CorpusReport TextDocuments::readPart(size_t block, std::span<const std::string> 
   return report;
 }
 
-Status TextDocuments::read(size_t block, Examples &examples, CorpusReport &report) const {
+Status TextDocuments::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(std::vector<std::string> lines, text.readSource(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));

@@ -31,7 +31,7 @@ public:
   const std::string &fingerprint() const override { return text.fingerprint(); }
   // A block of a file that is one document is a part of it: the first part alone has the begin mark, the last part the
   // end mark, and the first token of another part is not predicted.
-  Status read(size_t block, Examples &examples, CorpusReport &report) const override;
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
   CorpusReport readDocuments(size_t block, std::span<const std::string> lines, Examples &examples) const;

@@ -15,6 +15,9 @@ struct TokenizerFile {
   std::string name, bytes;
 };
 
+// The piece that stands for a hidden word.
+inline constexpr std::string_view kMaskPiece = "[MASK]";
+
 class TextCodec {
 public:
   virtual ~TextCodec() = default;
@@ -40,6 +43,15 @@ public:
   virtual int32_t pieces() const = 0; // ids are below it
   // The mark at the end of a text, where the vocabulary has one.
   virtual std::optional<int32_t> endId() const { return std::nullopt; }
+
+  // The token that stands for a hidden word, where the vocabulary has one.
+  virtual std::optional<int32_t> maskId() const { return std::nullopt; }
+
+  // The names of the labels that a model gives to texts or words, where it gives any.
+  virtual const std::vector<std::string> &labels() const {
+    static const std::vector<std::string> none;
+    return none;
+  }
 
   // What a folder has to hold, so that the vocabulary can be loaded from it.
   virtual const std::vector<TokenizerFile> &files() const = 0;

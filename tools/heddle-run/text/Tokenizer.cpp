@@ -16,6 +16,8 @@ namespace {
 // Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
 
+constexpr const char *kTypeNames[] = {"bpe", "unigram", "word"}; // by VocabularyType
+
 constexpr std::string_view kSpace = "\xe2\x96\x81"; // how a piece has it
 
 // Longer lines are not sentences; SentencePiece would drop them too, by its own smaller limit.
@@ -36,7 +38,8 @@ Result<uint64_t> countLines(const std::vector<std::filesystem::path> &files) {
 // Every `stride`-th line of all files, so that a sample depends on nothing but the files.
 class SampledLines final : public sentencepiece::SentenceIterator {
 public:
-  SampledLines(const std::vector<std::filesystem::path> &files, uint64_t stride) : files(files), stride(stride) {
+  SampledLines(const std::vector<std::filesystem::path> &files, uint64_t stride, const VocabularyTraining &how)
+      : files(files), stride(stride), how(how) {
     Next();
   }
 
@@ -54,10 +57,18 @@ public:
         finished = true;
         return;
       }
-    } while (seen++ % stride != 0 || isBlank(line) || line.size() > kLongestLine || !isValidUtf8(line));
+    } while (!isSampled());
   }
 
 private:
+  bool isSampled() {
+    if (seen++ % stride != 0 || line.size() > kLongestLine || !isValidUtf8(line))
+      return false;
+    if (how.textOfLine)
+      line = how.textOfLine(line);
+    return !isBlank(line);
+  }
+
   bool advance() {
     while (true) {
       if (!reader.empty()) {
@@ -80,6 +91,7 @@ private:
 
   const std::vector<std::filesystem::path> &files;
   uint64_t stride;
+  const VocabularyTraining &how;
   size_t file = 0;
   uint64_t seen = 0;
   std::vector<LineReader> reader; // at most one
@@ -172,20 +184,22 @@ Result<Tokenizer> Tokenizer::fromFiles(const std::vector<TokenizerFile> &files, 
                    "them. `heddle-run call` takes token ids.");
 }
 
-Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces, VocabularyType type,
-                                   bool lineEnds) {
+Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
+                                   const VocabularyTraining &how) {
   Span span("learn vocabulary");
   HEDDLE_ASSIGN(uint64_t lines, countLines(files));
-  SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines);
+  SampledLines sample(files, (lines + kSampleLines - 1) / kSampleLines, how);
   if (sample.done()) {
     HEDDLE_CHECK(sample.status().ok() ? Status(Success())
                                       : Status(makeError(ErrorKind::Io, sample.status().message())));
     return makeError(ErrorKind::InvalidArgument, "the text holds no line to learn a vocabulary from.");
   }
-  std::string model;
+  std::string model, own = how.lineEnds ? "\n" : "";
+  if (how.mask)
+    own += str(own.empty() ? "" : ",", kMaskPiece);
   sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       {
-          {"model_type", type == VocabularyType::Bpe ? "bpe" : "unigram"},
+          {"model_type", kTypeNames[size_t(how.type)]},
           {"num_threads", "1"}, // so that the same text gives the same pieces
           {"vocab_size", std::to_string(pieces)},
           {"character_coverage", "1.0"},
@@ -193,7 +207,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
           {"bos_id", std::to_string(kBeginId)},
           {"eos_id", std::to_string(kEndId)},
           {"pad_id", "-1"},
-          {"user_defined_symbols", lineEnds ? "\n" : ""},
+          {"user_defined_symbols", own},
           {"hard_vocab_limit", "false"},
           {"max_sentence_length", std::to_string(kLongestLine)},
           {"minloglevel", "2"},
@@ -298,6 +312,13 @@ std::string Tokenizer::piece(int32_t id) const {
 }
 
 int32_t Tokenizer::pieces() const { return vocabulary ? vocabulary->pieces.size() : source->GetPieceSize(); }
+
+std::optional<int32_t> Tokenizer::maskId() const {
+  if (vocabulary)
+    return std::nullopt;
+  int id = source->PieceToId(kMaskPiece);
+  return source->IsUnknown(id) ? std::nullopt : std::optional<int32_t>(id);
+}
 
 std::optional<int32_t> Tokenizer::endId() const { return vocabulary ? vocabulary->end : kEndId; }
 

@@ -24,7 +24,15 @@ inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
 
-enum class VocabularyType { Bpe, Unigram };
+enum class VocabularyType { Bpe, Unigram, Word };
+
+// How a vocabulary is learnt.
+struct VocabularyTraining {
+  VocabularyType type = VocabularyType::Bpe;
+  bool lineEnds = false; // whether a line's end is a piece too; without, it is a space like any other
+  bool mask = false;     // whether there is a piece that stands for a hidden word
+  std::string (*textOfLine)(std::string_view line) = nullptr; // null: the line itself
+};
 
 class Tokenizer final : public TextCodec {
 public:
@@ -37,11 +45,11 @@ public:
   // Reads them from a folder. An error of kind NotFound says that it has none.
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
-  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding or as a unigram language model, from the
-  // lines of the files. A corpus too small for that many gives fewer; the caller compares pieces(). With `lineEnds` a
-  // line's end is a piece too; without, it is a space like any other.
+  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding, as a unigram language model or of the most
+  // frequent words, from the lines of the files. A corpus too small for that many gives fewer; the caller compares
+  // pieces().
   static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
-                                 VocabularyType type = VocabularyType::Bpe, bool lineEnds = false);
+                                 const VocabularyTraining &how = {});
 
   Tokenizer(Tokenizer &&) noexcept;
   Tokenizer &operator=(Tokenizer &&) noexcept;
@@ -62,6 +70,7 @@ public:
 
   int32_t pieces() const override;
   std::optional<int32_t> endId() const override;
+  std::optional<int32_t> maskId() const override;
 
   // Every file that a tokenizer may have.
   static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};

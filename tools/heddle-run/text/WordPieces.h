@@ -26,7 +26,7 @@ public:
   const std::vector<TokenizerFile> &files() const override { return stored; }
 
   int32_t separatorId() const { return separator; }
-  std::optional<int32_t> maskId() const { return mask; }
+  std::optional<int32_t> maskId() const override { return mask; }
 
 private:
   struct Options {

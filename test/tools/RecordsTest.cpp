@@ -1,0 +1,126 @@
+#include "tools/heddle-run/text/Records.h"
+#include "test/tools/TemporaryFolder.h"
+#include "tools/heddle-run/text/BatchSource.h"
+#include "tools/heddle-run/text/LabelledVocabulary.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+using namespace heddle::run;
+using heddle::test::TemporaryFolder;
+
+namespace {
+
+// Words are pieces of their own, so that lengths are easy to count.
+class RecordsTest : public testing::Test {
+protected:
+  std::unique_ptr<TextCodec> vocabulary(std::vector<std::string> labels = {"n", "v"}) {
+    auto tokens = Tokenizer::train({folder.write("words", "a b c d\n")}, 8, {.type = VocabularyType::Word});
+    return std::make_unique<LabelledVocabulary>(std::make_unique<Tokenizer>(std::move(tokens).value()), std::move(labels));
+  }
+  Result<LineBlocks> open(std::string_view lines) {
+    return LineBlocks::open(folder.write("records", lines), folder.path(), BlockBegin::AnyLine);
+  }
+  Result<Corpus> read(std::string_view lines, Labelling kind, int64_t maximumLength = 16) {
+    HEDDLE_ASSIGN(LineBlocks records, open(lines));
+    std::unique_ptr<TextCodec> known = vocabulary();
+    return readCorpus(LabelledTexts(records, *known, kind, maximumLength, {}));
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(RecordsTest, ATextHasMarksAndALabel) {
+  auto corpus = read("{\"text\": \"a b\", \"label\": \"v\"}\n\n{\"tokens\": [\"c\"], \"label\": \"n\", \"more\": 1}\n", Labelling::Texts);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  ASSERT_EQ(corpus->examples.size(), 2u);
+  EXPECT_EQ(corpus->report.describe(16), "2 records");
+  std::vector<Batch> batches = packInOrder(corpus->examples, {.maximumTokens = 16, .maximumSequences = 4, .maximumLength = 16});
+  ASSERT_EQ(batches.size(), 1u);
+  const Batch &batch = batches[0];
+  EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{4, 3}));
+  EXPECT_EQ(batch.source.tokens.front(), kBeginId);
+  EXPECT_EQ(batch.source.tokens[3], kEndId);
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{1, 0}));
+  EXPECT_TRUE(batch.labelled.empty());
+  EXPECT_EQ(batch.predictions(), 2);
+  EXPECT_EQ(batch.sequences(), 2);
+}
+
+TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
+  // "ab" is no piece: letters that the vocabulary does not know are one token.
+  auto corpus = read("{\"text\": \" a\\tab  b\", \"labels\": [\"n\", \"v\", \"n\"]}\n{\"tokens\": [\"c\"], \"labels\": [\"v\"]}\n", Labelling::Words);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->examples.targetTokens(0), 3);
+  Batch batch;
+  batch.add(corpus->examples, 0);
+  batch.add(corpus->examples, 1);
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{0, 1, 0, 1}));
+  ASSERT_EQ(batch.labelled.size(), 4u);
+  EXPECT_EQ(batch.labelled[0], 1);
+  EXPECT_EQ(batch.labelled[3], batch.source.layout.starts[1] + 1);
+}
+
+// A batch is full where any of the sequences, the tokens or the labels are.
+TEST_F(RecordsTest, BatchesKeepTheirLimits) {
+  std::string lines;
+  for (int i = 0; i < 9; ++i)
+    lines += "{\"text\": \"a b c\", \"labels\": [\"n\", \"v\", \"n\"]}\n";
+  auto corpus = read(lines, Labelling::Words);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  BatchLimits limits{.maximumTokens = 12, .maximumSequences = 8, .maximumLength = 16};
+  EXPECT_EQ(packInOrder(corpus->examples, limits).size(), 5u);
+  limits = {.maximumTokens = 100, .maximumSequences = 4, .maximumLength = 16};
+  std::vector<uint32_t> order;
+  std::vector<size_t> ends;
+  planBatches(corpus->examples, {.limits = limits}, 0, 0, order, ends);
+  EXPECT_EQ(order.size(), 9u);
+  EXPECT_EQ(ends.size(), 3u);
+  EXPECT_EQ(packInOrder(corpus->examples, limits).size(), 3u);
+}
+
+TEST_F(RecordsTest, LongRecordsAreLeftOut) {
+  auto corpus = read("{\"text\": \"a b c\", \"label\": \"n\"}\n{\"text\": \"a b\", \"label\": \"n\"}\n", Labelling::Texts, 4);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->report.describe(4), "1 of 2 records; skipped 1 longer than 4 tokens");
+}
+
+TEST_F(RecordsTest, LabelsAreCollectedInOrder) {
+  auto records = open("{\"text\": \"a\", \"label\": \"z\"}\n{\"text\": \"a\", \"label\": 10}\n{\"text\": \"b\", \"label\": true}\n"
+                      "{\"text\": \"a\", \"label\": \"10\"}\n");
+  ASSERT_TRUE(records.ok());
+  auto labels = collectLabels(*records, Labelling::Texts);
+  ASSERT_TRUE(labels.ok()) << labels.message();
+  EXPECT_EQ(*labels, (std::vector<std::string>{"10", "true", "z"}));
+}
+
+TEST_F(RecordsTest, MistakesNameFileAndLine) {
+  auto corpus = read("{\"text\": \"a\", \"label\": \"v\"}\n\n{\"text\": \"a\", \"label\": \"w\"}\n", Labelling::Texts);
+  ASSERT_FALSE(corpus.ok());
+  EXPECT_NE(corpus.message().find("records' line 3 has the label 'w'"), std::string::npos) << corpus.message();
+}
+
+// Whatever a line holds is a record or a mistake.
+TEST_F(RecordsTest, LinesOfAnyKindAreRecordsOrMistakes) {
+  for (const char *line : {"", "{", "[]", "0", "null", "\"text\"", "{}", "{\"text\": 3}", "{\"text\": {}}", "{\"tokens\": {}}",
+                           "{\"tokens\": []}", "{\"text\": \"a\", \"label\": [], \"labels\": 1}",
+                           "{\"text\": \"a\", \"label\": 1.5, \"labels\": [1.5]}", "{\"text\": \"a\", \"label\": \"\", \"labels\": [\"\"]}",
+                           "{\"text\": \"\\ud800\", \"label\": 1, \"labels\": [1]}"})
+    for (Labelling kind : {Labelling::Texts, Labelling::Words})
+      EXPECT_FALSE(Record::parse(line, "here", kind, true).ok()) << line;
+  EXPECT_TRUE(Record::parse("{\"text\": \"a\"}", "here", Labelling::Texts, false).ok());
+}
+
+TEST_F(RecordsTest, TheVocabularyKeepsLabels) {
+  std::unique_ptr<TextCodec> known = vocabulary({"v", "\"quoted\"", "ä"});
+  for (const TokenizerFile &file : known->files())
+    folder.write(file.name, file.bytes);
+  auto again = LabelledVocabulary::load(vocabulary(), folder.path());
+  ASSERT_TRUE(again.ok()) << again.message();
+  EXPECT_EQ((*again)->labels(), known->labels());
+  EXPECT_EQ((*again)->encode("a b"), known->encode("a b"));
+  folder.write("labels.json", "{}");
+  EXPECT_FALSE(LabelledVocabulary::load(vocabulary(), folder.path()).ok());
+}
+
+} // namespace

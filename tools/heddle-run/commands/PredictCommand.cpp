@@ -1,0 +1,41 @@
+#include "tools/heddle-run/commands/LineAnswers.h"
+#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/model/Predictor.h"
+
+namespace heddle::run {
+namespace {
+
+void printPrediction(const PredictedLine &line, Labelling kind) {
+  if (kind == Labelling::Texts && !line.labels.empty()) {
+    std::printf("%s\t%.6f\n", line.labels[0].name.c_str(), line.labels[0].probability);
+    return;
+  }
+  std::string text;
+  for (const PredictedLabel &label : line.labels)
+    text += (text.empty() ? "" : " ") + label.name;
+  printLine(text);
+}
+
+Status predict(const PredictCommand &command, Profile *profile) {
+  HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
+  Labelling kind = opened.description.labelling();
+  if (opened.description.classes == 0)
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's model gives no labels, which predict takes; compile a text with `task classify` or "
+                     "`task tag`.");
+  HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
+  HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
+  Predictor predictor(*model.engine, model.description, *model.vocabulary);
+  auto add = [&](const std::string &line) { return predictor.add(line, command.records); };
+  auto print = [&](const PredictedLine &line) { printPrediction(line, kind); };
+  return answerLines(predictor, kCallsAhead * uint64_t(model.description.maximumSequences), add, print);
+}
+
+} // namespace
+
+Status runPredict(const PredictCommand &command) {
+  return profiled(command.common, "predict", [&](Profile *profile) { return predict(command, profile); });
+}
+
+} // namespace heddle::run

@@ -1,0 +1,78 @@
+#include "tools/heddle-run/model/Predictor.h"
+
+#include "runtime/core/Span.h"
+#include "tools/heddle-run/model/CallInputs.h"
+#include "tools/heddle-run/model/Sampling.h"
+#include "tools/heddle-run/text/Utf8.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle::run {
+
+Status Predictor::add(std::string_view line, bool isRecord) {
+  uint64_t number = lines.add();
+  if (isBlank(line)) {
+    lines.finish(number, {});
+    return Success();
+  }
+  Labelling kind = model.labelling();
+  Record record;
+  if (isRecord) {
+    HEDDLE_ASSIGN(record, Record::parse(line, str("line ", number), kind, /*wantsLabels=*/false));
+  } else {
+    record = Record::ofLine(replaceInvalidBytes(line, number), kind);
+  }
+  Job job{number, encodeRecord(record, kind, vocabulary, model.marks)};
+  if (auto longest = size_t(std::min(model.maximumLength, model.maximumTokens)); job.text.tokens.size() > longest) {
+    warnOfCut(number, "", job.text.tokens.size(), longest);
+    job.text.tokens.resize(longest);
+    job.text.tokens.back() = model.marks.end;
+  }
+  waiting.push_back(std::move(job));
+  return Success();
+}
+
+Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
+  HEDDLE_CHECK(checkLogits(logits));
+  auto known = logits.first(std::min(logits.size(), vocabulary.labels().size()));
+  auto best = std::ranges::max_element(known) - known.begin();
+  return PredictedLabel{vocabulary.labels()[size_t(best)], std::exp(logProbability(known, int32_t(best)))};
+}
+
+Status Predictor::step() {
+  std::vector<Job> jobs;
+  SourceBatch source(model.marks);
+  while (!waiting.empty() && source.layout.sequences() < model.maximumSequences &&
+         source.tokens.size() + waiting.front().text.tokens.size() <= size_t(model.maximumTokens)) {
+    jobs.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+    source.addWhole(jobs.back().text.tokens);
+  }
+  if (jobs.empty())
+    return Success();
+  Span span("predict labels");
+  span.with("lines", int64_t(jobs.size()));
+  CallInputs inputs;
+  HEDDLE_CHECK(engine.run("logits", inputs.addSource(source)));
+  HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
+  auto classes = size_t(model.classes);
+  auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    PredictedLine line;
+    if (model.labelling() == Labelling::Texts) {
+      HEDDLE_ASSIGN(line.labels.emplace_back(), choose(row(i)));
+    }
+    for (size_t start : jobs[i].text.wordStarts) {
+      PredictedLabel label{"?"};
+      if (start + 1 < jobs[i].text.tokens.size()) { // before the end mark
+        HEDDLE_ASSIGN(label, choose(row(size_t(source.layout.starts[i]) + start)));
+      }
+      line.labels.push_back(std::move(label));
+    }
+    lines.finish(jobs[i].number, std::move(line));
+  }
+  return Success();
+}
+
+} // namespace heddle::run

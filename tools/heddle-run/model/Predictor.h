@@ -1,0 +1,56 @@
+// Predicts the labels of lines, which are texts or records.
+#pragma once
+
+#include "tools/heddle-run/model/Description.h"
+#include "tools/heddle-run/model/Engine.h"
+#include "tools/heddle-run/model/LineWork.h"
+#include "tools/heddle-run/text/Records.h"
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::run {
+
+struct PredictedLabel {
+  std::string name;
+  double probability = 0; // among the labels that the training had
+};
+
+struct PredictedLine {
+  std::vector<PredictedLabel> labels; // one, or one for each word; none of a blank line
+};
+
+class Predictor {
+public:
+  // The vocabulary knows the labels and outlives this.
+  Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
+      : engine(engine), model(model), vocabulary(vocabulary) {}
+
+  // The next line. A text that is too long for the model is cut, which a warning says; words behind the cut get the label
+  // "?". Fails where a record is none.
+  Status add(std::string_view line, bool isRecord);
+  // One call, for as many of the lines as it holds.
+  Status step();
+  std::vector<PredictedLine> take() { return lines.take(); }
+  // Added and not yet taken, and of these the ones that still need steps.
+  uint64_t held() const { return lines.held(); }
+  bool busy() const { return !waiting.empty(); }
+
+private:
+  struct Job {
+    uint64_t number;
+    EncodedRecord text;
+  };
+
+  Result<PredictedLabel> choose(std::span<const float> logits) const;
+
+  Engine &engine;
+  const ModelDescription &model;
+  const TextCodec &vocabulary;
+  std::deque<Job> waiting;
+  InOrder<PredictedLine> lines;
+};
+
+} // namespace heddle::run

@@ -1,0 +1,200 @@
+#include "tools/heddle-run/text/Records.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/core/Span.h"
+#include "tools/heddle-run/text/Utf8.h"
+
+#include <set>
+
+namespace heddle::run {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kSpaces = " \t\r\n\v\f";
+
+std::vector<std::string> splitWords(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
+    size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+Error badRecord(const std::string &origin, Labelling kind, std::string_view what) {
+  return makeError(ErrorKind::Malformed, origin, " ", what, "; each line is a record such as ",
+                   kind == Labelling::Words ? R"({"tokens": ["a", "dog"], "labels": ["DET", "NOUN"]}.)"
+                                            : R"({"text": "buy now", "label": "spam"}.)");
+}
+
+// Labels are strings; whole numbers and flags count as what they are written as.
+std::optional<std::string> labelOf(const Json &value) {
+  if (value.is_string())
+    return value.get<std::string>();
+  if (value.is_number_integer() || value.is_boolean())
+    return value.dump();
+  return std::nullopt;
+}
+
+std::string originOf(const LineBlocks &file, size_t block, size_t line) {
+  return str("'", file.source().string(), "' line ", file.firstLineOf(block) + line);
+}
+
+} // namespace
+
+Record Record::ofLine(std::string_view line, Labelling kind) {
+  Record record{std::string(line), {}, {}};
+  if (kind == Labelling::Words)
+    record.words = splitWords(line);
+  return record;
+}
+
+Result<Record> Record::parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels) {
+  auto bad = [&](std::string_view what) { return badRecord(origin, kind, what); };
+  if (!isValidUtf8(line))
+    return bad("is not UTF-8");
+  Result<Json> parsed = parseJson(line, origin);
+  if (!parsed.ok())
+    return bad("is not JSON");
+  const Json &json = *parsed;
+  if (!json.is_object())
+    return bad("is not an object of JSON");
+  Record record;
+  if (auto tokens = json.find("tokens"); tokens != json.end()) {
+    if (!tokens->is_array() || !std::ranges::all_of(*tokens, [](const Json &word) { return word.is_string(); }))
+      return bad("has \"tokens\" that are not a list of strings");
+    record.words = tokens->get<std::vector<std::string>>();
+    for (const std::string &word : record.words) {
+      if (isBlank(word))
+        return bad("has a token without a character");
+      record.text += (record.text.empty() ? "" : " ") + word;
+    }
+  } else {
+    auto text = json.find("text");
+    if (text == json.end() || !text->is_string())
+      return bad("has neither a \"text\", a string, nor \"tokens\"");
+    record = ofLine(text->get<std::string>(), kind);
+  }
+  if (isBlank(record.text))
+    return bad("has a text without a word");
+  if (!wantsLabels)
+    return record;
+
+  const char *key = kind == Labelling::Words ? "labels" : "label";
+  auto found = json.find(key);
+  if (found == json.end())
+    return bad(str("has no \"", key, "\""));
+  std::vector<Json> values = kind == Labelling::Words && found->is_array() ? found->get<std::vector<Json>>() : std::vector<Json>{*found};
+  if (kind == Labelling::Words && !found->is_array())
+    return bad("has \"labels\" that are not a list");
+  for (const Json &value : values) {
+    std::optional<std::string> label = labelOf(value);
+    if (!label || isBlank(*label))
+      return bad(str("has the label ", value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60),
+                     ", and a label is a string that is not blank or a whole number"));
+    record.labels.push_back(*label);
+  }
+  if (kind == Labelling::Words && record.labels.size() != record.words.size())
+    return bad(str("has ", record.labels.size(), record.labels.size() == 1 ? " label for " : " labels for ",
+                   record.words.size(), record.words.size() == 1 ? " word" : " words"));
+  return record;
+}
+
+EncodedRecord encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks) {
+  EncodedRecord result;
+  result.tokens.push_back(marks.begin);
+  auto append = [&](std::string_view text) {
+    std::vector<int32_t> pieces = vocabulary.encode(text);
+    if (pieces.empty() && kind == Labelling::Words)
+      pieces.push_back(kUnknownId); // each word has a token for its label
+    result.tokens.insert(result.tokens.end(), pieces.begin(), pieces.end());
+  };
+  if (kind == Labelling::Words) {
+    for (const std::string &word : record.words) {
+      result.wordStarts.push_back(result.tokens.size());
+      append(word);
+    }
+  } else {
+    append(record.text);
+  }
+  result.tokens.push_back(marks.end);
+  return result;
+}
+
+std::string textOfRecord(std::string_view line) {
+  // What is no record has been told before.
+  Result<Record> record = Record::parse(line, "", Labelling::None, /*wantsLabels=*/false);
+  return record.ok() ? record->text : std::string();
+}
+
+Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind) {
+  Span span("collect labels");
+  std::set<std::string> labels;
+  for (size_t block = 0; block < file.blocks(); ++block) {
+    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (isBlank(lines[i]))
+        continue;
+      HEDDLE_ASSIGN(Record record, Record::parse(lines[i], originOf(file, block, i), kind, /*wantsLabels=*/true));
+      labels.insert(record.labels.begin(), record.labels.end());
+    }
+  }
+  return std::vector<std::string>(labels.begin(), labels.end());
+}
+
+LabelledTexts::LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind,
+                             int64_t maximumLength, Marks marks)
+    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks) {
+  for (const std::string &label : vocabulary.labels())
+    numbers.emplace(label, int32_t(numbers.size()));
+}
+
+Result<std::vector<int32_t>> LabelledTexts::numberLabels(const Record &record, const std::string &origin) const {
+  std::vector<int32_t> result;
+  for (const std::string &label : record.labels) {
+    auto found = numbers.find(label);
+    if (found == numbers.end()) {
+      std::string known;
+      for (size_t i = 0; i < std::min<size_t>(vocabulary.labels().size(), 10); ++i)
+        known += (i == 0 ? "" : ", ") + vocabulary.labels()[i];
+      return makeError(ErrorKind::InvalidArgument, origin, " has the label '", label,
+                       "', which no record of the training has: its labels are ", known,
+                       vocabulary.labels().size() > 10 ? ", ..." : "", ".");
+    }
+    result.push_back(found->second);
+  }
+  return result;
+}
+
+Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
+  Span reading("read and tokenise block");
+  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
+  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
+  CorpusReport here{.unit = "record"};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (isBlank(lines[i]))
+      continue;
+    ++here.read;
+    std::string origin = originOf(records, block, i);
+    HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
+    HEDDLE_ASSIGN(std::vector<int32_t> labels, numberLabels(record, origin));
+    EncodedRecord encoded = encodeRecord(record, kind, vocabulary, marks);
+    if (int64_t(encoded.tokens.size()) > maximumLength) {
+      ++here.overLong;
+      continue;
+    }
+    if (kind == Labelling::Words) {
+      std::vector<int32_t> ofTokens(encoded.tokens.size(), -1);
+      for (size_t word = 0; word < labels.size(); ++word)
+        ofTokens[encoded.wordStarts[word]] = labels[word];
+      labels = std::move(ofTokens);
+    }
+    examples.addLabelled(kind, encoded.tokens, labels);
+  }
+  report.add(here);
+  return Success();
+}
+
+} // namespace heddle::run

@@ -1,0 +1,63 @@
+// Texts with labels: a record of JSON on each line. {"text": "...", "label": "spam"} is a text with a label;
+// {"tokens": ["a", "b"], "labels": ["N", "V"]} has a label for each word, and so has "text" in the place of "tokens",
+// whose words have white space between them.
+#pragma once
+
+#include "tools/heddle-run/text/Batches.h"
+#include "tools/heddle-run/text/Corpus.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::run {
+
+struct Record {
+  std::string text;               // words with spaces between them where the record has tokens
+  std::vector<std::string> words; // where labels are of words, or the record has tokens
+  std::vector<std::string> labels;
+
+  // Fails where the line is no record; `origin` is the line's place, as in "'train.jsonl' line 3". Without `wantsLabels`
+  // labels are passed over.
+  static Result<Record> parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels);
+  // Of a line that is the text itself.
+  static Record ofLine(std::string_view line, Labelling kind);
+};
+
+// The tokens of a text between the marks, and which of them begin a word, in the words' order.
+struct EncodedRecord {
+  std::vector<int32_t> tokens;
+  std::vector<size_t> wordStarts; // where labels are of words
+};
+EncodedRecord encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks);
+
+// The names of all labels in a file, in their order. Fails where a line is no record.
+Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind);
+
+// A line as a vocabulary is learnt from it: the text of a record.
+std::string textOfRecord(std::string_view line);
+
+class LabelledTexts final : public ExampleBlocks {
+public:
+  // `maximumLength` counts the marks. Records and vocabulary, which knows the labels, outlive this.
+  LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength, Marks marks);
+
+  size_t blocks() const override { return records.blocks(); }
+  uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
+  const std::string &fingerprint() const override { return records.fingerprint(); }
+  // Fails where a line is no record, or has a label that the vocabulary does not know.
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+
+private:
+  Result<std::vector<int32_t>> numberLabels(const Record &record, const std::string &origin) const;
+
+  const LineBlocks &records;
+  const TextCodec &vocabulary;
+  Labelling kind;
+  int64_t maximumLength;
+  Marks marks;
+  std::map<std::string, int32_t, std::less<>> numbers; // of the labels
+};
+
+} // namespace heddle::run
