@@ -431,9 +431,11 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
                        (labels == Labels::EachSequence && (isOfClasses || isLoss));
   bool isOfHidden = labels == Labels::HiddenTokens && (name == "logits" || name == "loss");
   std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
+  if (name == "memory")
+    rows += " or sequence";
+  bool takesAnyRows = name == "memory" || (name == "loss" && labels == Labels::SomeTokens);
   bool fits = type.getElementType().isF32() && type.getRank() == (isLoss ? 1 : 2) &&
-              (name == "loss" && labels == Labels::SomeTokens ? !describeRows(type).empty()
-                                                              : StringRef(describeRows(type)).starts_with(rows));
+              (takesAnyRows ? !describeRows(type).empty() : StringRef(describeRows(type)).starts_with(rows));
   int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : 0;
   std::string numbers = "a row of numbers";
   if (isLoss) {

@@ -268,8 +268,8 @@ private:
     bool moves = stride % alignment || stride > mostStride;
     if (binding.offset() % alignment || moves || !fits(binding.offset(), binding.bytes(), room) ||
         !fits(binding.offset() + (steps - 1) * stride, binding.bytes(), room))
-      return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, ", stride,
-                        " further at each of ", steps, " steps, where ", room, " are."));
+      return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room, " are",
+                        stride ? str(", and moves on by ", stride, " at each of ", steps, " steps.") : "."));
     return Success();
   }
 

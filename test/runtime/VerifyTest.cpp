@@ -39,6 +39,15 @@ void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
 schema::EntryT &entry(schema::ModuleT &module, size_t index = 0) { return *module.entries[index]; }
 schema::LaunchT &launch(schema::ModuleT &module) { return *entry(module).launches[0]; }
 // A kernel whose code nobody can read, so that only the bindings are looked at.
+/// A repetition of the first launch, by the first size.
+schema::RepeatT &repeat(schema::ModuleT &module) {
+  auto repeat = std::make_unique<schema::RepeatT>();
+  repeat->count = 1;
+  repeat->steps = static_cast<uint32_t>(module.sizes[0]->maximum);
+  entry(module).repeats.push_back(std::move(repeat));
+  return *entry(module).repeats.back();
+}
+
 schema::KernelT &unreadable(schema::ModuleT &module) {
   module.targets[0]->name = "other:target";
   return *module.targets[0]->kernels[0];
@@ -218,6 +227,14 @@ const Rule rules[] = {
     {"L2_size", [](auto &m) { launch(m).bindings[3] = schema::Binding(schema::Space::Size, 3, 0, 0); }, "names size 3"},
     {"L2_space", [](auto &m) { launch(m).bindings[0] = schema::Binding(schema::Space(5), 0, 0, 4); },
      "unknown space 5"},
+    {"L5_count", [](auto &m) { launch(m).strides = {4}; }, "1 strides for"},
+    {"L5_outside", [](auto &m) { repeat(m), launch(m).strides.assign(launch(m).bindings.size(), 4096); }, "moves on by 4096"},
+    {"L5_unaligned", [](auto &m) { repeat(m), launch(m).strides.assign(launch(m).bindings.size(), 2); }, "moves on by 2"},
+    {"R1_none", [](auto &m) { repeat(m).count = 0; }, "holds 0 launches"},
+    {"R1_past_the_end", [](auto &m) { repeat(m).count = 99; }, "holds 99 launches"},
+    {"R1_twice", [](auto &m) { repeat(m), repeat(m); }, "holds 1 launches from 0 on, where 1"},
+    {"R2_no_such_size", [](auto &m) { repeat(m).rows = 99; }, "uses size 99"},
+    {"R2_steps", [](auto &m) { --repeat(m).steps; }, "not as many as its size is at most"},
     {"C1_size", [](auto &m) { m.costs[0]->flops[0] = schema::CostTerm(1, 0, 3, -1, -1); }, "cost 0 uses size 3"},
     {"C1_negative_size", [](auto &m) { m.costs[0]->flops[0] = schema::CostTerm(1, -2, 0, -1, -1); }, "uses size -2"},
     {"C1_pairs", [](auto &m) { m.costs[1]->bytes[0] = schema::CostTerm(1, 0, 0, -1, 1); }, "uses count 1 of pairs"},

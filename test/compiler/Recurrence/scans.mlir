@@ -63,7 +63,7 @@ heddle.variable @w weight : tensor<8x8xf32>
 // PLAN: plan.repeat "length" most 16 rows "step" of "tokens" {
 // PLAN: plan.launch barrier @matmul{{.*}} grid [#tile.grid<"step", 2, 1>{{.*}}#plan.binding<arena "", [[STATE]], 256>{{.*}}, 4 step 4>{{.*}}, 4 step 4>]
 // PLAN-NEXT: plan.launch barrier @copy{{.*}}#plan.binding<arena "", [[STATE]], 256>, #plan.binding<arena "", {{[0-9]+}}, 4 step 4>]
-// PLAN-NEXT: {{^ +\}}}
+// PLAN-NEXT: {{^ +[}]$}}
 func.func @elman(%x: tensor<?x8xf32, #tokens> {heddle.name = "x"},
     %starts: tensor<?xi32, #sequences> {heddle.name = "starts"}, %lengths: tensor<?xi32, #sequences> {heddle.name = "lengths"})
     -> (tensor<?x8xf32, #tokens> {heddle.name = "all"}, tensor<?x8xf32, #sequences> {heddle.name = "last"}) {
