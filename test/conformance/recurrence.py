@@ -99,6 +99,30 @@ class EncoderDecoder(Oracle):
         return self.project(states, "output.")
 
 
+class Luong(Oracle):
+    """models/luong.weft"""
+
+    def __init__(self, sizes, start):
+        super().__init__(sizes, start)
+        self.general, self.window = sizes["score"] == "general", sizes["window"]
+
+    def logits(self, source, target):
+        rows = self.weights["source_table"][source]
+        right, _ = Cell("gru", self.weights, "right.")(rows)
+        left, _ = Cell("gru", self.weights, "left.")(rows.flip(0))
+        left = left.flip(0)
+        notes = self.project(torch.cat([right, left], 1), "notes.")
+        begin = torch.tanh(self.project(left[0], "states."))
+        states, _ = Cell("gru", self.weights, "states.")(self.weights["target_table"][target], (begin,))
+        scores = (states @ self.weights["query.weight"] if self.general else states) @ notes.T
+        if self.window:
+            distance = torch.arange(len(target))[:, None] - torch.arange(len(source))[None]
+            scores = scores.masked_fill(distance.abs() > self.window, -torch.inf)
+        weights = torch.softmax(scores, 1).nan_to_num()  # no note is near enough: nothing is read
+        attended = torch.tanh(self.project(torch.cat([weights @ notes, states], 1), "attended."))
+        return self.project(attended, "output.")
+
+
 TEXT = HERE / "texts/recurrent.weft"
 CASES = {
     "rnn": (TEXT, Language, {"cell": "rnn", "width": 33, "layers": 1}),
@@ -106,6 +130,8 @@ CASES = {
     "lstm": (TEXT, Language, {"cell": "lstm", "width": 33, "layers": 1}),
     "deep": (TEXT, Language, {"cell": "lstm", "width": 20, "layers": 3}),
     "seq2seq": ("seq2seq.weft", Seq2seq, {"width": 25}),
+    "luong-general": ("luong.weft", Luong, {"width": 33, "score": "general", "window": 0}),
+    "luong-local": ("luong.weft", Luong, {"width": 24, "score": "dot", "window": 4}),
     "encoder-decoder": ("encoder-decoder-gru.weft", EncoderDecoder, {"width": 36}),
 }
 
