@@ -72,6 +72,7 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
+  bool hasRepeats = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -418,6 +419,7 @@ int32_t Writer::writePairs(PairsAttr attribute) {
 }
 
 FailureOr<Offset<schema::Repeat>> Writer::writeRepeat(plan::RepeatOp repeat, size_t first) {
+  hasRepeats = true;
   auto launches = repeat.getOps<plan::LaunchOp>();
   auto trips = find(repeat, sizeIndices, "size", repeat.getTrips());
   auto rows = find(repeat, sizeIndices, "size", repeat.getRows());
@@ -536,7 +538,8 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  schema::FinishModuleBuffer(builder, schema::CreateModule(builder, schema::kSchemaVersion, producer, description,
+  uint32_t version = hasRepeats ? schema::kSchemaVersion : schema::kSchemaVersionWithoutRepeats;
+  schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());

@@ -32,6 +32,7 @@
 //       which has room for its tensor; the entry's inputs bind their sizes; a location is at most 16 KiB
 //   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies where it
 //       has to at the last step too
+//   R0  an artifact with repetitions is of version 2 or later
 //   R1  repetitions come in the order of their launches, and no launch is in two
 //   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at most
 //   R3  the steps of an entry's repetitions, times their launches, are at most 2^20

@@ -102,12 +102,14 @@ private:
     return Success();
   }
 
-  // R1 to R3. No launch is in two of them, and all that they unroll to is no more than a device records.
+  // R0 to R3. No launch is in two of them, and all that they unroll to is no more than a device records.
   Status verifyRepeats() {
     constexpr uint64_t mostRuns = 1 << 20;
     stepsOfLaunch.assign(entry.launches()->size(), 1);
     if (!entry.repeats())
       return Success();
+    if (module.schema_version() == schema::kSchemaVersionWithoutRepeats)
+      return broken(str(where, " has repetitions, and the artifact is of version ", module.schema_version(), "."));
     uint64_t end = 0, runs = 0;
     for (flatbuffers::uoffset_t i = 0; i < entry.repeats()->size(); ++i) {
       const schema::Repeat &repeat = *entry.repeats()->Get(i);

@@ -8,7 +8,9 @@
 namespace heddle::schema {
 
 // Module.schema_version. Raised when the meaning of a field changes; appended fields leave it alone.
-inline constexpr uint32_t kSchemaVersion = 1;
+inline constexpr uint32_t kSchemaVersion = 2;
+// What an artifact says that has no repetitions, which are what version 2 adds: older builds run it too.
+inline constexpr uint32_t kSchemaVersionWithoutRepeats = 1;
 
 // The entry, if there is one, that makes the program's own copies of weights: to be run before any other once weights
 // have been written from outside.

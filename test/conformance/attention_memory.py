@@ -28,7 +28,7 @@ func.func @train(%x: !x {{heddle.name = "x"}}, %s: !segments {{heddle.name = "st
   %loss = heddle.sum columns %sums : tensor<64xf32> -> tensor<1xf32>
   %rate = heddle.minimize %loss {{beta1 = 0.9 : f32, beta2 = 0.98 : f32,
                                  epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32}} rate {{
-  ^bb0(%s: tensor<1xf32>):
+  ^bb0(%number: tensor<1xf32>):
     %peak = heddle.fill 0.1 : f32 : tensor<1xf32>
     heddle.yield %peak : tensor<1xf32>
   }}

@@ -194,6 +194,7 @@ def main():
     parser.add_argument("--models", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
     parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of Adam")
     arguments = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     text, oracle, own = CASES[arguments.case]
@@ -229,7 +230,7 @@ def main():
         check_differences(report, model, batch, pairs, start, gradients, random, folder)
 
         optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
-        for step in range(1, STEPS + 1):
+        for step in range(1, arguments.steps + 1):
             batch = draw_batch(random, sizes["vocab_size"], pairs)
             (loss,) = model.call("train_step", pack(batch, pairs), ["loss"],
                                  variables="start.safetensors" if step == 1 else None)

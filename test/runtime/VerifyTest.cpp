@@ -230,6 +230,7 @@ const Rule rules[] = {
     {"L5_count", [](auto &m) { launch(m).strides = {4}; }, "1 strides for"},
     {"L5_outside", [](auto &m) { repeat(m), launch(m).strides.assign(launch(m).bindings.size(), 4096); }, "moves on by 4096"},
     {"L5_unaligned", [](auto &m) { repeat(m), launch(m).strides.assign(launch(m).bindings.size(), 2); }, "moves on by 2"},
+    {"R0_version", [](auto &m) { repeat(m), m.schema_version = 1; }, "has repetitions, and the artifact is of version 1"},
     {"R1_none", [](auto &m) { repeat(m).count = 0; }, "holds 0 launches"},
     {"R1_past_the_end", [](auto &m) { repeat(m).count = 99; }, "holds 99 launches"},
     {"R1_twice", [](auto &m) { repeat(m), repeat(m); }, "holds 1 launches from 0 on, where 1"},
