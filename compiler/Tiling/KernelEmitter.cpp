@@ -521,7 +521,11 @@ LogicalResult KernelEmitter::emitElementwise() {
   } else {
     setSpread(tile::Spread::Columns);
     int64_t run = getLanes() * getVector();
-    rows = matrix.isDynamic() ? profile.elementwiseRows : std::min(profile.elementwiseRows, matrix.rows);
+    // Much arithmetic has many values at a time, and a lane no registers for those of many elements.
+    constexpr int64_t mostOps = 24;
+    int64_t ops = std::max(mostOps, static_cast<int64_t>(kernel.getBody().front().getOperations().size()));
+    rows = std::max<int64_t>(1, profile.elementwiseRows * mostOps / ops);
+    rows = matrix.isDynamic() ? rows : std::min(rows, matrix.rows);
     columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
     int64_t subgroups = joinSubgroups(llvm::divideCeil(maximumRows(matrix), rows) *
                                       llvm::divideCeil(matrix.partColumns(), columns) * matrix.parts);
