@@ -67,7 +67,8 @@ def compile_model(arguments, folder, length):
 
 def heddle_seconds(arguments, artifact):
     done = subprocess.run([arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", "train_step",
-                           "--repeat", str(arguments.repeat), "--sequences", str(arguments.pairs), "--ceilings", "none", "--json"],
+                           "--repeat", str(arguments.repeat), "--sequences", str(arguments.pairs), "--ceilings", "none",
+                           "--json"],
                           check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["entries"][0]["median_seconds"]
 

@@ -254,7 +254,8 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) || groupOf.contains(op) || isInlined(op))
+    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) ||
+        groupOf.contains(op) || isInlined(op))
       return success();
     if (isa<KernelOpInterface>(op)) {
       start(op);

@@ -382,6 +382,10 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
 
 /// For each query the dot products with all keys of its sequence (3.2.1), head by head.
 Item Elaborator::pairs(BuiltinCall &call) {
+  if (scanState) {
+    fail(call.where()) << "attention has no place within a scan: attend with the states that the scan gives";
+    return mistake();
+  }
   Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
   Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
   std::optional<int64_t> heads = call.has(2) ? whole(call.given[2], "the number of heads") : std::optional<int64_t>(1);

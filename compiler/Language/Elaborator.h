@@ -1,5 +1,6 @@
 // The evaluation of a model text: expressions become items, and those of tensors become ops of the model's functions.
-// Names, calls and blocks are Elaborator.cpp's; scans are Scans.cpp's; arithmetic is Arithmetic.cpp's; the functions that the language has by
+// Names, calls and blocks are Elaborator.cpp's; scans are Scans.cpp's;
+// arithmetic is Arithmetic.cpp's; the functions that the language has by
 // itself are Builtins.cpp's; tasks and their functions in the module are Parts.cpp's.
 #ifndef HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
 #define HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H

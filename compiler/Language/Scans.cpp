@@ -170,7 +170,8 @@ Item Elaborator::zerosOf(BuiltinCall &call) {
 
 Item Elaborator::slice(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what slice() takes columns of");
-  std::optional<int64_t> from = whole(call.given[1], "the first column", 0), width = whole(call.given[2], "the number of columns");
+  std::optional<int64_t> from = whole(call.given[1], "the first column", 0);
+  std::optional<int64_t> width = whole(call.given[2], "the number of columns");
   if (!x || !from || !width)
     return mistake();
   RankedTensorType type = typeOf(x);

@@ -154,7 +154,8 @@ void EntryBuilder::buildLaunch(unsigned index) {
   auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
   auto planned = plan::LaunchOp::create(
       builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(), builder.getArrayAttr(bindings),
-      unitIf(hazards.add(accesses, loop && index == loop->first)), builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+      unitIf(hazards.add(accesses, loop && index == loop->first)),
+      builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
       builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);

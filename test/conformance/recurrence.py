@@ -195,6 +195,7 @@ def main():
     parser.add_argument("--case", choices=CASES, required=True)
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--steps", type=int, default=STEPS, help="of Adam")
+    parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     text, oracle, own = CASES[arguments.case]
@@ -203,7 +204,7 @@ def main():
     random, report = np.random.default_rng(5), Report()
     with (tempfile.TemporaryDirectory() as folder,
           Model(SimpleNamespace(bin=arguments.bin, model=str(pathlib.Path(arguments.models) / text)), sizes, folder,
-                arguments.target) as model):
+                arguments.target, flags=[f"--lanes={arguments.lanes}"] if arguments.lanes else []) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = reference.load_safetensors(f"{folder}/start.safetensors")
         for name, value in start.items():

@@ -32,7 +32,24 @@ constexpr StringLiteral kWords[] = {
     "]",      "|",    ",",    "=",    "~",      "@",     "^",      "%",    "..",     "0",       "1e308",      "4096",
     "x",      "\"",   "\n",   "in",   "task",   "use",   "true",   "not",  "source", "target",  "memory",     "logits",
     "pairs",  "mask", "tanh", "sum",  "linear", "first", "max",    "heads", "d_model", "softmax", "transpose(", "-",
-    "last",   "average", "source.label", "source.labelled", "classes"};
+    "scan", "reversed", "as", "lstm", "gru", "zeros(", "slice(", "join(", "last",   "average", "source.label", "source.labelled", "classes"};
+
+constexpr StringLiteral kRecurrent = R"(task translate
+param width = 8
+memory(source) {
+  weight source_table[vocab_size, width] ~ normal(0.1)
+  h, c = scan reversed source_table[source] as x with h = zeros(width), c = zeros(width) { lstm(x, h, c, 1) }
+  join(first(h), last(c))
+}
+logits(target) {
+  weight target_table[vocab_size, width] ~ normal(0.1)
+  begin = slice(memory, 0, width)
+  states = scan target_table[target] as y with h = begin { gru(join(y, memory), h) }
+  above = scan states as x, target_table[target] as y with s = zeros(width) { rnn(x + y * begin, s) }
+  linear(above, vocab_size)
+}
+loss(target) { cross_entropy(logits, target.next) }
+)";
 
 class Mutator {
 public:
@@ -133,6 +150,7 @@ TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
       whole.erase(whole.find(again), again.size());
     sources.push_back(whole);
   }
+  sources.push_back(kRecurrent.str() + layers);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   for (const std::string &source : sources)
     ASSERT_TRUE(compile(context, source).compiled);
