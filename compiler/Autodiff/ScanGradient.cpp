@@ -16,6 +16,14 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 bool isNumber(Value value) { return typeOf(value).getElementType().isF32(); }
 
+/// How many elements a row has.
+int64_t sizeOfRow(Value value) {
+  int64_t size = 1;
+  for (int64_t extent : typeOf(value).getShape().drop_front())
+    size *= extent;
+  return size;
+}
+
 Value zeros(OpBuilder &builder, Location loc, Type type) {
   return FillOp::create(builder, loc, type, builder.getF32FloatAttr(0));
 }
@@ -60,6 +68,8 @@ private:
   ScanOp finishStep();
   FailureOr<SmallVector<Value>> gradientsOfConstants(ScanOp gradient);
   Value ofTokens(Value forward, IRMapping &lifted);
+  Operation *liftOp(Operation *op, IRMapping &tokens);
+  Value ofSequences(Value forward);
   void addGradient(Value forward, Value gradient);
 
   bool isRow(Value forward) const { return llvm::is_contained(ScanOp(scan).getRowArguments(), forward); }
@@ -212,14 +222,14 @@ void ScanGradient::keepSums() {
     if (!clone || clone->getNumResults() != 1)
       continue;
     llvm::SetVector<Value> saved;
-    int64_t columns = 0; // of rows that are kept for this alone
+    int64_t elements = 0; // of rows that are kept for this alone
     for (Value operand : clone->getOperands()) {
       auto row = llvm::find_if(rows, [&](const Row &row) { return row.argument == operand && row.kept; });
       bool isUsedHere = llvm::all_of(operand.getUsers(), [&](Operation *user) { return user == clone; });
       if (row != rows.end() && isUsedHere && saved.insert(operand) && !outputNumber(row->kept))
-        columns += typeOf(operand).getShape().back();
+        elements += sizeOfRow(operand);
     }
-    if (columns < typeOf(clone->getResult(0)).getShape().back())
+    if (elements < sizeOfRow(clone->getResult(0)))
       continue;
     clone->getResult(0).replaceAllUsesWith(rowOf(op->getResult(0)));
     clone->erase();
@@ -233,7 +243,7 @@ void ScanGradient::keepFor(Value value) {
   if (isRow(value) || isConstant(value) || outputNumber(value))
     return;
   Operation *op = value.getDefiningOp();
-  bool isMadeAgain = op && isElementwise(op) && !kept.contains(value);
+  bool isMadeAgain = op && isElementwise(op) && !isa<MaskOp>(op) && !kept.contains(value);
   if (!isMadeAgain)
     return keep(value);
   for (Value operand : op->getOperands())
@@ -347,6 +357,30 @@ Value ScanGradient::ofTokens(Value forward, IRMapping &tokens) {
   return tokens.lookup(forward);
 }
 
+/// The op for all tokens. Pairs are then those of all queries of a sequence, of which a step has one.
+Operation *ScanGradient::liftOp(Operation *op, IRMapping &tokens) {
+  auto pairs = dyn_cast<PairsOpInterface>(op);
+  IRMapping operands;
+  for (Value operand : op->getOperands())
+    if (!pairs || isNumber(operand))
+      operands.map(operand, ofTokens(operand, tokens));
+  if (pairs)
+    for (OpOperand *ofKeys : pairs.getKeySequences())
+      operands.map(ofKeys->get(), ofSequences(ofKeys->get()));
+  Operation *clone = builder.clone(*op, operands);
+  if (pairs)
+    cast<PairsOpInterface>(clone).setQuerySequences(scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr());
+  for (Value result : clone->getResults())
+    result.setType(scan.getTokenType(result.getType()));
+  return clone;
+}
+
+/// What stands outside for a state that stays what it was in the beginning: a row for each sequence.
+Value ScanGradient::ofSequences(Value forward) {
+  assert(isState(forward) && isFixed(forward) && "keys are those of other inputs, which a scan does not change");
+  return scan.getStates()[stateNumber(forward)];
+}
+
 FailureOr<SmallVector<Value>> ScanGradient::gradientsOfConstants(ScanOp gradient) {
   SmallVector<Value> sums(scan.getConstants().size());
   IRMapping tokens;
@@ -354,12 +388,7 @@ FailureOr<SmallVector<Value>> ScanGradient::gradientsOfConstants(ScanOp gradient
   for (const Lifted &use : lifted)
     next -= llvm::count_if(use.resultGradients, [](Value value) { return bool(value); });
   for (const Lifted &use : lifted) {
-    IRMapping operands;
-    for (Value operand : use.op->getOperands())
-      operands.map(operand, ofTokens(operand, tokens));
-    Operation *clone = builder.clone(*use.op, operands);
-    for (Value result : clone->getResults())
-      result.setType(scan.getTokenType(result.getType()));
+    Operation *clone = liftOp(use.op, tokens);
     SmallVector<Value> resultGradients;
     for (Value value : use.resultGradients)
       resultGradients.push_back(value ? gradient.getResult(next++) : Value());
@@ -400,7 +429,8 @@ FailureOr<SmallVector<Value>> ScanGradient::build(ValueRange resultGradients) {
       keep(row.kept);
   for (const Lifted &use : lifted)
     for (Value operand : use.op->getOperands())
-      keepFor(operand);
+      if (isNumber(operand) || !isa<PairsOpInterface>(use.op))
+        keepFor(operand);
   keepOutputs();
   ScanOp gradient = finishStep();
   FailureOr<SmallVector<Value>> sums = gradientsOfConstants(gradient);

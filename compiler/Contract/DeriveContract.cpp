@@ -75,6 +75,8 @@ public:
           rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
         })
         .Case([&](ScoresOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), op.getResult()); })
+        .Case<ScoresGradQueryOp, ScoresGradKeyOp>(
+            [&](auto op) { pairs(op, op.getQuery(), op.getKey(), {}, op.getGradient()); })
         .Case([&](ContextOp op) { pairs(op, op.getResult(), op.getValue(), op.getKeyRows(), op.getWeights()); })
         .Case([&](TransposedContextOp op) { pairs(op, op.getInput(), op.getResult(), {}, op.getWeights()); })
         .Case([&](AttentionOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), {}); })
@@ -84,10 +86,23 @@ public:
 
 private:
   void index(Operation *op, Value indices, Value table, int64_t dim) {
-    segments.push_back({op, indices, {}, Extent::of(table, dim), {}, {}});
+    segments.push_back({op, outside(indices), {}, Extent::of(table, dim), {}, {}});
   }
   void rows(Operation *op, Value starts, Value lengths, Extent rows) {
-    segments.push_back({op, starts, lengths, rows, {}, {}});
+    segments.push_back({op, outside(starts), outside(lengths), rows, {}, {}});
+  }
+  /// Of a value within a scan's step that is some of the rows of a value outside, that value: what holds of its rows holds of
+  /// these.
+  static Value outside(Value value) {
+    auto argument = dyn_cast_if_present<BlockArgument>(value);
+    auto scan = argument ? dyn_cast<ScanOp>(argument.getOwner()->getParentOp()) : ScanOp();
+    if (!scan)
+      return value;
+    if (Value known = scan.getOutside(argument))
+      return known;
+    size_t state = argument.getArgNumber() - scan.getRows().size();
+    bool isFixed = argument.getOwner()->getTerminator()->getOperand(state) == value;
+    return isFixed ? scan.getStates()[state] : value;
   }
   /// Queries and keys, a segment of each for each sequence, the longest of which ops name, and for which `scores`,
   /// where there are any, have elements.

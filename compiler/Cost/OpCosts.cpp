@@ -136,12 +136,14 @@ struct AttentionCost
   }
 };
 
-/// One product over all pairs of each sequence. Of scores, what belongs to no pair is memory all the same.
+/// One product over all pairs of each sequence, or as many operations on pairs of elements. Of scores, what belongs to no
+/// pair is memory all the same.
 template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<PairsCost<PairsOp>, PairsOp> {
   Amount countFlops(Operation *op, CostCounter &counter) const {
     auto product = cast<PairsOp>(op);
     Type query, key;
-    if constexpr (std::is_same_v<PairsOp, ScoresOp>)
+    if constexpr (std::is_same_v<PairsOp, ScoresOp> || std::is_same_v<PairsOp, ScoresGradQueryOp> ||
+                  std::is_same_v<PairsOp, ScoresGradKeyOp>)
       std::tie(query, key) = std::pair(product.getQuery().getType(), product.getKey().getType());
     else if constexpr (std::is_same_v<PairsOp, ContextOp>)
       std::tie(query, key) = std::pair(product.getType(), product.getValue().getType());
@@ -191,6 +193,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
     LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);
     ScoresOp::attachInterface<PairsCost<ScoresOp>>(*context);
+    ScoresGradQueryOp::attachInterface<PairsCost<ScoresGradQueryOp>>(*context);
+    ScoresGradKeyOp::attachInterface<PairsCost<ScoresGradKeyOp>>(*context);
     ContextOp::attachInterface<PairsCost<ContextOp>>(*context);
     TransposedContextOp::attachInterface<PairsCost<TransposedContextOp>>(*context);
     // The largest element, difference, exponential and their sum, quotient.

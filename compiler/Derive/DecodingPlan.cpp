@@ -10,6 +10,11 @@ static int64_t getMaximum(ModuleOp module, StringRef size) {
   return op ? static_cast<int64_t>(op.getMaximum()) : 0;
 }
 
+/// Whether an operand is attention's keys or values.
+static bool areKeysOrValues(OpOperand &operand) {
+  return isa<ScoresOp, ContextOp>(operand.getOwner()) && operand.getOperandNumber() == 1;
+}
+
 FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   DecodingPlan plan(functions);
   func::FuncOp logits = plan.functions.logits;
@@ -35,9 +40,11 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
     for (unsigned i = 0; i < memory.getNumResults(); ++i)
       ofMemory.insert(getPortName(memory.getResultAttrDict(i)));
   }
-  for (BlockArgument argument : logits.getArguments())
-    (ofMemory.contains(getPortName(logits.getArgAttrDict(argument.getArgNumber()))) ? plan.ofMemory : plan.ofTokens)
-        .insert(argument);
+  for (BlockArgument argument : logits.getArguments()) {
+    StringRef name = getPortName(logits.getArgAttrDict(argument.getArgNumber()));
+    if (name != "source_starts" && name != "source_lengths") // which every entry has
+      (ofMemory.contains(name) ? plan.ofMemory : plan.ofTokens).insert(argument);
+  }
   for (Operation &op : logits.getBody().front().without_terminator()) {
     bool needsTokens = false, needsMemory = false;
     op.walk([&](Operation *inner) {
@@ -67,11 +74,9 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         return failure();
       continue;
     }
-    auto scores = dyn_cast<ScoresOp>(op);
-    auto context = dyn_cast<ContextOp>(op);
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();
-      bool isKept = (scores && operand.getOperandNumber() == 1) || (context && operand.getOperandNumber() == 1);
+      bool isKept = areKeysOrValues(operand);
       auto type = dyn_cast<RankedTensorType>(value.getType());
       bool hasRows = type && type.getRank() == 2 && type.getDimSize(0) == ShapedType::kDynamic;
       if (plan.ofTokens.contains(value) && isKept)
@@ -113,9 +118,13 @@ LogicalResult DecodingPlan::addStates(ScanOp scan) {
       addCache(value, /*ofMemory=*/true);
     else if (ofTokens.contains(value))
       return scan.emitError() << "a state begins with what depends on tokens that decoding does not know yet";
-  for (Value value : scan.getConstants())
-    if (ofMemory.contains(value) || ofTokens.contains(value))
-      return scan.emitError() << "decoding takes the memory into a scan as what a state begins with, a row for each sequence";
+  for (auto [value, argument] : llvm::zip_equal(scan.getConstants(), scan.getConstantArguments())) {
+    if (ofTokens.contains(value) || (ofMemory.contains(value) && !llvm::all_of(argument.getUses(), areKeysOrValues)))
+      return scan.emitError() << "decoding takes the memory into a scan as what a state begins with, a row for each sequence, "
+                              << "and as keys and values of attention";
+    if (ofMemory.contains(value))
+      addCache(value, /*ofMemory=*/true);
+  }
   return success();
 }
 
@@ -147,7 +156,7 @@ const DecodingPlan::Cache *DecodingPlan::findCache(Value value) const {
 void DecodingPlan::mapMemory(EntryBuilder &entry) const {
   func::FuncOp function = functions.logits;
   for (BlockArgument argument : function.getArguments()) {
-    if (!ofMemory.contains(argument))
+    if (ofTokens.contains(argument))
       continue;
     unsigned index = argument.getArgNumber();
     Value value = entry.result(getPortName(function.getArgAttrDict(index)));

@@ -273,7 +273,7 @@ LogicalResult StepBuilder::buildScan(ScanOp op) {
   for (auto [argument, rows] : llvm::zip_equal(op.getRowArguments(), op.getRows()))
     step.map(argument, entry.mapping.lookup(rows));
   for (auto [argument, value] : llvm::zip_equal(op.getConstantArguments(), op.getConstants()))
-    step.map(argument, entry.mapping.lookup(value));
+    step.map(argument, plan.findCache(value) ? keysOf(value) : entry.mapping.lookup(value));
   SmallVector<size_t> changing = getChangingStates(op);
   for (auto [i, argument] : llvm::enumerate(op.getStateArguments())) {
     Value begin = beginOf(op.getStates()[i]);

@@ -186,6 +186,8 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     if (failed(arithmetic) || !masks(mask, arithmetic->scores) || !havePairsInCommon(arithmetic->scores, context))
       return failure();
     ScoresOp scores = arithmetic->scores;
+    if (!scores.getCombine().empty()) // scores of another kind
+      return failure();
     double &scale = arithmetic->scale;
     // Queries and keys are small, so their other uses do no harm.
     Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);

@@ -8,14 +8,10 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
-
-/// Unfused scores have room for a multiple of so many keys, whose rows then divide into registers and steps.
-static constexpr int64_t kKeyUnit = 16;
 
 ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
   using E = Elaborator;
@@ -42,7 +38,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
       {"dropout", {"x", "rate"}, 2, &E::dropout},
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
-      {"pairs", {"query", "key", "heads"}, 2, &E::pairs},
+      {"pairs", {"query", "key", "heads"}, 2, &E::pairs, /*takesBlock=*/true},
       {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
       {"softmax", {"scores"}, 1, &E::softmax},
       {"zeros", {"width"}, 1, &E::zerosOf},
@@ -376,106 +372,4 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
   auto op = CrossEntropyOp::create(builder, place(call.where()), perToken, perToken, logits, targets,
                                    builder.getF32FloatAttr(*smoothing));
   return make(op.getLoss());
-}
-
-//===-- Pairs of queries and keys -------------------------------------------------------------------------------===//
-
-/// For each query the dot products with all keys of its sequence (3.2.1), head by head.
-Item Elaborator::pairs(BuiltinCall &call) {
-  if (scanState) {
-    fail(call.where()) << "attention has no place within a scan: attend with the states that the scan gives";
-    return mistake();
-  }
-  Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
-  Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
-  std::optional<int64_t> heads = call.has(2) ? whole(call.given[2], "the number of heads") : std::optional<int64_t>(1);
-  if (!key || !heads)
-    return mistake();
-  Side *ofQuery = findSide(typeOf(query)), *ofKey = findSide(typeOf(key));
-  if (!ofQuery || !ofKey || typeOf(query).getRank() != 2 || typeOf(key).getRank() != 2 ||
-      typeOf(query).getDimSize(1) != typeOf(key).getDimSize(1)) {
-    fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
-                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
-    return mistake();
-  }
-  if (typeOf(query).getDimSize(1) % *heads != 0) {
-    fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
-                       << typeOf(query).getDimSize(1) << " columns";
-    return mistake();
-  }
-  Location at = place(call.where());
-  auto room = static_cast<int64_t>(llvm::alignTo(limits.maxLength, kKeyUnit));
-  auto type = RankedTensorType::get({typeOf(query).getDimSize(0), *heads, room}, builder.getF32Type(),
-                                    typeOf(query).getEncoding());
-  Value queryStarts = import(ofQuery->starts), queryLengths = import(ofQuery->lengths);
-  Value keyStarts = import(ofKey->starts), keyLengths = import(ofKey->lengths);
-  // Where each query is: before the scores, so that a mask can be part of their kernel.
-  RankedTensorType perQuery = getDimType(typeOf(query), 0, builder.getI32Type());
-  part->located = LocateOp::create(builder, at, perQuery, perQuery, queryStarts, queryLengths, ofQuery->longest);
-  Value scores = ScoresOp::create(builder, at, type, query, key, /*key_rows=*/Value(), queryStarts, queryLengths,
-                                  keyStarts, keyLengths, ofQuery->longest, ofKey->longest);
-  return make(scores, ofKey);
-}
-
-/// Leaves out the keys of other sequences, and the pairs of which the block says that they do not count.
-Item Elaborator::mask(BuiltinCall &call) {
-  const auto *scores = call.given[0].item.as<TensorItem>();
-  if (!scores || !scores->keys) {
-    fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
-    return mistake();
-  }
-  Location at = place(call.where());
-  LocateOp located = part->located; // of these queries: any pairs of other queries came with theirs
-  auto op = MaskOp::create(builder, at, scores->value.getType(), scores->value, located.getPosition(),
-                           located.getSequence(), import(scores->keys->lengths),
-                           builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-  if (!call.expression.block)
-    return make(op, scores->keys);
-  OpBuilder::InsertionGuard guard(builder);
-  Type index = builder.getI32Type();
-  mlir::Block *body = builder.createBlock(&op.getMask(), {}, {index, index}, {at, at});
-  BlockItem block{call.expression.block.get(), &call.scope, path};
-  Item counts = callBlock(block, {make(body->getArgument(0)), make(body->getArgument(1))}, call.where());
-  if (counts.isMistake()) {
-    body->erase();
-    return mistake();
-  }
-  Value value;
-  if (const bool *always = counts.as<bool>())
-    value = arith::ConstantOp::create(builder, at, builder.getBoolAttr(*always));
-  else if (const auto *item = counts.as<TensorItem>())
-    value = item->value;
-  if (!value || !value.getType().isInteger(1) || value.getParentBlock() != body) {
-    fail(call.expression.block->where) << "a mask's block says of a query's and a key's index whether the pair counts, as in "
-                                       << "{ |query, key| key <= query }, and not " << describe(counts);
-    body->erase();
-    return mistake();
-  }
-  YieldOp::create(builder, at, ValueRange{value});
-  return make(op, scores->keys);
-}
-
-Item Elaborator::softmax(BuiltinCall &call) {
-  const auto *scores = call.given[0].item.as<TensorItem>();
-  if (!scores || !scores->keys) {
-    fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
-    return mistake();
-  }
-  return make(SoftmaxOp::create(builder, place(call.where()), scores->value), scores->keys);
-}
-
-/// weights @ values: for each query the sum of its keys' values times their weights.
-Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
-  Value value = tensorOrNull(values, where);
-  RankedTensorType type = typeOf(weights.value), valueType = typeOf(value);
-  Side *ofQuery = findSide(type), *ofKey = findSide(valueType);
-  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % type.getDimSize(1) != 0) {
-    fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
-                << "; there is a value for each key, and heads share its columns";
-    return mistake();
-  }
-  RankedTensorType result = getTypeOfDims({{type, 0}, {valueType, 1}}, builder.getF32Type());
-  return make(ContextOp::create(builder, place(where), result, weights.value, value, /*key_rows=*/Value(),
-                                import(ofQuery->starts), import(ofQuery->lengths), import(ofKey->starts),
-                                import(ofKey->lengths), ofQuery->longest, ofKey->longest));
 }

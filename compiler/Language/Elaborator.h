@@ -100,13 +100,23 @@ private:
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
   Item sumOf(BuiltinCall &call);
+  Item crossEntropy(BuiltinCall &call);
+  Item weightStart(BuiltinCall &call);
+  Item gather(const Item &table, const Item &indices, LocationAttr where);
+
+  //===-- Attention (Pairs.cpp) ---------------------------------------------------------------------------------===//
+
+  struct Queries {
+    Value starts, lengths;
+    std::string longest; // the run-time size that holds the longest sequence's length; empty where each has one query
+  };
+  std::optional<Queries> queriesOf(RankedTensorType type, LocationAttr where);
+  void locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where);
+  std::optional<SmallVector<Value>> combinePairs(BuiltinCall &call, int64_t width, Region &region);
   Item pairs(BuiltinCall &call);
   Item mask(BuiltinCall &call);
   Item softmax(BuiltinCall &call);
-  Item crossEntropy(BuiltinCall &call);
-  Item weightStart(BuiltinCall &call);
   Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
-  Item gather(const Item &table, const Item &indices, LocationAttr where);
 
   //===-- Scans (Scans.cpp) -------------------------------------------------------------------------------------===//
 
@@ -115,6 +125,9 @@ private:
   bool addOperands(ScanState &scan, const std::vector<State> &named, bool areRows, Scope &scope);
   Value capture(Value outside);
   bool isInScan(mlir::Block *block);
+  /// Whether a tensor has a row for each sequence at the scan's step; the side that the scan goes through.
+  bool isOfStep(RankedTensorType type);
+  const Side *getScanSide();
   Item zerosOf(BuiltinCall &call);
   Item slice(BuiltinCall &call);
   Item join(BuiltinCall &call);

@@ -20,6 +20,7 @@ struct Side {
   std::string longest; // the run-time size that holds the longest sequence's length
   std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
   Value starts, lengths;
+  Value positions; // of each token in its sequence
   Value labelled; // which tokens have a label
 };
 

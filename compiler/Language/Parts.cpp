@@ -215,7 +215,8 @@ void Elaborator::addPorts(const Name &input) {
   const std::string &name = side.name;
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
   items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
-  items[name + ".positions"] = make(add(name + "_positions", side.tokens, limits.maxLength));
+  side.positions = add(name + "_positions", side.tokens, limits.maxLength);
+  items[name + ".positions"] = make(side.positions);
   auto types = model.parameters.find("token_types");
   if (types != model.parameters.end() && name == "source")
     if (const auto *count = std::get_if<int64_t>(&types->getValue().value); count && *count > 0)

@@ -20,7 +20,7 @@ struct Elaborator::PartState {
   llvm::DenseMap<Value, Value> imported;              // of other parts -> an argument
   llvm::DenseMap<Value, Value> origins;               // an argument -> of another part
   llvm::StringMap<Value> weights;                     // by name, read
-  LocateOp located;                                   // of the latest pairs
+  Value position, sequence;                           // of the latest pairs' queries
 };
 
 } // namespace mlir::heddle::language

@@ -26,6 +26,12 @@ struct Elaborator::ScanState {
 
 bool Elaborator::isInScan(mlir::Block *block) { return scanState && block == scanState->block; }
 
+bool Elaborator::isOfStep(RankedTensorType type) {
+  return scanState && type.getRank() > 0 && type.isDynamicDim(0) && getSizeName(type, 0) == kStep;
+}
+
+const Side *Elaborator::getScanSide() { return scanState->side; }
+
 static RankedTensorType withRows(RankedTensorType type, StringRef size) {
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = ShapedType::kDynamic;
@@ -73,7 +79,7 @@ bool Elaborator::addOperands(ScanState &scan, const std::vector<State> &named, b
   return true;
 }
 
-/// The states after each token.
+/// The states after each token, and then what else the block makes of it.
 Item Elaborator::scan(const Expression &expression, Scope &scope) {
   if (scanState) {
     fail(expression.where) << "a scan cannot be within another one";
@@ -106,10 +112,12 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
       return mistake();
     const auto *list = result.as<ListItem>();
     ListItem items = list ? *list : ListItem{result};
-    bool fits = items.size() == state.states.size();
+    bool fits = items.size() >= state.states.size();
     for (size_t i = 0; i < items.size() && fits; ++i) {
       Value value = tensorOrNull(items[i], expression.block->where);
-      fits = value && value.getType() == state.states[i].argument.getType();
+      auto type = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
+      fits = type && (i < state.states.size() ? type == state.states[i].argument.getType()
+                                              : isOfStep(type) && type.getRank() == 2 && type.getElementType().isF32());
       next.push_back(value);
     }
     if (!fits) {
@@ -132,7 +140,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
     }
     return outside;
   };
-  SmallVector<Value> yielded = next;
+  SmallVector<Value> yielded(next.begin(), next.begin() + state.states.size());
   for (const ScanState::Operand &operand : state.fixed)
     yielded.push_back(operand.argument);
   llvm::append_range(yielded, next);
@@ -151,10 +159,10 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   YieldOp::create(end, at, yielded);
   for (BlockArgument argument : arguments)
     argument.replaceAllUsesWith(body.addArgument(argument.getType(), argument.getLoc()));
-  ListItem states;
+  ListItem outputs;
   for (Value output : op.getOutputs())
-    states.push_back(make(output));
-  return states.size() == 1 ? states.front() : Item(states);
+    outputs.push_back(make(output));
+  return outputs.size() == 1 ? outputs.front() : Item(outputs);
 }
 
 //===-- States and columns --------------------------------------------------------------------------------------===//

@@ -24,16 +24,14 @@ class Lowering {
 public:
   Lowering(func::FuncOp function, const SizeMaxima &maxima) : function(function), maxima(maxima) {}
 
-  LogicalResult run() {
+  void run() {
     for (auto scan : llvm::make_early_inc_range(function.getBody().front().getOps<ScanOp>()))
-      if (failed(lower(scan)))
-        return failure();
+      lower(scan);
     multiplyInOrderOfSteps();
-    return success();
   }
 
 private:
-  LogicalResult lower(ScanOp scan);
+  void lower(ScanOp scan);
   const Order &orderOf(ScanOp scan);
   Value gather(OpBuilder &builder, Location where, Value indices, Value table);
   void multiplyInOrderOfSteps();
@@ -55,8 +53,8 @@ public:
   void runOnOperation() override {
     SizeMaxima maxima = getSizeMaxima(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Lowering(function, maxima).run()))
-        return signalPassFailure();
+      if (!function.isExternal())
+        Lowering(function, maxima).run();
   }
 };
 
@@ -64,7 +62,10 @@ public:
 
 /// The table's rows that `indices` name.
 Value Lowering::gather(OpBuilder &builder, Location where, Value indices, Value table) {
-  RankedTensorType type = getTypeOfDims({{typeOf(indices), 0}, {typeOf(table), 1}}, typeOf(table).getElementType());
+  SmallVector<DimOf> dims{{typeOf(indices), 0}};
+  for (int64_t dim = 1; dim < typeOf(table).getRank(); ++dim)
+    dims.push_back({typeOf(table), dim});
+  RankedTensorType type = getTypeOfDims(dims, typeOf(table).getElementType());
   return EmbeddingOp::create(builder, where, type, indices, table);
 }
 
@@ -92,11 +93,7 @@ const Order &Lowering::orderOf(ScanOp scan) {
   return order;
 }
 
-LogicalResult Lowering::lower(ScanOp scan) {
-  for (Value value : llvm::concat<const Value>(llvm::to_vector(scan.getRows()), llvm::to_vector(scan.getStates()),
-                                               llvm::to_vector(scan.getOutputs())))
-    if (typeOf(value).getRank() != 2)
-      return scan.emitOpError() << "goes through rows of matrices only, got " << value.getType();
+void Lowering::lower(ScanOp scan) {
   Order order = orderOf(scan);
   OpBuilder b(scan);
   Location where = scan.getLoc();
@@ -203,7 +200,6 @@ LogicalResult Lowering::lower(ScanOp scan) {
     output.replaceAllUsesWith(perToken);
   }
   scan.erase();
-  return success();
 }
 
 /// A sum over tokens does not depend on their order: products and sums of rows that are there in the order of steps take

@@ -2,6 +2,8 @@
 // Workgroups and loops are those of fused attention; what a step makes or takes lies in a tensor<T x H x K>.
 #include "compiler/Tiling/AttentionFrame.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -31,11 +33,166 @@ struct LocateKernel : KernelOpInterface::ExternalModel<LocateKernel, LocateOp> {
   }
 };
 
+//===-- Scores that a region makes ------------------------------------------------------------------------------===//
+// Elements of a query and of a key meet column by column, which no tensor core does: lanes have neighbouring keys each, or
+// neighbouring columns.
+
+/// Columns of a query and of keys, or rows of the other side, that a lane takes at a time.
+constexpr int64_t kCombined = 8;
+
+/// A workgroup owns one query or key of a sequence, in one head, and of `extent` elements as many as its lanes have.
+template <typename ScoresLike> struct CombinedFrame {
+  KernelEmitter &emitter;
+  ImplicitLocOpBuilder &b;
+  ScoresLike op;
+  Region &region;
+  bool ownsQueries;
+  int64_t heads, room, width, lanes = 0; // room: keys that a query has scores for; width: of a head
+  Value first, owned, head, headColumn, ownedRow, otherStart, otherLength;
+
+  CombinedFrame(KernelEmitter &emitter, ScoresLike op, RankedTensorType scores, Region &region, bool ownsQueries)
+      : emitter(emitter), b(emitter.builder()), op(op), region(region), ownsQueries(ownsQueries),
+        heads(scores.getDimSize(1)), room(scores.getDimSize(2)),
+        width(cast<RankedTensorType>(op.getQuery().getType()).getDimSize(1) / heads) {}
+
+  void emit(int64_t extent, function_ref<void()> body) {
+    auto sequences = cast<RankedTensorType>(op.getQueryStarts().getType());
+    emitter.setSpread(tile::Spread::Columns);
+    emitter.setVector({extent});
+    emitter.narrowVector(extent);
+    lanes = emitter.getLanes() * emitter.getVector();
+    first = emitter.mul(emitter.setGrid(0, extent, {}, lanes), lanes);
+    Value number = emitter.setGrid(1, 1, ownsQueries ? op.getQuerySize() : op.getKeySize(), 1, heads);
+    Value sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+    owned = b.createOrFold<arith::DivUIOp>(number, emitter.index(heads));
+    head = b.createOrFold<arith::RemUIOp>(number, emitter.index(heads));
+    headColumn = emitter.mul(head, width);
+    Value starts[] = {emitter.loadIndex(op.getQueryStarts(), sequence), emitter.loadIndex(op.getKeyStarts(), sequence)};
+    Value lengths[] = {emitter.loadIndex(op.getQueryLengths(), sequence), emitter.loadIndex(op.getKeyLengths(), sequence)};
+    int own = ownsQueries ? 0 : 1;
+    ownedRow = emitter.add(starts[own], owned);
+    otherStart = starts[1 - own];
+    otherLength = lengths[1 - own];
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, owned, lengths[own]);
+    auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+
+  /// What the region makes of tiles of queries, keys and parameters, repeated over `rows` x `columns`.
+  Value combine(ArrayRef<Value> tiles, int64_t rows, int64_t columns) {
+    SmallVector<Value> arguments;
+    for (Value tile : tiles)
+      arguments.push_back(emitter.broadcast(tile, rows, columns));
+    return emitter.inlineRegion(region, arguments);
+  }
+
+  /// The tile where the indices along `dim` from `from` on are below `limit`, zero elsewhere.
+  Value whereBelow(Value tile, Value from, int64_t dim, Value limit) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+    Value index = emitter.indices(Place{from, from, rows, columns, {}, {}}, static_cast<int>(dim));
+    Value last = tile::SplatOp::create(b, index.getType(), arith::IndexCastOp::create(b, b.getI32Type(), limit));
+    Value counts = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, last);
+    return arith::SelectOp::create(b, emitter.broadcast(counts, rows, columns), tile, emitter.constant(rows, columns, 0));
+  }
+
+  /// The first element past a head's `extent` of columns, where the lanes may reach beyond.
+  Value limitOf(Value begin, int64_t extent) {
+    return extent % lanes == 0 ? Value() : emitter.add(begin, emitter.index(extent));
+  }
+};
+
+/// A lane has keys, and goes through the columns.
+LogicalResult emitCombinedScores(ScoresOp op, KernelEmitter &emitter) {
+  CombinedFrame frame(emitter, op, op.getType(), op.getCombine(), /*ownsQueries=*/true);
+  auto &b = emitter.builder();
+  LogicalResult finished = success();
+  frame.emit(frame.room, [&] {
+    int64_t columns = chunkOf(frame.width, 1, kCombined), lanes = frame.lanes;
+    Value none = emitter.index(0);
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, frame.first, frame.otherLength);
+    Value end = arith::SelectOp::create(b, isThere, emitter.index(frame.width), none);
+    Value pastKeys = emitter.add(frame.otherStart, frame.otherLength);
+    Value sums = emitter.loop(none, end, columns, frame.width, emitter.constant(1, lanes, 0),
+                              [&](Value column, ValueRange state) -> SmallVector<Value> {
+                                Value at = emitter.add(frame.headColumn, column);
+                                auto load = [&](Value value, Value row, int64_t rows, Value limit) {
+                                  return emitter.load(emitter.memoryOf(value), {row, at, rows, columns, limit, {}},
+                                                      Padding::Zero, /*transposed=*/true);
+                                };
+                                SmallVector<Value> tiles{load(op.getQuery(), frame.ownedRow, 1, {}),
+                                                         load(op.getKey(), emitter.add(frame.otherStart, frame.first),
+                                                              lanes, pastKeys)};
+                                for (Value parameter : op.getParameters())
+                                  tiles.push_back(load(parameter, none, 1, {}));
+                                Value parts = frame.combine(tiles, columns, lanes);
+                                return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, parts, 0))};
+                              })[0];
+    Value firstOfHead = emitter.mul(frame.head, frame.room);
+    Place place{frame.ownedRow, emitter.add(firstOfHead, frame.first), 1, lanes, {}, frame.limitOf(firstOfHead, frame.room)};
+    emitter.define(op.getResult(), place, frame.whereBelow(sums, frame.first, 1, frame.otherLength));
+    finished = emitter.finish(*Matrix::of(op.getType()), place);
+  });
+  return finished;
+}
+
+/// A lane has columns, and goes through the rows of the other side.
+template <typename GradOp>
+struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<GradOp>, GradOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<GradOp>(op);
+    constexpr bool ownsQueries = std::is_same_v<GradOp, ScoresGradQueryOp>;
+    auto scores = cast<RankedTensorType>(grad.getGradient().getType());
+    CombinedFrame frame(emitter, grad, scores, grad.getSlope(), ownsQueries);
+    auto &b = emitter.builder();
+    frame.emit(frame.width, [&] {
+      int64_t lanes = frame.lanes;
+      Value column = emitter.add(frame.headColumn, frame.first);
+      Value columnLimit = frame.limitOf(frame.headColumn, frame.width), firstOfHead = emitter.mul(frame.head, frame.room);
+      int64_t most = ownsQueries                  ? frame.room
+                     : grad.getQuerySize().empty() ? 1
+                                                   : emitter.maximumOf(grad.getQuerySize());
+      int64_t rows = emitter.stepFor(most, std::min(most, kCombined));
+      auto load = [&](Value value, Value row, int64_t count, Value limit) {
+        return emitter.load(emitter.memoryOf(value), {row, column, count, lanes, limit, columnLimit});
+      };
+      Value own = load(ownsQueries ? grad.getQuery() : grad.getKey(), frame.ownedRow, 1, {});
+      SmallVector<Value> parameters;
+      for (Value parameter : grad.getParameters())
+        parameters.push_back(load(parameter, emitter.index(0), 1, {}));
+      Value total = emitter.loop(
+          emitter.index(0), frame.otherLength, rows, most, emitter.constant(1, lanes, 0),
+          [&](Value at, ValueRange state) -> SmallVector<Value> {
+            Value row = emitter.add(frame.otherStart, at), end = emitter.add(frame.otherStart, frame.otherLength);
+            Value other = load(ownsQueries ? grad.getKey() : grad.getQuery(), row, rows, end);
+            Place pairs{row, emitter.add(firstOfHead, frame.owned), rows, 1, end, {}};
+            if (ownsQueries)
+              pairs = {frame.ownedRow, emitter.add(firstOfHead, at), 1, rows, {}, emitter.add(firstOfHead, frame.otherLength)};
+            Value gradient = emitter.load(emitter.memoryOf(grad.getGradient()), pairs, Padding::Zero,
+                                          /*transposed=*/ownsQueries);
+            SmallVector<Value> tiles{ownsQueries ? own : other, ownsQueries ? other : own};
+            llvm::append_range(tiles, parameters);
+            tiles.push_back(gradient);
+            Value parts = frame.whereBelow(frame.combine(tiles, rows, lanes), at, 0, frame.otherLength);
+            return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, parts, 0))};
+          })[0];
+      emitter.store(grad.getResult(), total, {frame.ownedRow, column, 1, lanes, {}, columnLimit});
+    });
+    return success();
+  }
+};
+
+//===-- Products ------------------------------------------------------------------------------------------------===//
+
 struct ScoresKernel : KernelOpInterface::ExternalModel<ScoresKernel, ScoresOp> {
   bool takesEpilogue(Operation *) const { return true; }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto scores = cast<ScoresOp>(op);
+    if (!scores.getCombine().empty())
+      return emitCombinedScores(scores, emitter);
     auto &b = emitter.builder();
     Matrix result = *Matrix::of(scores.getType());
     Attention attention =
@@ -115,6 +272,8 @@ void heddle::registerScoreKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     LocateOp::attachInterface<LocateKernel>(*context);
     ScoresOp::attachInterface<ScoresKernel>(*context);
+    ScoresGradQueryOp::attachInterface<ScoresGradKernel<ScoresGradQueryOp>>(*context);
+    ScoresGradKeyOp::attachInterface<ScoresGradKernel<ScoresGradKeyOp>>(*context);
     ContextOp::attachInterface<ContextKernel>(*context);
     TransposedContextOp::attachInterface<TransposedContextKernel>(*context);
   });

@@ -25,7 +25,8 @@ def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, 
 
 // `query_size` and `key_size` as in `heddle.attention`. The sizes of the scores say how many heads there are, which lie
 // side by side in the columns of the matrices.
-class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []> : Heddle_Op<mnemonic, [Pure] # traits> {
+class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []>
+    : Heddle_Op<mnemonic, [Pure, PairsOpInterface] # traits> {
   let arguments = !con(tensors, (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
                                      Heddle_I32Vector:$key_starts, Heddle_I32Vector:$key_lengths,
                                      StrAttr:$query_size, StrAttr:$key_size));
@@ -38,12 +39,68 @@ defvar Heddle_PairsFormat = [{
 }];
 
 def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key,
-                                             Optional<Heddle_I32Matrix>:$key_rows),
-                              [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Q K^T of each sequence and head (3.2.1); zero for elements that belong to no pair";
-  let description = [{ `key_rows` are those of `heddle.attention`. }];
+                                             Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_F32Vector>:$parameters),
+                              [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Q K^T of each sequence and head (3.2.1), or other scores; zero for elements that belong to no pair";
+  let description = [{
+    `key_rows` are those of `heddle.attention`; there are none beside a region. The region `combine` gets, of one column, the
+    query's element, the key's, and that of each of `parameters`, rows of numbers for all columns; the score is the sum of what
+    it yields over the columns of the head. Without it elements are multiplied.
+
+    ```mlir
+    %scores = heddle.scores %q, %k parameters(%v) queries(%qs, %ql) keys(%ks, %kl) combine {
+    ^bb0(%query: f32, %key: f32, %weight: f32):    // additive, Bahdanau et al. (2014), A.1.2
+      %sum = arith.addf %query, %key : f32
+      %tanh = math.tanh %sum : f32
+      %part = arith.mulf %tanh, %weight : f32
+      heddle.yield %part : f32
+    } {query_size = "", key_size = "source_length"} : ...
+    ```
+  }];
+  let regions = (region MaxSizedRegion<1>:$combine);
   let results = (outs Heddle_Scores:$result);
-  let assemblyFormat = !strconcat("$query `,` $key (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+  let assemblyFormat = [{
+    $query `,` $key (`rows` `(` $key_rows^ `)`)? (`parameters` `(` $parameters^ `)`)?
+    `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` (`combine` $combine^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [OpBuilder<(ins "Type":$type, "Value":$query, "Value":$key, "Value":$key_rows, "Value":$query_starts,
+                                 "Value":$query_lengths, "Value":$key_starts, "Value":$key_lengths,
+                                 "StringRef":$query_size, "StringRef":$key_size), [{
+    build($_builder, $_state, type, query, key, key_rows, ValueRange(), query_starts, query_lengths, key_starts,
+          key_lengths, query_size, key_size);
+  }]>];
+}
+
+// The gradients of scores that a region makes. `slope` gets what `combine` gets and the gradient of the score, and yields what
+// that is worth to the element that the gradient is of: the query's, the key's, or a parameter's. It is summed up over the
+// pairs of a query, or of a key.
+class Heddle_ScoresGrad<string mnemonic> : Heddle_PairsOp<mnemonic,
+    (ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters)> {
+  let regions = (region SizedRegion<1>:$slope);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $gradient `of` $query `,` $key (`parameters` `(` $parameters^ `)`)?
+    `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` `slope` $slope
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query"> {
+  let summary = "For each query the sum over its keys of what the slope yields: the gradient of the query, or of parameters";
+  let description = [{
+    ```mlir
+    %dq = heddle.scores_grad_query %ds of %q, %k queries(%qs, %ql) keys(%ks, %kl) slope {
+    ^bb0(%query: f32, %key: f32, %gradient: f32):    // of products
+      %part = arith.mulf %key, %gradient : f32
+      heddle.yield %part : f32
+    } {query_size = "length", key_size = "length"} : ...
+    ```
+  }];
+}
+
+def ScoresGradKeyOp : Heddle_ScoresGrad<"scores_grad_key"> {
+  let summary = "For each key the sum over its queries of what the slope yields";
 }
 
 def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$value,

@@ -31,9 +31,9 @@ def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInt
 
 def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
                                          DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
-  let summary = "The table's rows at the given indices (3.4)";
-  let arguments = (ins Heddle_I32Vector:$indices, Heddle_Matrix:$table);
-  let results = (outs Heddle_Matrix:$result);
+  let summary = "The table's rows at the given indices (3.4); of a vector, its elements";
+  let arguments = (ins Heddle_I32Vector:$indices, Heddle_Table:$table);
+  let results = (outs Heddle_Table:$result);
   let assemblyFormat = "$indices `,` $table attr-dict `:` type($indices) `,` type($table) `->` type($result)";
   let hasVerifier = 1;
 }

@@ -130,6 +130,45 @@ Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   return SmallVector<Value>{logits, Value()};
 }
 
+/// Makes a region of arithmetic on scalars that of its gradient: its arithmetic again, and then the rules in reverse. It gets
+/// the gradient of its result as one more argument, and yields that of `argument`.
+static LogicalResult differentiateRegion(Region &region, Value argument) {
+  Block &block = region.front();
+  auto yield = cast<YieldOp>(block.getTerminator());
+  Value result = block.addArgument(argument.getType(), yield.getLoc());
+  OpBuilder builder(yield);
+  DenseSet<Value> active{argument}; // what changes with it
+  SmallVector<Operation *> forward;
+  for (Operation &op : block.without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })) {
+      forward.push_back(&op);
+      if (isa<FloatType>(op.getResult(0).getType()))
+        active.insert(op.getResult(0));
+    }
+  DenseMap<Value, Value> gradients{{yield.getOperand(0), result}};
+  for (Operation *op : llvm::reverse(forward)) {
+    Value known = gradients.lookup(op->getResult(0));
+    if (!known)
+      continue;
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError("has no gradient rule, but the loss depends on a weight through it");
+    Gradients contributions = differentiable.buildGradient(builder, known);
+    if (failed(contributions))
+      return failure();
+    for (auto [operand, contribution] : llvm::zip_equal(op->getOperands(), *contributions))
+      if (active.contains(operand)) {
+        Value &sum = gradients[operand];
+        sum = sum ? arith::AddFOp::create(builder, op->getLoc(), sum, contribution).getResult() : contribution;
+      }
+  }
+  Value slope = active.contains(yield.getOperand(0)) ? gradients.lookup(argument) : Value();
+  if (!slope) // the result does not depend on it
+    slope = arith::ConstantOp::create(builder, yield.getLoc(), builder.getF32FloatAttr(0));
+  yield->setOperand(0, slope);
+  return success();
+}
+
 //===-- Attention, unfused --------------------------------------------------------------------------------------===//
 
 template <typename Op> static LogicalResult expectNeighbours(Op op) {
@@ -145,11 +184,49 @@ static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value 
                                      op.getKeySizeAttr());
 }
 
+/// Makes `slope` of the `combine` region: its arithmetic again, and then the rules in reverse down to an argument.
+static LogicalResult buildSlope(ScoresOp op, unsigned argument, Region &slope) {
+  IRMapping mapping;
+  op.getCombine().cloneInto(&slope, mapping);
+  return differentiateRegion(slope, slope.front().getArgument(argument));
+}
+
+template <typename GradOp>
+static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type type, unsigned argument, Value gradient) {
+  auto grad = GradOp::create(builder, op.getLoc(), type, gradient, op.getQuery(), op.getKey(), op.getParameters(),
+                             op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
+                             op.getQuerySizeAttr(), op.getKeySizeAttr());
+  if (failed(buildSlope(op, argument, grad.getSlope())))
+    return failure();
+  return grad.getResult();
+}
+
+/// Of scores that a region makes.
+static Gradients buildCombinedGradient(OpBuilder &builder, ScoresOp op, Value gradient) {
+  SmallVector<Value> gradients(op->getNumOperands());
+  Type ofQuery = op.getQuery().getType();
+  FailureOr<Value> query = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 0, gradient);
+  FailureOr<Value> key = createScoresGrad<ScoresGradKeyOp>(builder, op, op.getKey().getType(), 1, gradient);
+  if (failed(query) || failed(key))
+    return failure();
+  gradients[0] = *query;
+  gradients[1] = *key;
+  for (auto [i, parameter] : llvm::enumerate(op.getParameters())) {
+    FailureOr<Value> rows = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 2 + i, gradient);
+    if (failed(rows))
+      return failure();
+    gradients[2 + i] = SumOp::create(builder, op.getLoc(), parameter.getType(), *rows, /*columns=*/false);
+  }
+  return gradients;
+}
+
 // dQ = dS K, dK = dS^T Q.
 Gradients ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   if (failed(expectNeighbours(*this)))
     return failure();
   Value gradient = resultGradients[0];
+  if (!getCombine().empty())
+    return buildCombinedGradient(builder, *this, gradient);
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] =
       ContextOp::create(builder, getLoc(), getQuery().getType(), gradient, getKey(), Value(), getQueryStarts(),
@@ -197,48 +274,13 @@ static GradOp createAttentionGrad(OpBuilder &builder, AttentionOp op, TypeRange 
   return grad;
 }
 
-/// Makes `gradient` the score_gradient region that belongs to `score`: its arithmetic again, and then its rules in
-/// reverse.
+/// Makes `gradient` the score_gradient region that belongs to `score`.
 static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
   if (score.empty())
     return success();
   IRMapping mapping;
   score.cloneInto(&gradient, mapping);
-  Block &block = gradient.front();
-  Value argument = block.getArgument(0);
-  auto yield = cast<YieldOp>(block.getTerminator());
-  Value result = block.addArgument(argument.getType(), yield.getLoc());
-  OpBuilder builder(yield);
-  DenseSet<Value> active{argument}; // what changes with the score
-  SmallVector<Operation *> forward;
-  for (Operation &op : block.without_terminator())
-    if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })) {
-      forward.push_back(&op);
-      if (isa<FloatType>(op.getResult(0).getType()))
-        active.insert(op.getResult(0));
-    }
-  DenseMap<Value, Value> gradients{{yield.getOperand(0), result}};
-  for (Operation *op : llvm::reverse(forward)) {
-    Value known = gradients.lookup(op->getResult(0));
-    if (!known)
-      continue;
-    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
-    if (!differentiable)
-      return op->emitOpError("has no gradient rule, but the loss depends on a weight through it");
-    Gradients contributions = differentiable.buildGradient(builder, known);
-    if (failed(contributions))
-      return failure();
-    for (auto [operand, contribution] : llvm::zip_equal(op->getOperands(), *contributions))
-      if (active.contains(operand)) {
-        Value &sum = gradients[operand];
-        sum = sum ? arith::AddFOp::create(builder, op->getLoc(), sum, contribution).getResult() : contribution;
-      }
-  }
-  Value slope = gradients.lookup(argument);
-  if (!slope) // the score does not matter
-    slope = arith::ConstantOp::create(builder, yield.getLoc(), builder.getF32FloatAttr(0));
-  yield->setOperand(0, slope);
-  return success();
+  return differentiateRegion(gradient, gradient.front().getArgument(0));
 }
 
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {

@@ -44,6 +44,24 @@ def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
     "bool", "isRowwise", (ins "::llvm::function_ref<bool(::mlir::Value)>":$isOfRows), "", [{ return true; }]>];
 }
 
+def PairsOpInterface : OpInterface<"PairsOpInterface"> {
+  let cppNamespace = "::mlir::heddle";
+  let description = [{
+    An op on pairs of queries and keys, of which each sequence has some: it takes starts and lengths of both.
+  }];
+  let methods = [
+    InterfaceMethod<"The starts and lengths of the keys.", "::llvm::SmallVector<::mlir::OpOperand *>", "getKeySequences", (ins),
+      "", [{ return {&$_op.getKeyStartsMutable(), &$_op.getKeyLengthsMutable()}; }]>,
+    InterfaceMethod<[{
+      Makes the queries those of other sequences. `size` names the run-time size that holds the longest one's length.
+    }],
+    "void", "setQuerySequences", (ins "::mlir::Value":$starts, "::mlir::Value":$lengths, "::mlir::StringAttr":$size), "", [{
+      $_op.getQueryStartsMutable().assign(starts);
+      $_op.getQueryLengthsMutable().assign(lengths);
+      $_op.setQuerySizeAttr(size);
+    }]>];
+}
+
 // Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar
 // operand, or by a gather), so that it can join any kernel whose tiles cover that place. For ops of other dialects
 // `ElementwiseMappable` says the same.

@@ -101,6 +101,19 @@ LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
   return success();
 }
 
+/// Arithmetic on scalars that yields an f32.
+LogicalResult verifyElementwiseRegion(Operation *op, Region &region, StringRef name) {
+  Block &block = region.front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != ArrayRef<Type>{Float32Type::get(op->getContext())})
+    return op->emitOpError() << "expects its " << name << " region to yield an f32";
+  for (Operation &inner : block.without_terminator())
+    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return op->emitOpError() << "expects elementwise arithmetic in its " << name << " region, not '"
+                               << inner.getName() << "'";
+  return success();
+}
+
 /// Like the mask, but of a score, two indices and the head (and a gradient, in the second of the two regions), to a
 /// score.
 LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
@@ -116,14 +129,7 @@ LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
     return op->emitOpError() << "expects its " << name
                              << " region to take an f32 and three i32: scaled score, query index, key index, head"
                              << (gradient ? ", and an f32: the gradient" : "");
-  auto yield = dyn_cast<YieldOp>(block.getTerminator());
-  if (!yield || yield.getOperandTypes() != ArrayRef<Type>{expected.front()})
-    return op->emitOpError() << "expects its " << name << " region to yield an f32";
-  for (Operation &inner : block.without_terminator())
-    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
-      return op->emitOpError() << "expects elementwise arithmetic in its " << name << " region, not '"
-                               << inner.getName() << "'";
-  return success();
+  return verifyElementwiseRegion(op, score, name);
 }
 
 template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op) {
@@ -381,10 +387,14 @@ LogicalResult IotaOp::verify() {
 }
 
 LogicalResult EmbeddingOp::verify() {
-  RankedTensorType result = typeOf(getResult());
-  if (failed(expectSameElements(*this, typeOf(getTable()), result)) ||
-      failed(expectSameDim(*this, "width", {typeOf(getTable()), 1}, {{result, 1}})))
+  RankedTensorType table = typeOf(getTable()), result = typeOf(getResult());
+  if (failed(expectSameElements(*this, table, result)))
     return failure();
+  if (table.getRank() != result.getRank())
+    return emitOpError() << "expects a result of the table's rank, got " << table << " and " << result;
+  for (int64_t dim = 1; dim < table.getRank(); ++dim)
+    if (failed(expectSameDim(*this, "width", {table, dim}, {{result, dim}})))
+      return failure();
   return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{result, 0}});
 }
 
@@ -624,11 +634,41 @@ static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTens
       {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}});
 }
 
-LogicalResult ScoresOp::verify() {
-  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
-    return failure();
-  return verifyPairs(*this, getType(), typeOf(getQuery()), typeOf(getKey()));
+/// The region gets elements of the query, the key and the parameters, and with `gradient` that of the score.
+template <typename ScoresLike>
+static LogicalResult verifyCombination(ScoresLike op, Region &region, StringRef name, bool gradient) {
+  for (Value parameter : op.getParameters())
+    if (failed(expectSameDim(op, "width", {typeOf(op.getQuery()), 1}, {{typeOf(parameter), 0}})))
+      return failure();
+  SmallVector<Type> expected(2 + op.getParameters().size() + (gradient ? 1 : 0), Float32Type::get(op.getContext()));
+  Block &block = region.front();
+  if (!llvm::equal(block.getArgumentTypes(), expected))
+    return op.emitOpError() << "expects its " << name << " region to take an f32 of the query, of the key"
+                            << (gradient ? ", of each parameter and the gradient" : " and of each parameter");
+  return verifyElementwiseRegion(op, region, name);
 }
+
+LogicalResult ScoresOp::verify() {
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())) ||
+      failed(verifyPairs(*this, getType(), typeOf(getQuery()), typeOf(getKey()))))
+    return failure();
+  if (getCombine().empty())
+    return getParameters().empty() ? success() : emitOpError("expects parameters beside a combine region alone");
+  if (getKeyRows())
+    return emitOpError("expects keys that are neighbours where a region combines them");
+  return verifyCombination(*this, getCombine(), "combine", /*gradient=*/false);
+}
+
+template <typename GradOp> static LogicalResult verifyScoresGrad(GradOp op, Value of) {
+  if (failed(verifyPairs(op, typeOf(op.getGradient()), typeOf(op.getQuery()), typeOf(op.getKey()))))
+    return failure();
+  if (op.getType() != of.getType())
+    return op.emitOpError() << "expects a result of the type " << of.getType() << ", got " << op.getType();
+  return verifyCombination(op, op.getSlope(), "slope", /*gradient=*/true);
+}
+
+LogicalResult ScoresGradQueryOp::verify() { return verifyScoresGrad(*this, getQuery()); }
+LogicalResult ScoresGradKeyOp::verify() { return verifyScoresGrad(*this, getKey()); }
 
 LogicalResult ContextOp::verify() {
   if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))

@@ -123,6 +123,27 @@ class Luong(Oracle):
         return self.project(attended, "output.")
 
 
+class Bahdanau(Oracle):
+    """models/bahdanau.weft"""
+
+    def logits(self, source, target):
+        rows = self.weights["source_table"][source]
+        right, _ = Cell("gru", self.weights, "right.")(rows)
+        left, _ = Cell("gru", self.weights, "left.")(rows.flip(0))
+        left = left.flip(0)
+        notes = torch.cat([right, left], 1)
+        keys = self.project(notes, "keys.")
+        state = torch.tanh(self.project(left[0], "begin."))
+        words = self.weights["target_table"][target]
+        output = []
+        for word in words:
+            query = state @ self.weights["query.weight"]
+            context = torch.softmax(torch.tanh(query + keys) @ self.weights["v"], 0) @ notes
+            _, (state,) = Cell("gru", self.weights, "cell.")(torch.cat([word, context])[None], (state,))
+            output.append(torch.cat([state, word, context]))
+        return self.project(torch.tanh(self.project(torch.stack(output), "deep.")), "output.")
+
+
 TEXT = HERE / "texts/recurrent.weft"
 CASES = {
     "rnn": (TEXT, Language, {"cell": "rnn", "width": 33, "layers": 1}),
@@ -132,6 +153,7 @@ CASES = {
     "seq2seq": ("seq2seq.weft", Seq2seq, {"width": 25}),
     "luong-general": ("luong.weft", Luong, {"width": 33, "score": "general", "window": 0}),
     "luong-local": ("luong.weft", Luong, {"width": 24, "score": "dot", "window": 4}),
+    "bahdanau": ("bahdanau.weft", Bahdanau, {"width": 33, "align": 20}),
     "encoder-decoder": ("encoder-decoder-gru.weft", EncoderDecoder, {"width": 36}),
 }
 
@@ -210,6 +232,8 @@ def main():
         for name, value in start.items():
             if reference.is_weight(name) and name.endswith("bias"):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
+        if "v" in start:  # while all scores are alike, what shifts them all has a gradient of rounding errors alone
+            start["v"] *= 10
         reference.save_safetensors(f"{folder}/start.safetensors", start)
         torch_model = oracle(sizes, start)
         batch = draw_batch(random, sizes["vocab_size"], pairs)

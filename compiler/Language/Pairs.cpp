@@ -1,0 +1,226 @@
+// Attention as texts spell it: pairs of queries and keys, masks, softmax and the sums of values. Within a scan a query is a
+// sequence's row of the step, alone in its sequence.
+#include "compiler/Language/Builtins.h"
+#include "compiler/Language/Parts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+using namespace mlir::heddle::language;
+
+/// Unfused scores have room for a multiple of so many keys, whose rows then divide into registers and steps.
+static constexpr int64_t kKeyUnit = 16;
+
+/// Where the rows of queries begin in each sequence, and how many these are; nothing where `type` has no such rows.
+std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, LocationAttr where) {
+  Location at = place(where);
+  if (Side *side = scanState ? nullptr : findSide(type))
+    return Queries{import(side->starts), import(side->lengths), side->longest};
+  if (!isOfStep(type))
+    return std::nullopt;
+  RankedTensorType column = getDimType(type, 0, builder.getI32Type());
+  return Queries{IotaOp::create(builder, at, column, 0), FillOp::create(builder, at, column, builder.getI32IntegerAttr(1)), ""};
+}
+
+/// Where each query is. A mask's kernel may be that of the scores before it, so this is made before both.
+void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where) {
+  if (scanState) {
+    part->position = import(getScanSide()->positions);
+    part->sequence = queries.starts;
+    return;
+  }
+  RankedTensorType perQuery = getDimType(type, 0, builder.getI32Type());
+  auto located = LocateOp::create(builder, place(where), perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
+  part->position = located.getPosition();
+  part->sequence = located.getSequence();
+}
+
+/// For each query the scores of all keys of its sequence, head by head: dot products (3.2.1), or sums of what a block makes of
+/// the rows.
+Item Elaborator::pairs(BuiltinCall &call) {
+  Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
+  Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
+  std::optional<int64_t> heads = call.has(2) ? whole(call.given[2], "the number of heads") : std::optional<int64_t>(1);
+  if (!key || !heads)
+    return mistake();
+  RankedTensorType queryType = typeOf(query), keyType = typeOf(key);
+  bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2 && queryType.getDimSize(1) == keyType.getDimSize(1);
+  Side *ofKey = findSide(keyType);
+  if (scanState && areRows && isOfStep(keyType)) {
+    fail(call.where()) << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
+                       << "with the states that the scan gives";
+    return mistake();
+  }
+  std::optional<Queries> queries = areRows && ofKey ? queriesOf(queryType, call.where()) : std::nullopt;
+  if (!queries) {
+    fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
+                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+    return mistake();
+  }
+  if (queryType.getDimSize(1) % *heads != 0) {
+    fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
+                       << queryType.getDimSize(1) << " columns";
+    return mistake();
+  }
+  auto room = static_cast<int64_t>(llvm::alignTo(limits.maxLength, kKeyUnit));
+  auto type = RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
+  Value keyStarts = import(ofKey->starts), keyLengths = import(ofKey->lengths);
+  locateQueries(queryType, *queries, call.where());
+  if (!call.expression.block) {
+    Value scores = ScoresOp::create(builder, place(call.where()), type, query, key, /*key_rows=*/Value(), queries->starts,
+                                    queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
+    return make(scores, ofKey);
+  }
+  Region combine;
+  std::optional<SmallVector<Value>> parameters = combinePairs(call, queryType.getDimSize(1), combine);
+  if (!parameters)
+    return mistake();
+  auto scores = ScoresOp::create(builder, place(call.where()), type, query, key, /*key_rows=*/Value(), *parameters,
+                                 queries->starts, queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
+  scores.getCombine().takeBody(combine);
+  return make(scores, ofKey);
+}
+
+static void eraseWithUsers(Operation *op) {
+  while (!op->use_empty())
+    eraseWithUsers(*op->user_begin());
+  op->erase();
+}
+
+/// Evaluates the block of pairs() into the region of scores. The block computes with two rows that stand for those of a query
+/// and a key; what it takes besides is returned. Nothing after an error.
+std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, int64_t width, Region &region) {
+  Location at = place(call.where());
+  auto row = RankedTensorType::get({width}, builder.getF32Type());
+  Operation *rows[] = {EmptyOp::create(builder, at, row), EmptyOp::create(builder, at, row)};
+  auto forget = llvm::make_scope_exit([&] { llvm::for_each(rows, eraseWithUsers); });
+  BlockItem block{call.expression.block.get(), &call.scope, path};
+  Item result = callBlock(block, {make(rows[0]->getResult(0)), make(rows[1]->getResult(0))}, call.where());
+  if (result.isMistake())
+    return std::nullopt;
+  auto refuse = [&] {
+    fail(call.expression.block->where)
+        << "the block of pairs() makes a row of " << width << " numbers of a query's row and a key's, by arithmetic on "
+        << "their elements, and the sum of these is the score; here is " << describe(result);
+    return std::nullopt;
+  };
+  Value value = tensorOrNull(result, call.expression.block->where);
+  if (!value || value.getType() != row)
+    return refuse();
+  // What depends on the two rows is the region's.
+  llvm::SetVector<Operation *> arithmetic;
+  auto collect = [&](Value value, auto &collect) -> bool {
+    Operation *op = value.getDefiningOp();
+    if (!op || llvm::is_contained(rows, op) || arithmetic.contains(op))
+      return op;
+    bool depends = false;
+    for (Value operand : op->getOperands())
+      depends |= collect(operand, collect);
+    if (depends)
+      arithmetic.insert(op);
+    return depends;
+  };
+  collect(value, collect);
+
+  mlir::Block &body = region.emplaceBlock();
+  OpBuilder inBody(builder.getContext());
+  inBody.setInsertionPointToEnd(&body);
+  IRMapping scalars;
+  for (Operation *op : rows)
+    scalars.map(op->getResult(0), body.addArgument(builder.getF32Type(), at));
+  SmallVector<Value> parameters;
+  auto makeScalar = [&](Value operand) {
+    if (scalars.contains(operand))
+      return true;
+    if (auto fill = operand.getDefiningOp<FillOp>()) {
+      scalars.map(operand, arith::ConstantOp::create(inBody, at, fill.getValue()).getResult());
+    } else if (operand.getType() == row) {
+      parameters.push_back(operand);
+      scalars.map(operand, body.addArgument(builder.getF32Type(), at));
+    }
+    return scalars.contains(operand);
+  };
+  for (Operation *op : arithmetic) {
+    if (!OpTrait::hasElementwiseMappableTraits(op) || !llvm::all_of(op->getOperands(), makeScalar))
+      return refuse();
+    Operation *clone = inBody.clone(*op, scalars);
+    for (Value scalar : clone->getResults())
+      scalar.setType(getElementTypeOrSelf(scalar));
+  }
+  if (!makeScalar(value))
+    return refuse();
+  YieldOp::create(inBody, at, scalars.lookup(value));
+  return parameters;
+}
+
+/// Leaves out the keys of other sequences, and the pairs of which the block says that they do not count.
+Item Elaborator::mask(BuiltinCall &call) {
+  const auto *scores = call.given[0].item.as<TensorItem>();
+  if (!scores || !scores->keys) {
+    fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    return mistake();
+  }
+  Location at = place(call.where());
+  // Of these queries: any pairs of other queries came with theirs.
+  auto op = MaskOp::create(builder, at, scores->value.getType(), scores->value, part->position, part->sequence,
+                           import(scores->keys->lengths),
+                           builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  if (!call.expression.block)
+    return make(op, scores->keys);
+  OpBuilder::InsertionGuard guard(builder);
+  Type index = builder.getI32Type();
+  mlir::Block *body = builder.createBlock(&op.getMask(), {}, {index, index}, {at, at});
+  BlockItem block{call.expression.block.get(), &call.scope, path};
+  Item counts = callBlock(block, {make(body->getArgument(0)), make(body->getArgument(1))}, call.where());
+  if (counts.isMistake()) {
+    body->erase();
+    return mistake();
+  }
+  Value value;
+  if (const bool *always = counts.as<bool>())
+    value = arith::ConstantOp::create(builder, at, builder.getBoolAttr(*always));
+  else if (const auto *item = counts.as<TensorItem>())
+    value = item->value;
+  if (!value || !value.getType().isInteger(1) || value.getParentBlock() != body) {
+    fail(call.expression.block->where) << "a mask's block says of a query's and a key's index whether the pair counts, as in "
+                                       << "{ |query, key| key <= query }, and not " << describe(counts);
+    body->erase();
+    return mistake();
+  }
+  YieldOp::create(builder, at, ValueRange{value});
+  return make(op, scores->keys);
+}
+
+Item Elaborator::softmax(BuiltinCall &call) {
+  const auto *scores = call.given[0].item.as<TensorItem>();
+  if (!scores || !scores->keys) {
+    fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    return mistake();
+  }
+  return make(SoftmaxOp::create(builder, place(call.where()), scores->value), scores->keys);
+}
+
+/// weights @ values: for each query the sum of its keys' values times their weights.
+Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
+  Value value = tensorOrNull(values, where);
+  RankedTensorType type = typeOf(weights.value), valueType = typeOf(value);
+  Side *ofKey = findSide(valueType);
+  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % type.getDimSize(1) != 0) {
+    fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
+                << "; there is a value for each key, and heads share its columns";
+    return mistake();
+  }
+  RankedTensorType result = getTypeOfDims({{type, 0}, {valueType, 1}}, builder.getF32Type());
+  std::optional<Queries> queries = queriesOf(type, where);
+  return make(ContextOp::create(builder, place(where), result, weights.value, value, /*key_rows=*/Value(), queries->starts,
+                                queries->lengths, import(ofKey->starts), import(ofKey->lengths), queries->longest,
+                                ofKey->longest));
+}
