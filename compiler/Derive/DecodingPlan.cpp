@@ -74,6 +74,7 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         return failure();
       continue;
     }
+    bool spreads = isSpread(op);
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();
       bool isKept = areKeysOrValues(operand);
@@ -83,6 +84,8 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         plan.addCache(value, /*ofMemory=*/false);
       else if (plan.ofMemory.contains(value) && isKept)
         plan.addCache(value, /*ofMemory=*/true);
+      else if (spreads && plan.ofMemory.contains(value) && hasRows)
+        plan.addCache(value, /*ofMemory=*/true);
       else if (isKept)
         return op->emitError() << "attention looks at rows of tokens, and these are no tokens' of source or target";
       else if (plan.ofMemory.contains(value) && hasRows)
@@ -91,6 +94,12 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
     }
   }
   return plan;
+}
+
+bool heddle::isSpread(Operation *op) {
+  auto rows = dyn_cast<EmbeddingOp>(op);
+  auto located = rows ? rows.getIndices().getDefiningOp<LocateOp>() : LocateOp();
+  return located && rows.getIndices() == located.getSequence();
 }
 
 SmallVector<size_t> heddle::getChangingStates(ScanOp scan) {
@@ -114,8 +123,11 @@ LogicalResult DecodingPlan::addStates(ScanOp scan) {
   for (size_t state : getChangingStates(scan))
     addCache(scan.getLast()[state], /*ofMemory=*/false);
   for (Value value : scan.getStates())
-    if (ofMemory.contains(value))
+    if (ofMemory.contains(value) && cast<RankedTensorType>(value.getType()).getRank() == 2)
       addCache(value, /*ofMemory=*/true);
+    else if (ofMemory.contains(value))
+      return scan.emitError() << "decoding keeps rows of the memory, and a scan takes a single number for each sequence of it "
+                              << "here; make it in the scan";
     else if (ofTokens.contains(value))
       return scan.emitError() << "a state begins with what depends on tokens that decoding does not know yet";
   for (auto [value, argument] : llvm::zip_equal(scan.getConstants(), scan.getConstantArguments())) {

@@ -26,29 +26,64 @@ public:
     if (!model.task || !model.task.getExplain())
       return;
     oneHots.clear();
+    names.clear();
     EntryBuilder entry(getOperation(), "explain", model.task.getLoc());
     for (func::FuncOp function : {model.memory, model.hidden, model.memory || !model.hidden ? model.logits : func::FuncOp()})
       if (function)
         entry.inlineFunction(function);
     Block *body = entry.builder.getInsertionBlock();
-    llvm::StringSet<> names;
     for (auto context : llvm::to_vector(body->getOps<ContextOp>())) {
       // With scores and softmax of its own, so that it can be fused as the attention itself is.
       entry.builder.setInsertionPointAfter(context);
       IRMapping mapping;
       mapping.map(context.getValue(), oneHot(entry, context));
       auto attention = cast<ContextOp>(cloneAttention(entry.builder, context, mapping));
-      // The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
-      std::string name = ("weights." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
-      for (int i = 2; !names.insert(name).second; ++i)
-        name = base + "_" + std::to_string(i);
-      entry.output(name, attention.getResult());
+      entry.output(nameOf(context), attention.getResult());
     }
+    for (auto scan : llvm::to_vector(body->getOps<ScanOp>()))
+      explainScan(entry, scan);
     entry.builder.setInsertionPointToEnd(body);
     entry.finish();
   }
 
 private:
+  /// The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
+  std::string nameOf(ContextOp context) {
+    std::string name = ("weights." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
+    for (int i = 2; !names.insert(name).second; ++i)
+      name = base + "_" + std::to_string(i);
+    return name;
+  }
+
+  /// Attention within a scan: the same scan with the weights of its attentions as further outputs.
+  void explainScan(EntryBuilder &entry, ScanOp scan) {
+    SmallVector<ContextOp> contexts = llvm::to_vector(scan.getBody().front().getOps<ContextOp>());
+    if (contexts.empty())
+      return;
+    SmallVector<Value> constants(scan.getConstants());
+    SmallVector<Type> types(scan.getResultTypes());
+    for (ContextOp context : contexts) {
+      constants.push_back(oneHot(entry, context));
+      types.push_back(scan.getTokenType(context.getType()));
+    }
+    entry.builder.setInsertionPointAfter(scan);
+    auto explained = ScanOp::create(entry.builder, scan.getLoc(), types, scan.getRows(), scan.getStates(), constants,
+                                    scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
+                                    scan.getReverseAttr());
+    explained.getBody().takeBody(scan.getBody());
+    Block &block = explained.getBody().front();
+    for (auto [i, context] : llvm::enumerate(contexts)) {
+      IRMapping mapping;
+      mapping.map(context.getValue(), block.addArgument(constants[scan.getConstants().size() + i].getType(), context.getLoc()));
+      OpBuilder after(context->getBlock(), std::next(context->getIterator()));
+      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(), after.clone(*context, mapping)->getResult(0));
+      entry.output(nameOf(context), explained.getResult(scan.getNumResults() + i));
+    }
+    for (auto [old, same] : llvm::zip_first(scan.getResults(), explained.getResults()))
+      old.replaceAllUsesWith(same);
+    scan.erase();
+  }
+
   /// Clones `op` with what it takes of scores and places of queries.
   static Operation *cloneAttention(OpBuilder &builder, Operation *op, IRMapping &mapping) {
     for (Value operand : op->getOperands()) {
@@ -88,6 +123,7 @@ private:
   }
 
   std::map<std::pair<std::string, int64_t>, Value> oneHots;
+  llvm::StringSet<> names;
 };
 
 } // namespace

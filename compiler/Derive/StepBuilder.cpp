@@ -48,6 +48,9 @@ FailureOr<Value> StepBuilder::build() {
   for (Operation *op : plan.stepOps)
     if (failed(buildOp(*op)))
       return failure();
+  if (places && !windows.empty())
+    return places->emitError() << "decoding a token at a time does not know the keys' places where a mask leaves out tokens that "
+                               << "are too far";
   return entry.mapping.lookup(plan.logits);
 }
 
@@ -66,6 +69,10 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
     return buildContext(context);
   if (auto scan = dyn_cast<ScanOp>(op))
     return buildScan(scan);
+  if (isSpread(&op)) {
+    entry.mapping.map(op.getResult(0), beginOf(cast<EmbeddingOp>(op).getTable()));
+    return success();
+  }
   return buildRowwise(op);
 }
 
@@ -79,6 +86,8 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
   if (!works)
     return op.emitError() << op.getName().getStringRef() << " cannot be computed a token at a time, as decoding does; "
                           << "of a sequence's tokens, attention alone looks at several";
+  if (auto iota = dyn_cast<IotaOp>(op); iota && iota.getDim() == 2)
+    places = &op;
   if (isa<DropoutOp>(op)) {
     entry.inlineOp(op);
     return success();
@@ -91,7 +100,8 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
 
 /// Each query is the only one of its sequence in this call; where in the sequence it is, the caller says.
 LogicalResult StepBuilder::buildLocate(LocateOp op) {
-  if (!llvm::all_of(op.getPosition().getUsers(), llvm::IsaPred<MaskOp>))
+  auto isKnown = [](Operation *user) { return isa<MaskOp>(user) || isSpread(user); };
+  if (!llvm::all_of(op->getUsers(), isKnown))
     return op.emitError() << "decoding a token at a time does not know arithmetic with the tokens' places, but in masks";
   Type type = stepType(op.getPosition().getType());
   auto located = LocateOp::create(entry.builder, op.getLoc(), type, type, inputs.starts, inputs.lengths, "");
@@ -168,11 +178,18 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
   Type type = stepType(op.getType());
   OpBuilder &b = entry.builder;
   if (plan.findCache(op.getKey())->ofMemory) {
-    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, Value(), inputs.starts, inputs.lengths, sourceStarts(),
-                                   sourceLengths(), "", op.getKeySize());
+    SmallVector<Value> parameters;
+    for (Value parameter : op.getParameters())
+      parameters.push_back(entry.mapping.lookup(parameter));
+    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, Value(), parameters, inputs.starts, inputs.lengths,
+                                   sourceStarts(), sourceLengths(), "", op.getKeySize());
+    op.getCombine().cloneInto(&scores.getCombine(), entry.mapping);
     entry.mapping.map(op.getResult(), scores);
     return success();
   }
+  if (!op.getCombine().empty())
+    return op.emitError() << "decoding takes dot products as scores of the target's own tokens; a block of pairs() is for those "
+                          << "of the memory";
   FailureOr<Past> past = findPast(op);
   if (failed(past))
     return failure();
@@ -242,13 +259,14 @@ LogicalResult StepBuilder::buildContext(ContextOp op) {
   return success();
 }
 
-/// What a state begins as: of weights and constants, or kept by `encode` at every token of the sequence's memory.
-Value StepBuilder::beginOf(Value state) {
-  const DecodingPlan::Cache *cache = plan.findCache(state);
+/// What has a row for each sequence: made of weights and constants, or kept by `encode` at every token of the sequence's memory.
+Value StepBuilder::beginOf(Value ofSequences) {
+  const DecodingPlan::Cache *cache = plan.findCache(ofSequences);
+  Location where = ofSequences.getLoc();
   if (!cache)
-    return entry.mapping.lookup(state);
-  Value kept = entry.read(cache->name, cache->type, state.getLoc());
-  return EmbeddingOp::create(entry.builder, state.getLoc(), stepType(state.getType()), sourceStarts(), kept);
+    return entry.mapping.lookup(ofSequences);
+  Value kept = entry.read(cache->name, cache->type, where);
+  return EmbeddingOp::create(entry.builder, where, stepType(ofSequences.getType()), sourceStarts(), kept);
 }
 
 /// The state after the token before; for a first token what it begins as.

@@ -78,7 +78,7 @@ private:
   LogicalResult buildMask(MaskOp op);
   LogicalResult buildContext(ContextOp op);
   LogicalResult buildScan(ScanOp op);
-  Value beginOf(Value state);
+  Value beginOf(Value ofSequences);
   Value stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where);
   FailureOr<Past> pastOfWeights(ContextOp op) const;
   Value keysOf(Value value);
@@ -93,7 +93,11 @@ private:
   llvm::DenseMap<Value, Value> written; // caches with the newest tokens
   llvm::DenseMap<Operation *, Past> pastOfMask;
   std::map<int64_t, Past> windows;
+  Operation *places = nullptr; // that reads the places of keys
 };
+
+/// Whether an op gives each token a row of its sequence's.
+bool isSpread(Operation *op);
 
 /// The states of a scan that go on changing, by number.
 SmallVector<size_t> getChangingStates(ScanOp scan);

@@ -38,6 +38,12 @@ bool isCopied(Operation *op) {
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 
+/// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory for that.
+bool isNumberOfSequence(OpOperand &operand) {
+  return isa<PairsOpInterface>(operand.getOwner()) && isa_and_nonnull<IotaOp, FillOp>(operand.get().getDefiningOp()) &&
+         getElementTypeOrSelf(operand.get()).isInteger(32);
+}
+
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
   KernelOpInterface anchor;
@@ -134,7 +140,8 @@ private:
       auto anchor = dyn_cast<KernelOpInterface>(op);
       bool computesOperands = isElementwise(&op) || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
-        if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand))) {
+        if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
+            !isNumberOfSequence(operand)) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));

@@ -41,6 +41,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"pairs", {"query", "key", "heads"}, 2, &E::pairs, /*takesBlock=*/true},
       {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
       {"softmax", {"scores"}, 1, &E::softmax},
+      {"places", {"scores"}, 1, &E::placesOf},
+      {"number", {"x"}, 1, &E::numberOf},
+      {"spread", {"x", "tokens"}, 2, &E::spread},
       {"zeros", {"width"}, 1, &E::zerosOf},
       {"slice", {"x", "from", "width"}, 3, &E::slice},
       {"join", {"a", "b", "c", "d"}, 2, &E::join},
@@ -261,6 +264,42 @@ Item Elaborator::averageRows(BuiltinCall &call) {
   Value counts = arith::SIToFPOp::create(builder, at, getDimType(type, 0, builder.getF32Type()), lengths);
   Value divisors = BroadcastOp::create(builder, at, type, counts);
   return make(arith::DivFOp::create(builder, at, sums, divisors));
+}
+
+/// A whole number of each row as one that may have a fraction.
+Item Elaborator::numberOf(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what number() is of");
+  if (!x)
+    return mistake();
+  if (!typeOf(x).getElementType().isInteger(32)) {
+    fail(call.where()) << "number() takes whole numbers, such as source.lengths, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  auto type = RankedTensorType::get(typeOf(x).getShape(), builder.getF32Type(), typeOf(x).getEncoding());
+  return make(arith::SIToFPOp::create(builder, place(call.where()), type, x));
+}
+
+/// A row for each sequence, repeated for each of its tokens.
+Item Elaborator::spread(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what is spread");
+  Value tokens = x ? tensor(call.given[1].item, call.given[1].where, "what it is spread over") : Value();
+  if (!tokens)
+    return mistake();
+  Side *side = findSide(typeOf(tokens));
+  bool isOfSequences = typeOf(x).getRank() > 0 && getSizeName(typeOf(x), 0) == kSequences;
+  if (!side || !isOfSequences || scanState) {
+    fail(call.where()) << "spread(x, tokens) gives each token its sequence's row, "
+                       << (scanState ? "and within a scan each sequence has it already"
+                                     : "but here are " + describe(call.given[0].item) + " and " + describe(call.given[1].item));
+    return mistake();
+  }
+  Location at = place(call.where());
+  RankedTensorType perToken = getDimType(typeOf(tokens), 0, builder.getI32Type());
+  auto located = LocateOp::create(builder, at, perToken, perToken, import(side->starts), import(side->lengths), side->longest);
+  SmallVector<DimOf> dims{{perToken, 0}};
+  if (typeOf(x).getRank() == 2)
+    dims.push_back({typeOf(x), 1});
+  return make(EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
 }
 
 /// The sum of each row's elements.

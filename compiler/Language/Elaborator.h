@@ -100,6 +100,8 @@ private:
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
   Item sumOf(BuiltinCall &call);
+  Item numberOf(BuiltinCall &call);
+  Item spread(BuiltinCall &call);
   Item crossEntropy(BuiltinCall &call);
   Item weightStart(BuiltinCall &call);
   Item gather(const Item &table, const Item &indices, LocationAttr where);
@@ -116,6 +118,7 @@ private:
   Item pairs(BuiltinCall &call);
   Item mask(BuiltinCall &call);
   Item softmax(BuiltinCall &call);
+  Item placesOf(BuiltinCall &call);
   Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
 
   //===-- Scans (Scans.cpp) -------------------------------------------------------------------------------------===//

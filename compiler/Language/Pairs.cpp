@@ -208,6 +208,19 @@ Item Elaborator::softmax(BuiltinCall &call) {
   return make(SoftmaxOp::create(builder, place(call.where()), scores->value), scores->keys);
 }
 
+/// For each pair the key's place in its sequence.
+Item Elaborator::placesOf(BuiltinCall &call) {
+  const auto *scores = call.given[0].item.as<TensorItem>();
+  if (!scores || !scores->keys) {
+    fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    return mistake();
+  }
+  RankedTensorType type = typeOf(scores->value);
+  auto whole = RankedTensorType::get(type.getShape(), builder.getI32Type(), type.getEncoding());
+  Location at = place(call.where());
+  return make(arith::SIToFPOp::create(builder, at, type, IotaOp::create(builder, at, whole, 2)), scores->keys);
+}
+
 /// weights @ values: for each query the sum of its keys' values times their weights.
 Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
   Value value = tensorOrNull(values, where);

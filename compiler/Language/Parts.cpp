@@ -194,7 +194,7 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
   return part->function.getBody().addArgument(type, Location(where));
 }
 
-/// The tokens of an input: their ids by its name, and `input.positions`, `input.types`.
+/// The tokens of an input: their ids by its name, and `input.positions`, `input.types`; `input.lengths` of sequences.
 void Elaborator::addPorts(const Name &input) {
   if (input.text == kStep) {
     auto scalar = RankedTensorType::get({1}, builder.getF32Type());
@@ -224,6 +224,7 @@ void Elaborator::addPorts(const Name &input) {
   // A sequence without tokens may start behind the last token.
   side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
   side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
+  items[name + ".lengths"] = make(side.lengths);
 }
 
 RankedTensorType Elaborator::columnOf(StringRef size) {

@@ -30,6 +30,7 @@ using namespace mlir::heddle;
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 static void buildDerive(OpPassManager &passes, const PipelineOptions &) {
+  passes.addNestedPass<func::FuncOp>(createHoistScansPass()); // so that entries share what need not be done a step at a time
   passes.addPass(createDeriveTrainingPass());
   passes.addPass(createDeriveEvaluationPass());
   passes.addPass(createDeriveDecodingPass());
@@ -45,7 +46,6 @@ static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &opt
 }
 
 static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
-  passes.addNestedPass<func::FuncOp>(createHoistScansPass());
   passes.addPass(createDifferentiatePass());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

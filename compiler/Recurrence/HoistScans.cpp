@@ -15,15 +15,18 @@ public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HoistScansPass)
 
   StringRef getArgument() const override { return "heddle-hoist-scans"; }
-  StringRef getDescription() const override { return "Move work on rows alone out of scans, where it is done for all tokens"; }
+  StringRef getDescription() const override {
+    return "Move work on rows or constants alone out of scans, where it is done for all tokens at once";
+  }
   void runOnOperation() override {
     SmallVector<ScanOp> scans;
     getOperation().walk([&](ScanOp scan) { scans.push_back(scan); });
     for (ScanOp scan : scans)
-      hoist(scan);
+      hoist(hoistInvariants(scan));
   }
 
 private:
+  static ScanOp hoistInvariants(ScanOp scan);
   static void hoist(ScanOp scan);
 };
 
@@ -37,6 +40,39 @@ bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
 }
 
 } // namespace
+
+/// What constants alone make is made once, and is a further constant.
+ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
+  Block &block = scan.getBody().front();
+  OpBuilder b(scan);
+  IRMapping outside;
+  for (BlockArgument argument : scan.getConstantArguments())
+    outside.map(argument, scan.getOutside(argument));
+  SmallVector<Value> constants(scan.getConstants());
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    auto isOfStep = [&](Type type) { return scan.getTokenType(type) != type; };
+    if (op.getNumOperands() == 0 || !isPure(&op) || llvm::any_of(op.getResultTypes(), isOfStep) ||
+        !llvm::all_of(op.getOperands(), [&](Value operand) { return outside.contains(operand); }))
+      continue;
+    b.clone(op, outside);
+    for (Value result : op.getResults()) {
+      Value argument = block.addArgument(result.getType(), result.getLoc());
+      constants.push_back(outside.lookup(result));
+      outside.map(argument, constants.back());
+      result.replaceAllUsesWith(argument);
+    }
+    op.erase();
+  }
+  if (constants.size() == scan.getConstants().size())
+    return scan;
+  auto with = ScanOp::create(b, scan.getLoc(), scan.getResultTypes(), scan.getRows(), scan.getStates(), constants,
+                             scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
+                             scan.getReverseAttr());
+  with.getBody().takeBody(scan.getBody());
+  scan.replaceAllUsesWith(with.getResults());
+  scan.erase();
+  return with;
+}
 
 /// What rows and constants alone make is made before the scan; its results that the step still needs become rows.
 void HoistScansPass::hoist(ScanOp scan) {

@@ -72,6 +72,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
   sharing->setOwned(ownedPlace);
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
+  inside = emitter.isSequence(attention.queryStarts, sequence, inside);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());

@@ -346,7 +346,19 @@ Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
   return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));
 }
 
+Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
+  auto type = cast<RankedTensorType>(starts.getType());
+  if (memoryOf(starts) || type.hasStaticShape())
+    return condition;
+  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, sequence, size(getSizeName(type, 0)));
+  return arith::AndIOp::create(b, isThere, condition);
+}
+
 Value KernelEmitter::loadIndex(Value value, Value position) {
+  if (value.getDefiningOp<IotaOp>())
+    return position;
+  if (auto fill = value.getDefiningOp<FillOp>())
+    return index(cast<IntegerAttr>(fill.getValue()).getInt());
   Value scalar = memref::LoadOp::create(b, memoryOf(value), ValueRange{position, index(0)});
   return arith::IndexCastUIOp::create(b, b.getIndexType(), scalar);
 }

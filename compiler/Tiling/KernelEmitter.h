@@ -130,8 +130,11 @@ public:
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
   /// Shared memory for tiles of a type, rows apart so that neighbours begin in different banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
-  /// One i32 of a vector in memory, as an index: a sequence's start or length.
+  /// One i32 of a vector, as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
+  /// Whether there is a sequence of this number, where `starts` are numbered in the kernel: a step of a recurrence has fewer
+  /// sequences than its launch has workgroups for. `condition` besides.
+  Value isSequence(Value starts, Value sequence, Value condition);
   Value loadScalar(Value value, int64_t position);
 
   /// The tile of any value of the kernel at a place: loaded, or computed from its operands at that place.

@@ -37,8 +37,9 @@ struct RowFrame {
   int64_t width, rows, chunk, tail = 0;
   Value row, rowLimit, part;
 
-  /// `loops` loops over the row share the target's limit on iterations.
-  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops)
+  /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of its rows,
+  /// and walks over the part that `part` says.
+  RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
     bool shares = emitter.getProfile().sharesRows;
     if (shares)
@@ -51,8 +52,8 @@ struct RowFrame {
     // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (matrix.rows != 1) {
-      int64_t subgroups =
-          emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * matrix.parts);
+      int64_t subgroups = emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) *
+                                                (ownsParts ? 1 : matrix.parts));
       rows = shared ? emitter.fewestRows(matrix, subgroups) : rows * subgroups;
     }
     if (!shared) {
@@ -67,7 +68,7 @@ struct RowFrame {
     if (matrix.isDynamic() || matrix.rows % rows != 0)
       rowLimit = emitter.rowsOf(matrix);
     part = emitter.index(0);
-    if (matrix.parts > 1)
+    if (matrix.parts > 1 && !ownsParts)
       part = emitter.mul(emitter.setGrid(1, matrix.parts, {}, 1), width);
   }
 
@@ -191,11 +192,15 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(sum.getInput()));
     if (sum.getColumns()) {
-      RowFrame frame(emitter, input, 1);
-      Value total = frame.walk(frame.zero(), [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-        Value tile = frame.inside(emitter.evaluate(sum.getInput(), place), place, 0);
-        return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 1))};
-      })[0];
+      RowFrame frame(emitter, input, input.parts, /*ownsParts=*/true);
+      Value total = frame.zero();
+      for (int64_t part = 0; part < input.parts; ++part) {
+        frame.part = emitter.index(part * frame.width);
+        total = frame.walk(total, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+          Value tile = frame.inside(emitter.evaluate(sum.getInput(), place), place, 0);
+          return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 1))};
+        })[0];
+      }
       emitter.store(sum.getResult(), total, frame.column());
       return success();
     }

@@ -74,6 +74,7 @@ template <typename ScoresLike> struct CombinedFrame {
     otherStart = starts[1 - own];
     otherLength = lengths[1 - own];
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, owned, lengths[own]);
+    inside = emitter.isSequence(op.getQueryStarts(), sequence, inside);
     auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

@@ -157,7 +157,7 @@ def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]>
 // empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is. What the regions hold
 // is elementwise arithmetic of `arith` and `math` on scalars.
 class Heddle_AttentionBase<string mnemonic, dag tensors, dag scoreRegions, list<Trait> traits = []>
-    : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock,
+    : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock, PairsOpInterface,
                             DeclareOpInterfaceMethods<ProductOpInterface, ["getHeadWidth"]>] # traits> {
   let arguments = !con(tensors,
       (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths, Heddle_I32Vector:$key_starts,

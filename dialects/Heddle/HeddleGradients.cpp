@@ -34,7 +34,7 @@ static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
 Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (result.getRank() > 2)
+  if (result.getRank() > 2 && !isColumn(input))
     return emitOpError() << "has no gradient rule for a sum from " << result << " to " << input;
   if (input.getShape() == ArrayRef<int64_t>{1})
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};

@@ -64,7 +64,7 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
   let summary = "Sums over the rows (`rows`: a matrix becomes a row, a column a scalar) or over the columns of each row";
   let description = [{
     `sum rows`: tensor<MxN> -> tensor<N>, tensor<?> -> tensor<1>.  `sum columns`: tensor<MxN> -> tensor<M>,
-    tensor<N> -> tensor<1>.
+    tensor<MxHxN> -> tensor<M>, tensor<N> -> tensor<1>.
   }];
   let arguments = (ins Heddle_F32:$input, UnitAttr:$columns);
   let results = (outs Heddle_F32Vector:$result);

@@ -514,7 +514,7 @@ LogicalResult SumOp::verify() {
   if (failed(expectTensorsOfKernels(*this)))
     return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (input.getRank() > 2)
+  if (input.getRank() > 2 && (!getColumns() || input.isDynamicDim(1) || input.isDynamicDim(2)))
     return emitOpError() << "expects a matrix, a row or a column, got " << input;
   bool vector = input.getRank() == 1;
   if (vector && isColumn(input) == getColumns())

@@ -104,7 +104,25 @@ class Luong(Oracle):
 
     def __init__(self, sizes, start):
         super().__init__(sizes, start)
-        self.general, self.window = sizes["score"] == "general", sizes["window"]
+        self.sizes = sizes
+        self.path = "attention.result." if sizes["feed"] else "attention."
+
+    def attend(self, states, notes, places):
+        """Of several states at these places, or of one."""
+        sizes, w = self.sizes, {name.removeprefix(self.path): value for name, value in self.weights.items()}
+        query = states if sizes["score"] == "dot" else states @ w["query.weight"]
+        if sizes["score"] == "concat":
+            scores = torch.tanh(query[:, None] + notes @ w["scores.keys.weight"]) @ w["scores.v"]
+        else:
+            scores = query @ notes.T
+        keys = torch.arange(len(notes))
+        if sizes["align"] == "monotonic":
+            scores = scores.masked_fill((places[:, None] - keys).abs() > sizes["window"], -torch.inf)
+        weights = torch.softmax(scores, 1).nan_to_num()  # no note is near enough: nothing is read
+        if sizes["align"] == "predictive":
+            predicted = len(notes) * torch.sigmoid(torch.tanh(states @ w["weights.place.weight"]) @ w["weights.direction"])
+            weights = weights * torch.exp(-((keys - predicted[:, None]) ** 2) / (2 * (sizes["window"] / 2) ** 2))
+        return torch.tanh(self.project(torch.cat([weights @ notes, states], 1), self.path + "attended."))
 
     def logits(self, source, target):
         rows = self.weights["source_table"][source]
@@ -112,15 +130,16 @@ class Luong(Oracle):
         left, _ = Cell("gru", self.weights, "left.")(rows.flip(0))
         left = left.flip(0)
         notes = self.project(torch.cat([right, left], 1), "notes.")
-        begin = torch.tanh(self.project(left[0], "states."))
-        states, _ = Cell("gru", self.weights, "states.")(self.weights["target_table"][target], (begin,))
-        scores = (states @ self.weights["query.weight"] if self.general else states) @ notes.T
-        if self.window:
-            distance = torch.arange(len(target))[:, None] - torch.arange(len(source))[None]
-            scores = scores.masked_fill(distance.abs() > self.window, -torch.inf)
-        weights = torch.softmax(scores, 1).nan_to_num()  # no note is near enough: nothing is read
-        attended = torch.tanh(self.project(torch.cat([weights @ notes, states], 1), "attended."))
-        return self.project(attended, "output.")
+        begin, words = torch.tanh(self.project(left[0], "begin.")), self.weights["target_table"][target]
+        if not self.sizes["feed"]:
+            states, _ = Cell("gru", self.weights, "attention.states.")(words, (begin,))
+            return self.project(self.attend(states, notes, torch.arange(len(target))), "output.")
+        state, attended, results = begin, torch.zeros(self.sizes["width"]), []
+        for place, word in enumerate(words):
+            _, (state,) = Cell("gru", self.weights, "attention.cell.")(torch.cat([word, attended])[None], (state,))
+            attended = self.attend(state[None], notes, torch.tensor([place]))[0]
+            results.append(attended)
+        return self.project(torch.stack(results), "output.")
 
 
 class Bahdanau(Oracle):
@@ -144,6 +163,10 @@ class Bahdanau(Oracle):
         return self.project(torch.tanh(self.project(torch.stack(output), "deep.")), "output.")
 
 
+def luong(**own):
+    return {"score": "general", "align": "global", "window": 4, "feed": False, **own}
+
+
 TEXT = HERE / "texts/recurrent.weft"
 CASES = {
     "rnn": (TEXT, Language, {"cell": "rnn", "width": 33, "layers": 1}),
@@ -151,8 +174,13 @@ CASES = {
     "lstm": (TEXT, Language, {"cell": "lstm", "width": 33, "layers": 1}),
     "deep": (TEXT, Language, {"cell": "lstm", "width": 20, "layers": 3}),
     "seq2seq": ("seq2seq.weft", Seq2seq, {"width": 25}),
-    "luong-general": ("luong.weft", Luong, {"width": 33, "score": "general", "window": 0}),
-    "luong-local": ("luong.weft", Luong, {"width": 24, "score": "dot", "window": 4}),
+    "luong-general": ("luong.weft", Luong, luong(width=33)),
+    "luong-local": ("luong.weft", Luong, luong(width=24, score="dot", align="monotonic")),
+    "luong-concat": ("luong.weft", Luong, luong(width=20, score="concat")),
+    "luong-predictive": ("luong.weft", Luong, luong(width=24, align="predictive")),
+    "luong-feed": ("luong.weft", Luong, luong(width=33, feed=True)),
+    "luong-feed-local": ("luong.weft", Luong, luong(width=24, score="dot", align="monotonic", feed=True)),
+    "luong-feed-predictive": ("luong.weft", Luong, luong(width=20, score="concat", align="predictive", feed=True)),
     "bahdanau": ("bahdanau.weft", Bahdanau, {"width": 33, "align": 20}),
     "encoder-decoder": ("encoder-decoder-gru.weft", EncoderDecoder, {"width": 36}),
 }
@@ -232,8 +260,10 @@ def main():
         for name, value in start.items():
             if reference.is_weight(name) and name.endswith("bias"):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
-        if "v" in start:  # while all scores are alike, what shifts them all has a gradient of rounding errors alone
-            start["v"] *= 10
+        # What shifts all scores of a query alike has no gradient: without much curvature, rounding errors alone.
+        for name in start:
+            if reference.is_weight(name) and (name.endswith("keys.weight") or name.split(".")[-1] in ("v", "direction")):
+                start[name] *= 10
         reference.save_safetensors(f"{folder}/start.safetensors", start)
         torch_model = oracle(sizes, start)
         batch = draw_batch(random, sizes["vocab_size"], pairs)
