@@ -47,9 +47,16 @@ public:
   }
 
 private:
-  /// The path of a context is its attention's with the binding of its line: `decoder.0.self.output`.
+  /// "source" or "target".
+  static StringRef sideOf(RankedTensorType rows) {
+    return getSizeName(rows, 0).drop_back(StringRef("_tokens").size());
+  }
+
+  /// `weights`, the input that the keys are of, and the attention's path. That of a context has the binding of its line besides:
+  /// `decoder.0.self.output`.
   std::string nameOf(ContextOp context) {
-    std::string name = ("weights." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
+    StringRef side = sideOf(cast<RankedTensorType>(context.getValue().getType()));
+    std::string name = ("weights." + side + "." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
     for (int i = 2; !names.insert(name).second; ++i)
       name = base + "_" + std::to_string(i);
     return name;
@@ -101,8 +108,7 @@ private:
     auto type = cast<RankedTensorType>(context.getValue().getType());
     int64_t heads = cast<RankedTensorType>(context.getWeights().getType()).getDimSize(1);
     int64_t width = type.getDimSize(1) / heads;
-    StringRef tokens = getSizeName(type, 0);
-    StringRef side = tokens.drop_back(StringRef("_tokens").size());
+    StringRef tokens = getSizeName(type, 0), side = sideOf(type);
     Value &known = oneHots[{tokens.str(), width}];
     if (known)
       return known;

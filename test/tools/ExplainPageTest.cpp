@@ -16,7 +16,7 @@ ExplainPage samplePage() {
   page.sourceTokens = {"\u2581a", "\u2581b", "</s>"};
   page.targetTokens = {"<s>", "\u2581c"};
   page.nextTokens = {"\u2581c", "</s>"};
-  page.maps.push_back({"decoder", "cross", 0, 1, 2, 3, {0.25f, 0.5f, 0.25f, 1.0f / 3, 0, 2.0f / 3}});
+  page.maps.push_back({"decoder.cross", 0, "target", "source", 1, 2, 3, {0.25f, 0.5f, 0.25f, 1.0f / 3, 0, 2.0f / 3}});
   return page;
 }
 

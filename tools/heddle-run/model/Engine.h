@@ -21,6 +21,8 @@ public:
   virtual std::string_view description() const = 0; // JSON
   virtual uint64_t artifactSeal() const = 0;        // a hash of the compiled model
   virtual bool hasEntry(std::string_view entry) const = 0;
+  // The entry's inputs and outputs; null where they are not known.
+  virtual const EntryInfo *findEntry(std::string_view) const { return nullptr; }
   virtual Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) = 0;
 
   // Starts an entry; output() waits for it.
@@ -51,6 +53,7 @@ public:
   std::string_view description() const override { return session->description(); }
   uint64_t artifactSeal() const override { return session->artifact().module().seal(); }
   bool hasEntry(std::string_view entry) const override { return session->findEntry(entry) != nullptr; }
+  const EntryInfo *findEntry(std::string_view entry) const override { return session->findEntry(entry); }
   Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) override {
     return session->prepare(entries, progress);
   }

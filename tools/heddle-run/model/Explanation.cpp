@@ -3,6 +3,7 @@
 #include "tools/heddle-run/model/CallInputs.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace heddle::run {
 namespace {
@@ -42,46 +43,103 @@ Status checkExplains(const Engine &engine, const ModelDescription &model) {
   return Success();
 }
 
+namespace {
+
+constexpr std::string_view kWeights = "weights.", kSlots = "_slots";
+
+// An output of the entry: weights.KEYS.PATH, such as weights.source.decoder.0.cross. A row is a query, and has of each head as
+// many columns as a call has slots.
+struct ExplainedOutput {
+  std::string name;
+  int64_t width; // columns of a head
+  AttentionMap map;
+};
+
+// The path without its number, which is the layer.
+void setPath(AttentionMap &map, std::string_view path) {
+  while (!path.empty()) {
+    std::string_view part = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    if (std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; }))
+      map.layer = std::atoll(std::string(part).c_str());
+    else
+      map.kind += (map.kind.empty() ? "" : ".") + std::string(part);
+  }
+}
+
+std::vector<ExplainedOutput> findOutputs(const EntryInfo &entry, const Batch &batch) {
+  auto tokensOf = [&](std::string_view side) {
+    return side == "source" ? batch.source.layout.tokens() : batch.target.tokens();
+  };
+  std::vector<ExplainedOutput> found;
+  for (const PortInfo &port : entry.outputs) {
+    std::string_view name = port.name;
+    if (!name.starts_with(kWeights) || port.dims.size() != 2)
+      continue;
+    name.remove_prefix(kWeights.size());
+    ExplainedOutput output{port.name, 0, {}};
+    AttentionMap &map = output.map;
+    map.keysOf = name.substr(0, name.find('.'));
+    map.queriesOf = port.dims[0].size.starts_with("source") ? "source" : "target";
+    setPath(map, name.substr(std::min(map.keysOf.size() + 1, name.size())));
+    for (const PortInfo &input : entry.inputs)
+      if (input.name == map.keysOf + std::string(kSlots))
+        output.width = input.valueLimit - 1;
+    if (output.width <= 0 || port.dims[1].extent % output.width != 0)
+      continue;
+    map.heads = port.dims[1].extent / output.width;
+    map.queries = tokensOf(map.queriesOf);
+    map.keys = tokensOf(map.keysOf);
+    map.weights.resize(size_t(map.heads * map.queries * map.keys));
+    found.push_back(std::move(output));
+  }
+  return found;
+}
+
+} // namespace
+
 Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription &model, const Batch &batch) {
   HEDDLE_CHECK(checkExplains(engine, model));
-  const int64_t heads = model.heads;
-  if (heads == 0 || model.width < heads)
-    return makeError(ErrorKind::Malformed, "the artifact's model description has ", heads,
-                     " heads in d_model = ", model.width, "; compile the model anew.");
-  const int64_t width = model.width / heads;
-  int64_t source = batch.source.layout.tokens(), target = batch.target.tokens();
-  std::vector<AttentionMap> maps;
-  auto add = [&](const char *stack, const char *kind, int64_t layer, int64_t queries, int64_t keys) {
-    maps.push_back({stack, kind, layer, heads, queries, keys, {}});
-  };
-  for (int64_t layer = 0; layer < model.encoderLayers; ++layer)
-    add("encoder", "self", layer, source, source);
-  for (int64_t layer = 0; layer < model.decoderLayers; ++layer) {
-    add("decoder", "self", layer, target, target);
-    add("decoder", "cross", layer, target, source);
-  }
-
-  for (int64_t first = 0; first < std::max(source, target); first += width) {
-    std::vector<int32_t> sourceSlots = slotsOf(batch.source.layout, first, width);
-    std::vector<int32_t> targetSlots = slotsOf(batch.target, first, width);
+  const EntryInfo *entry = engine.findEntry("explain");
+  std::vector<ExplainedOutput> outputs;
+  if (entry)
+    outputs = findOutputs(*entry, batch);
+  if (outputs.empty())
+    return makeError(ErrorKind::Unsupported, "the artifact's entry 'explain' gives the weights of no attention; compile the "
+                                             "model anew, or with attention in it.");
+  int64_t longest = std::max(batch.source.layout.tokens(), batch.target.tokens());
+  int64_t step = longest; // keys that a call is sure to have slots for
+  for (const ExplainedOutput &output : outputs)
+    step = std::min(step, output.width);
+  for (int64_t first = 0; first < longest; first += step) {
     CallInputs inputs;
     inputs.addSource(batch.source).addTarget(batch);
-    inputs.add("source_slots", sourceSlots).add("target_slots", targetSlots);
-    HEDDLE_CHECK(engine.run("explain", inputs));
-    for (AttentionMap &map : maps) {
-      if (first >= map.keys)
+    std::vector<std::vector<int32_t>> slots;
+    for (std::string_view side : {"source", "target"}) {
+      std::string name = std::string(side) + std::string(kSlots);
+      auto isUsed = [&](const PortInfo &input) { return input.name == name; };
+      if (!std::ranges::any_of(entry->inputs, isUsed))
         continue;
-      std::string name = str("weights.", map.stack, ".", map.layer, ".", map.kind);
-      HEDDLE_ASSIGN(HostTensor output, engine.output(name));
-      if (output.type() != ElementType::F32 ||
-          output.bytes().size() != size_t(map.queries * heads * width) * sizeof(float))
-        return makeError(ErrorKind::Malformed, "the artifact's output '", name, "' is ",
-                         describe(output.type(), output.shape()), " for ", map.queries, " tokens, ", heads,
-                         " heads and d_model = ", model.width, "; compile the model anew.");
-      map.weights.resize(size_t(heads * map.queries * map.keys));
-      addColumns(map, output.values<float>(), first, width);
+      int64_t width = std::ranges::find_if(entry->inputs, isUsed)->valueLimit - 1;
+      slots.push_back(slotsOf(side == "source" ? batch.source.layout : batch.target, first, width));
+      inputs.add(side == "source" ? "source_slots" : "target_slots", slots.back());
+    }
+    HEDDLE_CHECK(engine.run("explain", inputs));
+    for (ExplainedOutput &output : outputs) {
+      if (first >= output.map.keys)
+        continue;
+      HEDDLE_ASSIGN(HostTensor values, engine.output(output.name));
+      if (values.type() != ElementType::F32 ||
+          values.bytes().size() != size_t(output.map.queries * output.map.heads * output.width) * sizeof(float))
+        return makeError(ErrorKind::Malformed, "the artifact's output '", output.name, "' is ",
+                         describe(values.type(), values.shape()), " for ", output.map.queries, " tokens and ",
+                         output.map.heads, " heads; compile the model anew.");
+      addColumns(output.map, values.values<float>(), first, output.width);
     }
   }
+  std::vector<AttentionMap> maps;
+  for (ExplainedOutput &output : outputs)
+    maps.push_back(std::move(output.map));
   return maps;
 }
 

@@ -12,13 +12,13 @@
 
 namespace heddle::run {
 
-// One attention of a layer (3.2).
+// One attention of the model (3.2).
 struct AttentionMap {
-  std::string stack; // "encoder" or "decoder"
-  std::string kind;  // "self", or "cross": the decoder's, to the source
-  int64_t layer = 0; // from 0 on
+  std::string kind;  // what it is called in the model, without the layer: "decoder.cross"
+  int64_t layer = 0; // from 0 on; of attentions without layers 0
+  std::string queriesOf, keysOf; // "source" or "target"
   int64_t heads = 0, queries = 0, keys = 0;
-  std::vector<float> weights; // [head][query][key]; a query's sum to 1
+  std::vector<float> weights; // [head][query][key]
 
   std::span<const float> row(int64_t head, int64_t query) const {
     return std::span(weights).subspan(size_t((head * queries + query) * keys), size_t(keys));
@@ -28,7 +28,7 @@ struct AttentionMap {
 // The longest sentence of either side, in tokens without its mark, that explain() takes.
 int64_t maximumExplainedLength(const ModelDescription &model);
 
-// The encoder's attentions, then the decoder's, by layer. `batch` holds one pair. Fails where the artifact has no entry
+// The attentions in the order of the model. `batch` holds one pair. Fails where the artifact has no entry
 // `explain`, or the model not both stacks.
 Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription &model, const Batch &batch);
 

@@ -26,7 +26,7 @@ token is the one that it reads; hints name the one that it says next.</p>
 // The part of the address behind # says what is shown, so that a view can be linked to: #encoder.self/2/lines.
 constexpr std::string_view kScript = R"js(
 const kindNames = {"encoder.self": "encoder self", "decoder.self": "decoder self", "decoder.cross": "decoder to source"};
-const kinds = Object.keys(kindNames).filter(kind => data.maps.some(map => map.kind === kind));
+const kinds = [...new Set(data.maps.map(map => map.kind))];
 const shown = {kind: kinds[0], layer: 0, way: "maps", token: null};
 
 function readAddress() {
@@ -46,13 +46,12 @@ function choose(change) {
 const percent = weight => (100 * weight).toFixed(weight < 0.0995 ? 2 : 1) + "%";
 
 function tokensOf(map) {
-  const queries = map.kind === "encoder.self" ? data.source : data.target;
-  return {queries, keys: map.kind === "decoder.self" ? data.target : data.source};
+  return {queries: data[map.queries], keys: data[map.keys]};
 }
 
 function hint(map, head, query, key) {
   const {queries, keys} = tokensOf(map);
-  const says = map.kind === "encoder.self" ? "" : " (says " + data.next[query] + ")";
+  const says = map.queries === "source" ? "" : " (says " + data.next[query] + ")";
   return `${queries[query]}${says} \u2192 ${keys[key]}\n${percent(map.weights[head][query][key])}, head ${head + 1}`;
 }
 
@@ -134,7 +133,7 @@ function drawLines(map) {
 function draw() {
   const maps = data.maps.filter(map => map.kind === shown.kind);
   shown.layer = Math.max(0, Math.min(Math.floor(shown.layer), maps.length - 1));
-  buttons("kinds", "attention", kinds.map(kind => [kind, kindNames[kind]]), "kind");
+  buttons("kinds", "attention", kinds.map(kind => [kind, kindNames[kind] || kind]), "kind");
   buttons("layers", "layer", maps.map((map, i) => [i, String(i + 1)]), "layer");
   buttons("ways", "as", [["maps", "maps"], ["lines", "lines"]], "way");
   hideTip();
@@ -163,7 +162,8 @@ nlohmann::ordered_json toJson(const AttentionMap &map) {
     }
     heads.push_back(std::move(rows));
   }
-  return {{"kind", map.stack + "." + map.kind}, {"layer", map.layer}, {"weights", std::move(heads)}};
+  return {{"kind", map.kind}, {"layer", map.layer}, {"queries", map.queriesOf}, {"keys", map.keysOf},
+          {"weights", std::move(heads)}};
 }
 
 } // namespace
