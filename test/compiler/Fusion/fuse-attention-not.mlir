@@ -194,3 +194,21 @@ func.func @two_scores(%x: !tokens, %y: !tokens, %s: !segments, %l: !segments) ->
     {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
+
+// Scores of another kind than products.
+// CHECK-LABEL: func.func @combined
+// CHECK: heddle.context
+func.func @combined(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+  %distance = heddle.scores %x, %x queries(%s, %l) keys(%s, %l) combine {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.subf %a, %b : f32
+    %1 = arith.mulf %0, %0 : f32
+    heddle.yield %1 : f32
+  } {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %distance at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}

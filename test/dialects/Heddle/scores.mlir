@@ -1,0 +1,52 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+
+// Scores that a region makes, their gradients, and the ops that came with them.
+!queries = tensor<?x8xf32, #heddle.dims<"target">>
+!keys = tensor<?x8xf32, #heddle.dims<"source">>
+!scores = tensor<?x2x16xf32, #heddle.dims<"target">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+
+// CHECK-LABEL: func.func @additive
+func.func @additive(%q: !queries, %k: !keys, %v: tensor<8xf32>, %qs: !segments, %ql: !segments, %ks: !segments, %kl: !segments) {
+  // CHECK: %[[S:.*]] = heddle.scores %[[Q:.*]], %[[K:.*]] parameters(%[[V:.*]]) queries(%[[QS:.*]], %[[QL:.*]]) keys(%[[KS:.*]], %[[KL:.*]]) combine {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32):
+  // CHECK: heddle.yield %{{.*}} : f32
+  // CHECK-NEXT: } {key_size = "source_length", query_size = "target_length"}
+  %s = heddle.scores %q, %k parameters(%v) queries(%qs, %ql) keys(%ks, %kl) combine {
+  ^bb0(%a: f32, %b: f32, %w: f32):
+    %0 = arith.addf %a, %b : f32
+    %1 = math.tanh %0 : f32
+    %2 = arith.mulf %1, %w : f32
+    heddle.yield %2 : f32
+  } {query_size = "target_length", key_size = "source_length"}
+    : (!queries, !keys, tensor<8xf32>, !segments, !segments, !segments, !segments) -> !scores
+  // CHECK: heddle.scores %[[Q]], %[[K]] queries(%[[QS]], %[[QL]]) keys(%[[KS]], %[[KL]]) combine {
+  %t = heddle.scores %q, %k queries(%qs, %ql) keys(%ks, %kl) combine {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.subf %a, %b : f32
+    heddle.yield %0 : f32
+  } {query_size = "target_length", key_size = "source_length"}
+    : (!queries, !keys, !segments, !segments, !segments, !segments) -> !scores
+  // CHECK: heddle.scores_grad_query %[[S]] of %[[Q]], %[[K]] parameters(%[[V]]) queries(%[[QS]], %[[QL]]) keys(%[[KS]], %[[KL]]) slope {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32, %[[G:.*]]: f32):
+  // CHECK-NEXT: heddle.yield %[[G]] : f32
+  %dq = heddle.scores_grad_query %s of %q, %k parameters(%v) queries(%qs, %ql) keys(%ks, %kl) slope {
+  ^bb0(%a: f32, %b: f32, %w: f32, %g: f32):
+    heddle.yield %g : f32
+  } {query_size = "target_length", key_size = "source_length"}
+    : (!scores, !queries, !keys, tensor<8xf32>, !segments, !segments, !segments, !segments) -> !queries
+  // CHECK: heddle.scores_grad_key %[[S]] of %[[Q]], %[[K]] queries(%[[QS]], %[[QL]]) keys(%[[KS]], %[[KL]]) slope {
+  %dk = heddle.scores_grad_key %s of %q, %k queries(%qs, %ql) keys(%ks, %kl) slope {
+  ^bb0(%a: f32, %b: f32, %g: f32):
+    heddle.yield %g : f32
+  } {query_size = "target_length", key_size = "source_length"}
+    : (!scores, !queries, !keys, !segments, !segments, !segments, !segments) -> !keys
+  // CHECK: heddle.sum columns %[[S]] : tensor<?x2x16xf32, #heddle.dims<"target">> -> tensor<?xf32, #heddle.dims<"target">>
+  %sum = heddle.sum columns %s : !scores -> tensor<?xf32, #heddle.dims<"target">>
+  // CHECK: heddle.embedding %[[QS]], %[[KL]] : tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xi32, #heddle.dims<"sequences">> -> tensor<?xi32, #heddle.dims<"sequences">>
+  %n = heddle.embedding %qs, %kl : !segments, !segments -> !segments
+  // CHECK: heddle.embedding %[[QS]], %[[S]] : tensor<?xi32, #heddle.dims<"sequences">>, tensor<?x2x16xf32, #heddle.dims<"target">> -> tensor<?x2x16xf32, #heddle.dims<"sequences">>
+  %m = heddle.embedding %qs, %s : !segments, !scores -> tensor<?x2x16xf32, #heddle.dims<"sequences">>
+  return
+}
