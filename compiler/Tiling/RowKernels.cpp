@@ -62,6 +62,9 @@ struct RowFrame {
       chunk = chunkOf(width, together, kSharedRuns * together);
     } else {
       chunk = std::min(kSharedRuns * together, width / together * together);
+      // The last piece is looked at element by element besides, for which fewer registers are left.
+      if (!isNarrow && width % chunk > kSharedRuns / 2 * together)
+        chunk = kSharedRuns / 2 * together;
       tail = isNarrow ? together : llvm::alignTo(width % chunk, together);
     }
     row = emitter.mul(emitter.setGrid(0, matrix.rows, matrix.size, rows), rows);

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import recurrence
 import reference
 from parity import run, toml
 
@@ -23,6 +24,7 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "positions": "learned", "decoder_layers": 3},
     "pre-norm": {"d_model": 28, "heads": 4, "norm": "pre"},
     "window": {"d_model": 34, "heads": 2, "attention_window": 5},
+    "bahdanau": {"width": 12, "align": 20},  # within a scan
 }
 SOURCE = "seven hundred and sixty-five thousand four hundred and thirty-two"
 TARGET = "siebenhundertfünfundsechzigtausendvierhundertzweiunddreißig"
@@ -81,7 +83,11 @@ def check(page, model, pieces, failures):
         failures.append("the marks are not where they belong")
     with torch.no_grad():
         model.logits(torch.tensor(source), torch.tensor(target))
-    names = {f"{map['kind'].split('.')[0]}.{map['layer']}.{map['kind'].split('.')[1]}": map["weights"] for map in page["maps"]}
+    def path(map):  # with the layer behind the stack
+        stack, *kind = map["kind"].split(".")
+        return ".".join([stack, str(map["layer"]), *kind]) if kind else stack
+
+    names = {path(map): map["weights"] for map in page["maps"]}
     if names.keys() != model.attended.keys():
         failures.append(f"the page has {sorted(names)}, the model {sorted(model.attended)}")
         return
@@ -108,6 +114,9 @@ def main():
     parser.add_argument("--case", required=True, choices=CASES)
     arguments = parser.parse_args()
     config = {**COMMON, **CASES[arguments.case]}
+    if arguments.case == "bahdanau":
+        torch.set_default_dtype(torch.float64)
+        config = {key: value for key, value in config.items() if "layers" not in key and key != "d_ff"}
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         sets = [word for key, value in config.items() for word in ("--set", f"{key}={toml(value)}")]
@@ -118,7 +127,7 @@ def main():
         (newest,) = Path(f"{folder}/checkpoint").glob("step-00000060")
         variables = reference.load_safetensors(newest / "weights.safetensors")
         pieces = read_pieces(newest / "spm.model")
-        model = reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),
+        model = recurrence.Bahdanau(config, variables) if arguments.case == "bahdanau" else reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),
                                        "positions": config.get("positions", "sinusoidal")}, variables)
         for flags in ([], ["--beam", "3"], ["--tgt", TARGET]):
             page = explain(arguments, folder, flags)

@@ -154,13 +154,31 @@ class Bahdanau(Oracle):
         keys = self.project(notes, "keys.")
         state = torch.tanh(self.project(left[0], "begin."))
         words = self.weights["target_table"][target]
-        output = []
+        output, attended = [], []
         for word in words:
             query = state @ self.weights["query.weight"]
-            context = torch.softmax(torch.tanh(query + keys) @ self.weights["v"], 0) @ notes
+            attended.append(torch.softmax(torch.tanh(query + keys) @ self.weights["v"], 0))
+            context = attended[-1] @ notes
             _, (state,) = Cell("gru", self.weights, "cell.")(torch.cat([word, context])[None], (state,))
             output.append(torch.cat([state, word, context]))
+        self.attended = {"context": torch.stack(attended)[None]}
         return self.project(torch.tanh(self.project(torch.stack(output), "deep.")), "output.")
+
+
+class Distances(Oracle):
+    """texts/distances.weft"""
+
+    def logits(self, source, target):
+        notes = self.project(self.weights["source_table"][source], "notes.")
+        words = self.weights["target_table"][target]
+
+        def attend(name, heads, power):
+            query = self.project(words, name + ".").unflatten(1, (heads, -1))
+            parts = (query[:, None] - notes.unflatten(1, (heads, -1))[None]).abs() ** power
+            weights = torch.softmax(-parts.sum(3), 1)  # query, key, head
+            return torch.einsum("qkh,khw->qhw", weights, notes.unflatten(1, (heads, -1))).flatten(1)
+
+        return self.project(torch.cat([attend("squares", 2, 2), attend("sizes", 3, 1), words], 1), "output.")
 
 
 def luong(**own):
@@ -181,6 +199,7 @@ CASES = {
     "luong-feed": ("luong.weft", Luong, luong(width=33, feed=True)),
     "luong-feed-local": ("luong.weft", Luong, luong(width=24, score="dot", align="monotonic", feed=True)),
     "luong-feed-predictive": ("luong.weft", Luong, luong(width=20, score="concat", align="predictive", feed=True)),
+    "distances": (HERE / "texts/distances.weft", Distances, {"width": 24}),
     "bahdanau": ("bahdanau.weft", Bahdanau, {"width": 33, "align": 20}),
     "encoder-decoder": ("encoder-decoder-gru.weft", EncoderDecoder, {"width": 36}),
 }

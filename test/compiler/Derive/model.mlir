@@ -129,7 +129,7 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // STEP: heddle.top_k {{.*}} {row_size = "beam"}
 
 // EXPLAIN: func.func @explain({{.*}}heddle.limit = 3 : i64, heddle.name = "target_slots"
-// EXPLAIN-SAME: {heddle.name = "weights.source.layer.self"})
+// EXPLAIN-SAME: {heddle.name = "weights.target.layer.self"})
 // EXPLAIN: %[[ONES:.*]] = arith.select
 // EXPLAIN: %[[SOFTMAX:.*]] = heddle.softmax
 // EXPLAIN: heddle.context %[[SOFTMAX]]
