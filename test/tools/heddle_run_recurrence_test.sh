@@ -42,3 +42,25 @@ expect rnn "$(train rnn first first-token 300 cell='"rnn"' classes=8)" 0 0.5
 expect both-directions "$(train both later later-word 200 classes=3)" 0.99 1
 # A twelfth of the tokens are last words, of which it is no question.
 expect one-direction "$(train one later later-word 200 directions=1 classes=3)" 0 0.65
+
+# Bahdanau's translator learns to look at the second half first: it translates with a beam, goes on after a pause, and explains.
+/usr/bin/python3 - "$tests" << 'END'
+import random, sys
+sys.path.insert(0, sys.argv[1])
+import swapped_halves
+random.seed(1)
+swapped_halves.WORDS = 10
+for name, count in (("swapped", 4000), ("new", 100)):
+    swapped_halves.write(".", name, [swapped_halves.pair(random.randint(3, 8), "swapped") for _ in range(count)])
+END
+quietly "$bin/heddle-compile" "$models/bahdanau.weft" --set width=32 --set vocab_size=60 --set max_length=12 \
+  --set max_sequences=64 --set max_tokens=384 --set learning_rate=0.008 --set warmup=60 --set 'schedule="cosine"' \
+  --set decay_steps=500 --set clip_norm=1 --set explain_entry=true -o bahdanau.heddle
+for steps in 250 500; do
+  quietly "$bin/heddle-run" train bahdanau.heddle --src swapped.src --tgt swapped.tgt --checkpoint bahdanau --steps "$steps" \
+    --seed 1 $([ "$steps" = 250 ] || echo --resume)
+done
+"$bin/heddle-run" translate bahdanau.heddle --checkpoint bahdanau --beam 4 < new.src > said.txt 2> /dev/null
+expect bahdanau "$(/usr/bin/python3 "$tests/swapped_halves.py" . --score new said.txt)" 0.97 1
+quietly "$bin/heddle-run" explain bahdanau.heddle --checkpoint bahdanau --src "sa sb sc sd se sf" --html explained.html
+grep -q '"kind":"context"' explained.html || fail "the page lacks the attention"
