@@ -16,18 +16,19 @@ public:
 
   StringRef getArgument() const override { return "heddle-hoist-scans"; }
   StringRef getDescription() const override {
-    return "Move work on rows or constants alone out of scans, where it is done for all tokens at once";
+    return "Move work on rows, constants or outputs alone out of scans, where it is done for all tokens at once";
   }
   void runOnOperation() override {
     SmallVector<ScanOp> scans;
     getOperation().walk([&](ScanOp scan) { scans.push_back(scan); });
     for (ScanOp scan : scans)
-      hoist(hoistInvariants(scan));
+      sink(hoist(hoistInvariants(scan)));
   }
 
 private:
   static ScanOp hoistInvariants(ScanOp scan);
-  static void hoist(ScanOp scan);
+  static ScanOp hoist(ScanOp scan);
+  static void sink(ScanOp scan);
 };
 
 /// Whether it is worth memory to do the op for all tokens at once: products are, while elementwise work costs a step nothing.
@@ -75,7 +76,7 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
 }
 
 /// What rows and constants alone make is made before the scan; its results that the step still needs become rows.
-void HoistScansPass::hoist(ScanOp scan) {
+ScanOp HoistScansPass::hoist(ScanOp scan) {
   Block &block = scan.getBody().front();
   llvm::SetVector<Value> ofRows, known; // known: rows, constants and what is made of them
   for (BlockArgument argument : scan.getRowArguments())
@@ -112,7 +113,7 @@ void HoistScansPass::hoist(ScanOp scan) {
       moved.push_back(value);
   }
   if (moved.empty())
-    return;
+    return scan;
 
   OpBuilder b(scan);
   IRMapping outside;
@@ -141,6 +142,99 @@ void HoistScansPass::hoist(ScanOp scan) {
     value.replaceAllUsesWith(block.insertArgument(first + i, value.getType(), value.getLoc()));
   fewer.getBody().takeBody(scan.getBody());
   scan.replaceAllUsesWith(fewer.getResults());
+  scan.erase();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(fewer.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return fewer;
+}
+
+/// What no state needs, from a product on, is made of outputs behind the scan.
+void HoistScansPass::sink(ScanOp scan) {
+  Block &block = scan.getBody().front();
+  auto yield = cast<YieldOp>(block.getTerminator());
+  size_t states = scan.getStates().size();
+  llvm::SetVector<Value> ofStep;
+  auto isOfStep = [&](Value value) { return scan.getTokenType(value.getType()) != value.getType(); };
+  for (Value argument : block.getArguments())
+    if (isOfStep(argument))
+      ofStep.insert(argument);
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      if (isOfStep(result))
+        ofStep.insert(result);
+  // That no state needs.
+  llvm::SetVector<Operation *> late;
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    bool isLate = op.getNumResults() == 1 && isOfStep(op.getResult(0)) && !op.use_empty() && isRowwise(&op, ofStep);
+    for (OpOperand &use : op.getUses())
+      isLate &= use.getOwner() == yield ? use.getOperandNumber() >= states : late.contains(use.getOwner());
+    if (isLate)
+      late.insert(&op);
+  }
+  llvm::SetVector<Operation *> sunk; // in program order
+  for (Operation *op : llvm::reverse(late))
+    if (isWorthwhile(op) ||
+        llvm::any_of(op->getOperands(), [&](Value operand) { return sunk.contains(operand.getDefiningOp()); }))
+      sunk.insert(op);
+  if (sunk.empty())
+    return;
+
+  // The outputs that stay, and those that the sunk ops take.
+  SmallVector<Value> outputs;
+  auto numberOf = [&](Value value) {
+    size_t number = llvm::find(outputs, value) - outputs.begin();
+    if (number == outputs.size())
+      outputs.push_back(value);
+    return number;
+  };
+  auto isMadeAgain = [&](Value value) { // of constants alone
+    Operation *op = value.getDefiningOp();
+    return op && isElementwise(op) && llvm::none_of(op->getOperands(), [&](Value operand) { return ofStep.contains(operand); });
+  };
+  auto isKnown = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return (argument && scan.getOutside(argument)) || sunk.contains(value.getDefiningOp()) || isMadeAgain(value);
+  };
+  for (Value value : yield.getOperands().drop_front(states))
+    if (!sunk.contains(value.getDefiningOp()))
+      numberOf(value);
+  for (Operation *op : sunk)
+    for (Value operand : op->getOperands())
+      if (!isKnown(operand))
+        numberOf(operand);
+  OpBuilder b(scan);
+  SmallVector<Type> types(scan.getLast().getTypes());
+  for (Value value : outputs)
+    types.push_back(scan.getTokenType(value.getType()));
+  auto fewer = ScanOp::create(b, scan.getLoc(), types, scan.getRows(), scan.getStates(), scan.getConstants(),
+                              scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
+                              scan.getReverseAttr());
+  IRMapping outside;
+  for (auto [i, value] : llvm::enumerate(outputs))
+    outside.map(value, fewer.getResult(states + i));
+  auto make = [&](Value value, auto &make) -> Value {
+    if (Value made = outside.lookupOrNull(value))
+      return made;
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument)
+      return scan.getOutside(argument);
+    Operation *op = value.getDefiningOp();
+    for (Value operand : op->getOperands())
+      outside.map(operand, make(operand, make));
+    Operation *clone = b.clone(*op, outside);
+    for (Value result : clone->getResults())
+      result.setType(scan.getTokenType(result.getType()));
+    return outside.lookup(value);
+  };
+  SmallVector<Value> results(fewer.getLast());
+  for (Value value : yield.getOperands().drop_front(states))
+    results.push_back(make(value, make));
+  yield->setOperands(states, yield->getNumOperands() - states, outputs);
+  for (Operation *op : llvm::reverse(sunk))
+    op->erase();
+  fewer.getBody().takeBody(scan.getBody());
+  scan.replaceAllUsesWith(results);
   scan.erase();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(fewer.getBody().front())))
     if (isOpTriviallyDead(&op))
