@@ -43,6 +43,15 @@ TEST(Curve, KeepsAllOfAShortLogAndMeansOfALongOne) {
   EXPECT_EQ(records, last);
 }
 
+TEST(TrainingCurves, KeepTheWordsInPlaceOfTheLastScore) {
+  TemporaryFolder folder;
+  TrainingCurves run = readLog(folder, stepRecord(1, 5) + "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.25,4]]}\n" +
+                                           "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.5,4],[6,10,1,12],[1],\"x\"]}\n");
+  ASSERT_EQ(run.wordsInPlace.size(), 2u);
+  EXPECT_EQ(run.wordsInPlace[0][2], 0.5);
+  EXPECT_EQ(run.wordsInPlace[1][0], 6);
+}
+
 TEST(TrainingCurves, ReadStepsValidationsAndScores) {
   TemporaryFolder folder;
   TrainingCurves run = readLog(

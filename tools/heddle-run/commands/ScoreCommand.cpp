@@ -7,6 +7,7 @@
 #include "tools/heddle-run/text/Chrf.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
+#include "tools/heddle-run/text/WordsInPlace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,11 +25,13 @@ namespace fs = std::filesystem;
 struct TextScores {
   Bleu bleu;
   Chrf chrf;
+  WordsInPlace words;
   uint64_t exact = 0, lines = 0;
 
   void add(std::string_view translation, std::string_view reference) {
     bleu.add(translation, reference);
     chrf.add(translation, reference);
+    words.add(translation, reference);
     exact += trimmed(translation) == trimmed(reference);
     ++lines;
   }
@@ -42,6 +45,7 @@ struct TextScores {
     else
       std::printf("BLEU is left out: it counts sequences of four words, and no translation has four words\n");
     std::printf("%s\n", chrf.describe().c_str());
+    std::printf("%s\n", words.describe().c_str());
     std::printf("exact match %.1f%% of %llu\n", exactPercent(), static_cast<unsigned long long>(lines));
   }
 
@@ -59,7 +63,8 @@ nlohmann::ordered_json toJson(const TextScores &scores) {
   return {{"bleu", scores.bleu.score()},
           {"chrf", scores.chrf.score()},
           {"exact_match", scores.exactPercent()},
-          {"sentences", scores.lines}};
+          {"sentences", scores.lines},
+          {"words_in_place", scores.words.toJson()}};
 }
 
 Status appendLog(const std::string &path, const nlohmann::ordered_json &record) {

@@ -216,6 +216,37 @@ function drawChart(chart) {
   svg.addEventListener("mouseleave", () => { marks.replaceChildren(); hideTip(); });
 }
 
+// The share of words in place by the length of the sentence, of each run's last score.
+function drawLengths() {
+  const runs = data.runs.filter(run => !hidden.has(run) && run.words_in_place.length > 1);
+  if (runs.length === 0)
+    return;
+  const title = "words in place, by the reference's words";
+  const figure = element(place("view"), "figure", {"data-chart": title});
+  element(figure, "figcaption", {}, title);
+  const width = Math.max(280, figure.clientWidth), height = 270, left = 62, right = width - 12, top = 8, bottom = height - 26;
+  const svg = element(figure, "svg", {width, height, role: "img", "aria-label": title});
+  const last = Math.max(...runs.flatMap(run => run.words_in_place.map(group => group[1])));
+  const x = value => left + (right - left) * value / last, y = share => bottom - (bottom - top) * share;
+  for (const tick of [0, .25, .5, .75, 1]) {
+    element(svg, "line", {class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick)});
+    element(svg, "text", {class: "down", x: left - 6, y: y(tick) + 4}, 100 * tick + "%");
+  }
+  for (const tick of ticks(0, last, 6))
+    element(svg, "text", {class: "across", x: Math.min(x(tick), right - 12), y: height - 8}, brief(tick));
+  for (const run of runs) {
+    const points = run.words_in_place.map(([fewest, most, share]) => [x((fewest + most) / 2), y(share)]);
+    element(svg, "polyline", {class: "line", stroke: colour(run), "data-curve": "words_in_place",
+      points: points.map(point => point.map(value => value.toFixed(1)).join(",")).join(" ")});
+    run.words_in_place.forEach(([fewest, most, share, words], i) => {
+      const point = element(svg, "circle", {cx: points[i][0], cy: points[i][1], r: 4, fill: colour(run)});
+      point.addEventListener("mousemove", event => showTip(event,
+        `${run.name}: ${(100 * share).toFixed(1)}% of ${brief(words)} words, sentences of ${fewest} to ${most}`));
+      point.addEventListener("mouseleave", hideTip);
+    });
+  }
+}
+
 function draw() {
   hideTip();
   drawRuns();
@@ -223,6 +254,7 @@ function draw() {
   buttons("scales", "loss", [["linear", "linear"], ["logarithmic", "logarithmic"]], "scale");
   place("view").replaceChildren();
   charts.forEach(drawChart);
+  drawLengths();
   place("remark").textContent = "Lines with points are validations and scores. Where a log has more than "
     + `${data.most_points} records of a kind, a point of its line is the mean of some, and the band about it their range. `
     + "Time counts the steps alone.";
@@ -262,6 +294,17 @@ Json toJson(const Curve &curve) {
     points.push_back(std::move(values));
   }
   return points;
+}
+
+// Groups that are not four numbers each are left out.
+std::vector<std::array<double, 4>> readGroups(const nlohmann::json &groups) {
+  std::vector<std::array<double, 4>> result;
+  for (const nlohmann::json &group : groups) {
+    auto isNumber = [](const nlohmann::json &value) { return value.is_number() && std::isfinite(value.get<double>()); };
+    if (group.is_array() && group.size() == 4 && std::all_of(group.begin(), group.end(), isNumber))
+      result.push_back({group[0].get<double>(), group[1].get<double>(), group[2].get<double>(), group[3].get<double>()});
+  }
+  return result;
 }
 
 } // namespace
@@ -318,6 +361,8 @@ Result<TrainingCurves> TrainingCurves::read(const std::filesystem::path &log) {
     } else {
       take({"validation_loss", "validation_bleu", "bleu", "validation_accuracy", "accuracy",
             "validation_sentence_accuracy"});
+      if (auto words = record.find("words_in_place"); words != record.end())
+        result.wordsInPlace = readGroups(*words);
     }
   }
   HEDDLE_CHECK(reader.status());
@@ -334,7 +379,11 @@ HtmlPage reportPage(const std::vector<TrainingCurves> &runs) {
     Json curves = Json::object();
     for (const auto &[key, curve] : run.curves)
       curves[key] = toJson(curve);
-    data["runs"].push_back({{"name", run.name}, {"end", toJson(run.end)}, {"curves", std::move(curves)}});
+    Json words = Json::array();
+    for (const auto &[fewest, most, share, count] : run.wordsInPlace)
+      words.push_back({fewest, most, rounded(share), count});
+    data["runs"].push_back(
+        {{"name", run.name}, {"end", toJson(run.end)}, {"curves", std::move(curves)}, {"words_in_place", std::move(words)}});
     title += (title.empty() ? "" : ", ") + run.name;
   }
   return {title, kStyle, kBody, kScript, std::move(data)};
