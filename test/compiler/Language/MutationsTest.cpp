@@ -32,7 +32,8 @@ constexpr StringLiteral kWords[] = {
     "]",      "|",    ",",    "=",    "~",      "@",     "^",      "%",    "..",     "0",       "1e308",      "4096",
     "x",      "\"",   "\n",   "in",   "task",   "use",   "true",   "not",  "source", "target",  "memory",     "logits",
     "pairs",  "mask", "tanh", "sum",  "linear", "first", "max",    "heads", "d_model", "softmax", "transpose(", "-",
-    "scan", "reversed", "as", "lstm", "gru", "zeros(", "slice(", "join(", "last",   "average", "source.label", "source.labelled", "classes"};
+    "scan", "reversed", "as", "lstm", "gru", "zeros(", "slice(", "join(", "last",   "average", "source.label", "source.labelled", "classes",
+    "places(", "number(", "spread(", "source.lengths", "target.positions", "abs("};
 
 constexpr StringLiteral kRecurrent = R"(task translate
 param width = 8
@@ -47,6 +48,29 @@ logits(target) {
   states = scan target_table[target] as y with h = begin { gru(join(y, memory), h) }
   above = scan states as x, target_table[target] as y with s = zeros(width) { rnn(x + y * begin, s) }
   linear(above, vocab_size)
+}
+loss(target) { cross_entropy(logits, target.next) }
+)";
+
+constexpr StringLiteral kAttending = R"(task translate
+param width = 8
+memory(source) {
+  weight source_table[vocab_size, width] ~ normal(0.1)
+  scan source_table[source] as x with h = zeros(width) { gru(x, h) }
+}
+logits(target) {
+  weight target_table[vocab_size, width] ~ normal(0.1)
+  weight v[width] ~ normal(0.1)
+  keys = linear(memory, width)
+  states, contexts = scan target_table[target] as y with h = last(memory) {
+    scores = pairs(linear(h, width), keys) { |q, k| v * tanh(q + k) - abs(q) }
+    place = number(source.lengths) * sigmoid(sum(h * v))
+    near = mask(scores) { |query, key| key <= query + 3 }
+    context = softmax(near) * exp(0 - (places(near) - place) ^ 2) @ memory
+    gru(join(y, context), h), context
+  }
+  later = softmax(mask(pairs(contexts, keys, 2) { |q, k| max(q, k) })) @ memory
+  linear(join(states, later * spread(number(source.lengths), target)), vocab_size)
 }
 loss(target) { cross_entropy(logits, target.next) }
 )";
@@ -151,6 +175,7 @@ TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
     sources.push_back(whole);
   }
   sources.push_back(kRecurrent.str() + layers);
+  sources.push_back(kAttending.str() + layers);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   for (const std::string &source : sources)
     ASSERT_TRUE(compile(context, source).compiled);
