@@ -159,10 +159,11 @@ head -n 1 in.txt | "$bin/heddle-run" translate n.heddle --checkpoint whole 2> sa
 tail -n 1 score.txt | grep -qE '^exact match [0-9]+\.[0-9]% of 30$' || fail "score prints $(cat score.txt)"
 grep -qE '^loss [0-9.]+ per token of [0-9]+, perplexity [0-9.]+$' score.txt || fail "score prints $(cat score.txt)"
 grep -q '^BLEU is left out: it counts sequences of four words' score.txt || fail "$(cat score.txt)"
+grep -qE '^words in place [0-9]+\.[0-9]% of 30$' score.txt || fail "$(cat score.txt)"
 grep -q '^chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:[^ ]* = [0-9.]*$' score.txt || fail "$(cat score.txt)"
 # Translations that somebody made have the scores that they have here.
 "$bin/heddle-run" translate n.heddle --checkpoint whole < data/test.en > made.txt 2> said.txt || fail "$(cat said.txt)"
-diff <("$bin/heddle-run" score --hyp made.txt --tgt data/test.de) <(tail -n 3 score.txt) || fail "--hyp scores otherwise"
+diff <("$bin/heddle-run" score --hyp made.txt --tgt data/test.de) <(tail -n 4 score.txt) || fail "--hyp scores otherwise"
 # The log-probabilities of the lines add up to the loss; what cannot be scored has none.
 { cat data/test.en; echo; } > lines.en
 { cat data/test.de; echo eins; } > lines.de
