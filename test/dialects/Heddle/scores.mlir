@@ -50,3 +50,33 @@ func.func @additive(%q: !queries, %k: !keys, %v: tensor<8xf32>, %qs: !segments, 
   %m = heddle.embedding %qs, %s : !segments, !scores -> tensor<?x2x16xf32, #heddle.dims<"sequences">>
   return
 }
+
+// Of static tensors too, with several parameters, and with a region that needs neither query nor key.
+// CHECK-LABEL: func.func @several
+func.func @several(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<8xf32>, %w: tensor<8xf32>, %s: tensor<2xi32>) {
+  // CHECK: %[[S:.*]] = heddle.scores %{{.*}}, %{{.*}} parameters(%[[V:.*]], %[[W:.*]]) queries
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %[[A:.*]]: f32, %[[B:.*]]: f32):
+  // CHECK-NEXT: %[[PRODUCT:.*]] = arith.mulf %[[A]], %[[B]] : f32
+  // CHECK-NEXT: heddle.yield %[[PRODUCT]] : f32
+  %0 = heddle.scores %q, %k parameters(%v, %w) queries(%s, %s) keys(%s, %s) combine {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    %1 = arith.mulf %c, %d : f32
+    heddle.yield %1 : f32
+  } {query_size = "n", key_size = "n"}
+    : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
+  // CHECK: heddle.scores_grad_key %[[S]] of %{{.*}}, %{{.*}} parameters(%[[V]], %[[W]]) queries
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32):
+  %2 = heddle.scores_grad_key %0 of %q, %k parameters(%v, %w) queries(%s, %s) keys(%s, %s) slope {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %g: f32):
+    %1 = arith.constant 0.0 : f32
+    heddle.yield %1 : f32
+  } {query_size = "n", key_size = "n"}
+    : (tensor<4x2x16xf32>, tensor<4x8xf32>, tensor<6x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<6x8xf32>
+  // CHECK: heddle.sum columns %[[S]] : tensor<4x2x16xf32> -> tensor<4xf32>
+  %3 = heddle.sum columns %0 : tensor<4x2x16xf32> -> tensor<4xf32>
+  // CHECK: %[[N:.*]] = heddle.embedding %{{.*}}, %{{.*}} : tensor<2xi32>, tensor<8xf32> -> tensor<2xf32>
+  %4 = heddle.embedding %s, %v : tensor<2xi32>, tensor<8xf32> -> tensor<2xf32>
+  // CHECK: heddle.embedding %{{.*}}, %[[S]] : tensor<2xi32>, tensor<4x2x16xf32> -> tensor<2x2x16xf32>
+  %5 = heddle.embedding %s, %0 : tensor<2xi32>, tensor<4x2x16xf32> -> tensor<2x2x16xf32>
+  return
+}
