@@ -267,3 +267,28 @@ func.func @no_average() {
   }
   return
 }
+
+// -----
+
+// Of the arithmetic of a region too, at its line.
+#n = #heddle.dims<"n">
+#s = #heddle.dims<"s">
+heddle.size @n max 64
+heddle.size @s max 8
+heddle.size @length max 16
+heddle.variable @v weight : tensor<8xf32>
+heddle.variable @grad.v gradient of @v as gradient : tensor<8xf32>
+func.func @no_rule_in_a_region(%x: tensor<?x8xf32, #n>, %s: tensor<?xi32, #s>, %l: tensor<?xi32, #s>) {
+  %v = heddle.read @v : tensor<8xf32>
+  %scores = heddle.scores %x, %x parameters(%v) queries(%s, %l) keys(%s, %l) combine {
+  ^bb0(%a: f32, %b: f32, %w: f32):
+    // expected-error @+1 {{'math.atan' op has no gradient rule, but the loss depends on a weight through it}}
+    %0 = math.atan %w : f32
+    heddle.yield %0 : f32
+  } {query_size = "length", key_size = "length"}
+    : (tensor<?x8xf32, #n>, tensor<?x8xf32, #n>, tensor<8xf32>, tensor<?xi32, #s>, tensor<?xi32, #s>, tensor<?xi32, #s>, tensor<?xi32, #s>) -> tensor<?x1x16xf32, #n>
+  %sums = heddle.sum columns %scores : tensor<?x1x16xf32, #n> -> tensor<?xf32, #n>
+  %loss = heddle.sum rows %sums : tensor<?xf32, #n> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
