@@ -40,7 +40,7 @@ defvar Heddle_PairsFormat = [{
 
 def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key,
                                              Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_F32Vector>:$parameters),
-                              [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+                              [AttrSizedOperandSegments, SingleBlock, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Q K^T of each sequence and head (3.2.1), or other scores; zero for elements that belong to no pair";
   let description = [{
     `key_rows` are those of `heddle.attention`; there are none beside a region. The region `combine` gets, of one column, the
@@ -76,7 +76,8 @@ def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32
 // that is worth to the element that the gradient is of: the query's, the key's, or a parameter's. It is summed up over the
 // pairs of a query, or of a key.
 class Heddle_ScoresGrad<string mnemonic> : Heddle_PairsOp<mnemonic,
-    (ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters)> {
+    (ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters),
+    [SingleBlock]> {
   let regions = (region SizedRegion<1>:$slope);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = [{

@@ -280,3 +280,23 @@ func.func @f(%x: tensor<4x2x16xf32>) {
   %0 = heddle.sum columns %x : tensor<4x2x16xf32> -> tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a non-empty block}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) combine {
+  ^bb0(%a: f32, %b: f32):
+  } {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %g: tensor<4x2x16xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects a non-empty block}}
+  %0 = heddle.scores_grad_query %g of %q, %k queries(%s, %s) keys(%s, %s) slope {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+  } {query_size = "q", key_size = "k"} : (tensor<4x2x16xf32>, tensor<4x8xf32>, tensor<6x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
+  return
+}
