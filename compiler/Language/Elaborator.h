@@ -113,7 +113,11 @@ private:
     std::string longest; // the run-time size that holds the longest sequence's length; empty where each has one query
   };
   std::optional<Queries> queriesOf(RankedTensorType type, LocationAttr where);
+  struct Located {
+    Value position, sequence; // of each query
+  };
   void locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where);
+  Item refuseQueries(const TensorItem &scores, LocationAttr where);
   std::optional<SmallVector<Value>> combinePairs(BuiltinCall &call, int64_t width, Region &region);
   Item pairs(BuiltinCall &call);
   Item mask(BuiltinCall &call);

@@ -32,15 +32,21 @@ std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, 
 
 /// Where each query is. A mask's kernel may be that of the scores before it, so this is made before both.
 void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where) {
+  Located &located = part->located[getSizeName(type, 0).str()];
   if (scanState) {
-    part->position = import(getScanSide()->positions);
-    part->sequence = queries.starts;
+    located = {import(getScanSide()->positions), queries.starts};
     return;
   }
   RankedTensorType perQuery = getDimType(type, 0, builder.getI32Type());
-  auto located = LocateOp::create(builder, place(where), perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
-  part->position = located.getPosition();
-  part->sequence = located.getSequence();
+  auto op = LocateOp::create(builder, place(where), perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
+  located = {op.getPosition(), op.getSequence()};
+}
+
+/// Scores of tokens that are neither those of the part nor the step's.
+Item Elaborator::refuseQueries(const TensorItem &scores, LocationAttr where) {
+  fail(where) << "within a scan each sequence has a query at a step, but here is " << describe(scores)
+              << "; attend with these outside of the scan";
+  return mistake();
 }
 
 /// For each query the scores of all keys of its sequence, head by head: dot products (3.2.1), or sums of what a block makes of
@@ -169,9 +175,17 @@ Item Elaborator::mask(BuiltinCall &call) {
     return mistake();
   }
   Location at = place(call.where());
-  // Of these queries: any pairs of other queries came with theirs.
-  auto op = MaskOp::create(builder, at, scores->value.getType(), scores->value, part->position, part->sequence,
-                           import(scores->keys->lengths),
+  Value value = import(scores->value);
+  RankedTensorType type = typeOf(value);
+  // Scores of another part, or from outside of the scan, are not located here yet.
+  if (!part->located.count(getSizeName(type, 0).str())) {
+    std::optional<Queries> queries = queriesOf(type, call.where());
+    if (!queries)
+      return refuseQueries(*scores, call.where());
+    locateQueries(type, *queries, call.where());
+  }
+  const Located &located = part->located[getSizeName(type, 0).str()];
+  auto op = MaskOp::create(builder, at, type, value, located.position, located.sequence, import(scores->keys->lengths),
                            builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
   if (!call.expression.block)
     return make(op, scores->keys);
@@ -184,18 +198,18 @@ Item Elaborator::mask(BuiltinCall &call) {
     body->erase();
     return mistake();
   }
-  Value value;
+  Value pairCounts;
   if (const bool *always = counts.as<bool>())
-    value = arith::ConstantOp::create(builder, at, builder.getBoolAttr(*always));
+    pairCounts = arith::ConstantOp::create(builder, at, builder.getBoolAttr(*always));
   else if (const auto *item = counts.as<TensorItem>())
-    value = item->value;
-  if (!value || !value.getType().isInteger(1) || value.getParentBlock() != body) {
+    pairCounts = item->value;
+  if (!pairCounts || !pairCounts.getType().isInteger(1) || pairCounts.getParentBlock() != body) {
     fail(call.expression.block->where) << "a mask's block says of a query's and a key's index whether the pair counts, as in "
                                        << "{ |query, key| key <= query }, and not " << describe(counts);
     body->erase();
     return mistake();
   }
-  YieldOp::create(builder, at, ValueRange{value});
+  YieldOp::create(builder, at, ValueRange{pairCounts});
   return make(op, scores->keys);
 }
 
@@ -205,7 +219,7 @@ Item Elaborator::softmax(BuiltinCall &call) {
     fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }
-  return make(SoftmaxOp::create(builder, place(call.where()), scores->value), scores->keys);
+  return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
 }
 
 /// For each pair the key's place in its sequence.
@@ -215,7 +229,7 @@ Item Elaborator::placesOf(BuiltinCall &call) {
     fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }
-  RankedTensorType type = typeOf(scores->value);
+  RankedTensorType type = typeOf(import(scores->value));
   auto whole = RankedTensorType::get(type.getShape(), builder.getI32Type(), type.getEncoding());
   Location at = place(call.where());
   return make(arith::SIToFPOp::create(builder, at, type, IotaOp::create(builder, at, whole, 2)), scores->keys);
@@ -223,8 +237,8 @@ Item Elaborator::placesOf(BuiltinCall &call) {
 
 /// weights @ values: for each query the sum of its keys' values times their weights.
 Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
-  Value value = tensorOrNull(values, where);
-  RankedTensorType type = typeOf(weights.value), valueType = typeOf(value);
+  Value value = tensorOrNull(values, where), weight = import(weights.value);
+  RankedTensorType type = typeOf(weight), valueType = typeOf(value);
   Side *ofKey = findSide(valueType);
   if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % type.getDimSize(1) != 0) {
     fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
@@ -233,7 +247,9 @@ Item Elaborator::contextOf(const TensorItem &weights, const Item &values, Locati
   }
   RankedTensorType result = getTypeOfDims({{type, 0}, {valueType, 1}}, builder.getF32Type());
   std::optional<Queries> queries = queriesOf(type, where);
-  return make(ContextOp::create(builder, place(where), result, weights.value, value, /*key_rows=*/Value(), queries->starts,
+  if (!queries)
+    return refuseQueries(weights, where);
+  return make(ContextOp::create(builder, place(where), result, weight, value, /*key_rows=*/Value(), queries->starts,
                                 queries->lengths, import(ofKey->starts), import(ofKey->lengths), queries->longest,
                                 ofKey->longest));
 }

@@ -4,6 +4,8 @@
 
 #include "compiler/Language/Elaborator.h"
 
+#include <map>
+
 namespace mlir::heddle::language {
 
 /// The run-time size that counts sequences.
@@ -20,7 +22,7 @@ struct Elaborator::PartState {
   llvm::DenseMap<Value, Value> imported;              // of other parts -> an argument
   llvm::DenseMap<Value, Value> origins;               // an argument -> of another part
   llvm::StringMap<Value> weights;                     // by name, read
-  Value position, sequence;                           // of the latest pairs' queries
+  std::map<std::string, Located> located;             // where queries are, by the size that counts them
 };
 
 } // namespace mlir::heddle::language

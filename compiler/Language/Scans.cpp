@@ -99,6 +99,8 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   SmallVector<Value> next;
   {
     llvm::SaveAndRestore<ScanState *> restore(scanState, &state);
+    llvm::SaveAndRestore restoreLocated(part->located);
+    part->located.clear();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(state.block);
     Scope inner{&scope, {}};
