@@ -65,6 +65,11 @@ Item Elaborator::pairs(BuiltinCall &call) {
                        << "with the states that the scan gives";
     return mistake();
   }
+  if (scanState && areRows && ofKey && !isOfStep(queryType)) {
+    fail(call.where()) << "within a scan a query is each sequence's row at the step, such as a state, but here is "
+                       << describe(call.given[0].item);
+    return mistake();
+  }
   std::optional<Queries> queries = areRows && ofKey ? queriesOf(queryType, call.where()) : std::nullopt;
   if (!queries) {
     fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
@@ -155,6 +160,11 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
     return scalars.contains(operand);
   };
   for (Operation *op : arithmetic) {
+    if (isa<DropoutOp>(op)) {
+      fail(call.expression.block->where)
+          << "dropout has no place in the block of pairs(): drop out the queries, the keys, or the weights after softmax()";
+      return std::nullopt;
+    }
     if (!OpTrait::hasElementwiseMappableTraits(op) || !llvm::all_of(op->getOperands(), makeScalar))
       return refuse();
     Operation *clone = inBody.clone(*op, scalars);

@@ -122,6 +122,11 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
                                               : isOfStep(type) && type.getRank() == 2 && type.getElementType().isF32());
       next.push_back(value);
     }
+    if (!fits && next.size() > state.states.size()) {
+      fail(expression.block->where) << "behind the states the last line of a scan's block has rows of numbers for each "
+                                    << "sequence, but here is " << describe(items[next.size() - 1]);
+      return mistake();
+    }
     if (!fits) {
       InFlightDiagnostic error = fail(expression.block->where)
                                  << "the scan carries on ";
