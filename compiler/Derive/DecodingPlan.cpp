@@ -84,7 +84,12 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         plan.addCache(value, /*ofMemory=*/false);
       else if (plan.ofMemory.contains(value) && isKept)
         plan.addCache(value, /*ofMemory=*/true);
-      else if (spreads && plan.ofMemory.contains(value) && hasRows)
+      else if (spreads && operand.getOperandNumber() == 1 && plan.ofTokens.contains(value))
+        return op->emitError() << "what is spread here depends on tokens that decoding does not know yet";
+      else if (spreads && plan.ofMemory.contains(value) && !hasRows)
+        return op->emitError() << "decoding keeps rows of the memory, and what is spread here is a single number for each sequence "
+                               << "of it; spread the row that it is made of";
+      else if (spreads && plan.ofMemory.contains(value))
         plan.addCache(value, /*ofMemory=*/true);
       else if (isKept)
         return op->emitError() << "attention looks at rows of tokens, and these are no tokens' of source or target";

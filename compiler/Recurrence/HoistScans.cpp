@@ -42,7 +42,7 @@ bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
 
 } // namespace
 
-/// What constants alone make is made once, and is a further constant.
+/// What constants alone make is made once, and is a further constant; what only that needed is a constant no more.
 ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
   Block &block = scan.getBody().front();
   OpBuilder b(scan);
@@ -50,12 +50,22 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
   for (BlockArgument argument : scan.getConstantArguments())
     outside.map(argument, scan.getOutside(argument));
   SmallVector<Value> constants(scan.getConstants());
+  auto isOfStep = [&](Type type) { return scan.getTokenType(type) != type; };
+  // Fills and the like stay where they are; what takes them outside has its own.
+  auto isMadeOfNothing = [&](Operation *op) { return op && op->getNumOperands() == 0 && isPure(op); };
+  auto isKnownOutside = [&](Value operand) {
+    return outside.contains(operand) || (isMadeOfNothing(operand.getDefiningOp()) && !isOfStep(operand.getType()));
+  };
+  bool hoisted = false;
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-    auto isOfStep = [&](Type type) { return scan.getTokenType(type) != type; };
-    if (op.getNumOperands() == 0 || !isPure(&op) || llvm::any_of(op.getResultTypes(), isOfStep) ||
-        !llvm::all_of(op.getOperands(), [&](Value operand) { return outside.contains(operand); }))
+    if (isMadeOfNothing(&op) || !isPure(&op) || llvm::any_of(op.getResultTypes(), isOfStep) ||
+        !llvm::all_of(op.getOperands(), isKnownOutside))
       continue;
+    for (Value operand : op.getOperands())
+      if (!outside.contains(operand))
+        b.clone(*operand.getDefiningOp(), outside);
     b.clone(op, outside);
+    hoisted = true;
     for (Value result : op.getResults()) {
       Value argument = block.addArgument(result.getType(), result.getLoc());
       constants.push_back(outside.lookup(result));
@@ -64,8 +74,14 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
     }
     op.erase();
   }
-  if (constants.size() == scan.getConstants().size())
+  if (!hoisted)
     return scan;
+  unsigned first = scan.getRows().size() + scan.getStates().size();
+  for (unsigned i = constants.size(); i-- > 0;)
+    if (block.getArgument(first + i).use_empty()) {
+      block.eraseArgument(first + i);
+      constants.erase(constants.begin() + i);
+    }
   auto with = ScanOp::create(b, scan.getLoc(), scan.getResultTypes(), scan.getRows(), scan.getStates(), constants,
                              scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
                              scan.getReverseAttr());
