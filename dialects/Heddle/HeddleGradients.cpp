@@ -44,12 +44,23 @@ Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
 }
 
 Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  RankedTensorType table = typeOf(getTable());
+  if (table.getRank() > 2)
+    return emitOpError() << "has no gradient rule for rows of " << table;
+  Value gradient = resultGradients[0];
   auto number = RankedTensorType::get({1}, builder.getI32Type());
-  RankedTensorType numbers = getTypeOfDims({{typeOf(getTable()), 0}, {number, 0}}, number.getElementType());
-  Value first = FindFirstOp::create(builder, getLoc(), numbers, getIndices());
-  Value sums =
-      SumEqualOp::create(builder, getLoc(), resultGradients[0].getType(), getIndices(), first, resultGradients[0]);
-  return SmallVector<Value>{Value(), DensifyOp::create(builder, getLoc(), getTable().getType(), first, sums)};
+  auto columnOf = [&](RankedTensorType rows, Type element) { return getTypeOfDims({{rows, 0}, {number, 0}}, element); };
+  // Rows are summed up: a vector's elements are rows of a single one.
+  bool isVector = table.getRank() == 1;
+  if (isVector)
+    gradient = BroadcastOp::create(builder, getLoc(), columnOf(typeOf(gradient), builder.getF32Type()), gradient);
+  Value first = FindFirstOp::create(builder, getLoc(), columnOf(table, builder.getI32Type()), getIndices());
+  Value sums = SumEqualOp::create(builder, getLoc(), gradient.getType(), getIndices(), first, gradient);
+  Type ofRows = isVector ? columnOf(table, builder.getF32Type()) : table;
+  Value ofTable = DensifyOp::create(builder, getLoc(), ofRows, first, sums);
+  if (isVector)
+    ofTable = SumOp::create(builder, getLoc(), table, ofTable, /*columns=*/true);
+  return SmallVector<Value>{Value(), ofTable};
 }
 
 Gradients ScatterAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {

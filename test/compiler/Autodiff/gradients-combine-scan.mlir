@@ -159,3 +159,23 @@ func.func @constant(%x: !rows, %k: !notes, %qs: !numbers, %ql: !numbers, %ks: !n
   heddle.accumulate %loss
   return
 }
+
+// A number of each sequence, spread over its tokens: the gradient is the sum over the tokens of the sequence.
+// CHECK-LABEL: func.func @number
+// CHECK: %{{.*}}, %[[SEQUENCE:.*]] = heddle.locate rows(%arg1, %arg2)
+// CHECK: %[[FIRST:.*]] = heddle.find_first %[[SEQUENCE]] : tensor<?xi32, #heddle.dims<"target_tokens">> -> tensor<?x1xi32, #heddle.dims<"sequences">>
+// CHECK: %[[SUMS:.*]] = heddle.sum_equal %[[SEQUENCE]], %[[FIRST]], %{{.*}}, tensor<?x1xf32, #heddle.dims<"target_tokens">>
+// CHECK: %[[ROWS:.*]] = heddle.densify %[[FIRST]], %[[SUMS]] : {{.*}}tensor<?x1xf32, #heddle.dims<"sequences">>
+// CHECK: %[[EACH:.*]] = heddle.sum columns %[[ROWS]] : tensor<?x1xf32, #heddle.dims<"sequences">> -> tensor<?xf32, #heddle.dims<"sequences">>
+// CHECK: heddle.broadcast %[[EACH]] : tensor<?xf32, #heddle.dims<"sequences">> to tensor<?x8xf32, #heddle.dims<"sequences">>
+// CHECK: heddle.write @grad.u
+func.func @number(%x: !state, %starts: !numbers, %lengths: !numbers) {
+  %u = heddle.read @u : tensor<8x8xf32>
+  %y = heddle.matmul %x, %u : !state, tensor<8x8xf32> -> !state
+  %each = heddle.sum columns %y : !state -> tensor<?xf32, #sequences>
+  %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "target_length"} : !numbers -> tensor<?xi32, #target>
+  %rows = heddle.embedding %sequence, %each : tensor<?xi32, #target>, tensor<?xf32, #sequences> -> tensor<?xf32, #target>
+  %loss = heddle.sum rows %rows : tensor<?xf32, #target> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
