@@ -2,6 +2,7 @@
 
 #include "compiler/Kernels/MaskBounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -76,6 +77,22 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
   return buildRowwise(op);
 }
 
+/// Whether what numbers of pairs become are weights of the target's own tokens, and not of the memory's alone.
+bool StepBuilder::weighsOwnTokens(Operation &ofPairs) const {
+  llvm::SetVector<Operation *> users;
+  auto add = [&](Operation *op) { users.insert(op->user_begin(), op->user_end()); };
+  add(&ofPairs);
+  for (size_t i = 0; i < users.size(); ++i) {
+    if (auto context = dyn_cast<ContextOp>(users[i])) {
+      if (!plan.findCache(context.getValue())->ofMemory)
+        return true;
+    } else {
+      add(users[i]);
+    }
+  }
+  return false;
+}
+
 LogicalResult StepBuilder::buildRowwise(Operation &op) {
   auto isOfRows = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -86,7 +103,7 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
   if (!works)
     return op.emitError() << op.getName().getStringRef() << " cannot be computed a token at a time, as decoding does; "
                           << "of a sequence's tokens, attention alone looks at several";
-  if (auto iota = dyn_cast<IotaOp>(op); iota && iota.getDim() == 2)
+  if (auto iota = dyn_cast<IotaOp>(op); iota && iota.getDim() == 2 && weighsOwnTokens(op))
     places = &op;
   if (isa<DropoutOp>(op)) {
     entry.inlineOp(op);

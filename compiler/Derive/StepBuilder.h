@@ -78,6 +78,7 @@ private:
   LogicalResult buildMask(MaskOp op);
   LogicalResult buildContext(ContextOp op);
   LogicalResult buildScan(ScanOp op);
+  bool weighsOwnTokens(Operation &ofPairs) const;
   Value beginOf(Value ofSequences);
   Value stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where);
   FailureOr<Past> pastOfWeights(ContextOp op) const;
