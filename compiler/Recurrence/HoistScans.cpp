@@ -40,6 +40,12 @@ bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
   return rowwise ? rowwise.isRowwise(isOfRows) : isElementwise(op) && !isa<DropoutOp>(op);
 }
 
+void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 } // namespace
 
 /// What constants alone make is made once, and is a further constant; what only that needed is a constant no more.
@@ -76,6 +82,7 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
   }
   if (!hoisted)
     return scan;
+  eraseDead(block);
   unsigned first = scan.getRows().size() + scan.getStates().size();
   for (unsigned i = constants.size(); i-- > 0;)
     if (block.getArgument(first + i).use_empty()) {
@@ -159,9 +166,7 @@ ScanOp HoistScansPass::hoist(ScanOp scan) {
   fewer.getBody().takeBody(scan.getBody());
   scan.replaceAllUsesWith(fewer.getResults());
   scan.erase();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(fewer.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDead(fewer.getBody().front());
   return fewer;
 }
 
@@ -252,9 +257,7 @@ void HoistScansPass::sink(ScanOp scan) {
   fewer.getBody().takeBody(scan.getBody());
   scan.replaceAllUsesWith(results);
   scan.erase();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(fewer.getBody().front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDead(fewer.getBody().front());
 }
 
 std::unique_ptr<Pass> heddle::createHoistScansPass() { return std::make_unique<HoistScansPass>(); }
