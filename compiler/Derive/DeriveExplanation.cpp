@@ -36,8 +36,8 @@ public:
       // With scores and softmax of its own, so that it can be fused as the attention itself is.
       entry.builder.setInsertionPointAfter(context);
       IRMapping mapping;
-      mapping.map(context.getValue(), oneHot(entry, context));
       auto attention = cast<ContextOp>(cloneAttention(entry.builder, context, mapping));
+      attention.getValueMutable().set(oneHot(entry, context)); // of the values alone: keys may be the same rows
       entry.output(nameOf(context), attention.getResult());
     }
     for (auto scan : llvm::to_vector(body->getOps<ScanOp>()))

@@ -25,7 +25,10 @@ CASES = {
     "pre-norm": {"d_model": 28, "heads": 4, "norm": "pre"},
     "window": {"d_model": 34, "heads": 2, "attention_window": 5},
     "bahdanau": {"width": 12, "align": 20},  # within a scan
+    "luong": {"width": 12, "score": "general", "align": "global", "window": 4, "feed": False,  # whose keys are the values
+              "learning_rate": 0.01, "warmup": 20},
 }
+RECURRENT = {"bahdanau": recurrence.Bahdanau, "luong": recurrence.Luong}
 SOURCE = "seven hundred and sixty-five thousand four hundred and thirty-two"
 TARGET = "siebenhundertfünfundsechzigtausendvierhundertzweiunddreißig"
 DECIMALS = 0.5e-6  # of the page's weights
@@ -114,7 +117,7 @@ def main():
     parser.add_argument("--case", required=True, choices=CASES)
     arguments = parser.parse_args()
     config = {**COMMON, **CASES[arguments.case]}
-    if arguments.case == "bahdanau":
+    if arguments.case in RECURRENT:
         torch.set_default_dtype(torch.float64)
         config = {key: value for key, value in config.items() if "layers" not in key and key != "d_ff"}
     failures = []
@@ -127,7 +130,8 @@ def main():
         (newest,) = Path(f"{folder}/checkpoint").glob("step-00000060")
         variables = reference.load_safetensors(newest / "weights.safetensors")
         pieces = read_pieces(newest / "spm.model")
-        model = recurrence.Bahdanau(config, variables) if arguments.case == "bahdanau" else reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),
+        model = RECURRENT[arguments.case](config, variables) if arguments.case in RECURRENT else \
+            reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),
                                        "positions": config.get("positions", "sinusoidal")}, variables)
         for flags in ([], ["--beam", "3"], ["--tgt", TARGET]):
             page = explain(arguments, folder, flags)

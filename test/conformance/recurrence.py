@@ -122,6 +122,7 @@ class Luong(Oracle):
         if sizes["align"] == "predictive":
             predicted = len(notes) * torch.sigmoid(torch.tanh(states @ w["weights.place.weight"]) @ w["weights.direction"])
             weights = weights * torch.exp(-((keys - predicted[:, None]) ** 2) / (2 * (sizes["window"] / 2) ** 2))
+        self.attended = {"attention": weights[None]}
         return torch.tanh(self.project(torch.cat([weights @ notes, states], 1), self.path + "attended."))
 
     def logits(self, source, target):
