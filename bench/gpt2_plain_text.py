@@ -8,7 +8,8 @@ context: 64 tokens, two sequences a step. Weights are drawn as for GPT-2 and wri
 Nothing is fetched: the text is the repository's documentation, and byte pairs are learnt from it; the vocabulary's other entries
 are pieces that no text has, so that the logits cost what they do in GPT-2. Batches are made from the text a second time, in
 Python, by heddle-run's rules: its log has to have the same number of tokens at each step, and the first loss has to agree
-within 1e-5. `--tiny` is 20 steps of a small model, for a test. Exits with 1 where a loss is more than 1% from PyTorch's. Prints a JSON object at the end."""
+within 1e-5. `--tiny` is a model of two layers on a short text, for a test. Exits with 1 where a loss is more than 1% from
+PyTorch's. Prints a JSON object at the end."""
 
 import argparse
 import json
@@ -104,7 +105,7 @@ def learn_vocabulary(text, merges, size):
 
 
 def draw_weights(config, seed=1):
-    """As published: deviations of 0.02, of what is added to the residual stream divided by the root of the number of additions."""
+    """As published: deviations of 0.02, divided by the root of the number of additions where a product is added to the stream."""
     generator, tensors = np.random.default_rng(seed), {}
     for name, tensor in published.draw_gpt2({**config, "vocab_size": 1}).items():
         shape = (config["vocab_size"], config["n_embd"]) if name.endswith("wte.weight") else tensor.shape
@@ -153,8 +154,8 @@ def by_heddle(arguments, folder):
     run(f"{arguments.bin}/heddle-compile", folder / "gpt2", "-o", folder / "gpt2.heddle",
         *(word for key, value in sizes.items() for word in ("--set", f"{key}={value}")))
     run(f"{arguments.bin}/heddle-run", "train", folder / "gpt2.heddle", "--weights", folder / "gpt2", "--text", folder / "text",
-        "--documents", "file", "--checkpoint", folder / "checkpoint", "--log", folder / "log", "--steps", arguments.steps, "--seed",
-        arguments.seed, "--save-every", 0, *(["--device", arguments.device] if arguments.device else []))
+        "--documents", "file", "--checkpoint", folder / "checkpoint", "--save-every", 0, "--log", folder / "log", "--steps",
+        arguments.steps, "--seed", arguments.seed, *(["--device", arguments.device] if arguments.device else []))
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
 
 
@@ -179,7 +180,8 @@ def compare(records, sequences, arguments, config, tensors):
     for record in records:
         tokens = sum(len(ids) - 1 for ids in next(batches))
         if record["target_tokens"] != tokens:
-            sys.exit(f"step {record['step']}: heddle-run's batch has {record['target_tokens']} tokens, the one made here {tokens}")
+            sys.exit(f"step {record['step']}: heddle-run's batch has {record['target_tokens']} tokens, not the {tokens} of the "
+                     "batch made here")
     batches = make_batches(sequences, arguments.tokens, arguments.steps, arguments.seed)
     ours, theirs, seconds = [record["loss"] for record in records], [], []
     for loss, time_of_step in by_torch(arguments, config, tensors, batches):
@@ -208,7 +210,7 @@ def main():
     if arguments.tiny:
         shape = {"n_layer": 2, "n_embd": 32, "n_head": 2, "vocab_size": 400}
         arguments.text = [ROOT / "LICENSE"]
-        arguments.steps, arguments.context, arguments.tokens, arguments.merges = 20, 16, 64, 100
+        arguments.context, arguments.tokens, arguments.merges = 16, 64, 100
 
     text = "".join(Path(name).read_text() for name in arguments.text)
     end = shape["vocab_size"] - 1
@@ -230,7 +232,8 @@ def main():
     difference = np.abs(ours / theirs - 1)
     last = min(20, arguments.steps)
     result = {"steps": arguments.steps, "first": [ours[0], theirs[0]], "last": [ours[-last:].mean(), theirs[-last:].mean()],
-              "first_difference": difference[0], "largest_difference": difference.max(), "largest_at": int(difference.argmax()) + 1,
+              "first_difference": difference[0], "largest_difference": difference.max(),
+              "largest_at": int(difference.argmax()) + 1,
               "last_difference": abs(ours[-last:].mean() / theirs[-last:].mean() - 1),
               "step_seconds": [float(np.median([record["seconds"] for record in records])), float(np.median(seconds))],
               "heddle_peak_mib": memory // 1024}
