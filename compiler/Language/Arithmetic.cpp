@@ -249,6 +249,8 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   if (!right || rightType != type)
     right = widen(b, type, where);
   if (!left || !right) {
+    if (leftType.getRank() == 3 && rightType.getRank() == 3 && leftType.getDimSize(1) != rightType.getDimSize(1))
+      return refuse("; they are of " + Twine(leftType.getDimSize(1)) + " and of " + Twine(rightType.getDimSize(1)) + " heads");
     Side *ofLeft = findSide(leftType), *ofRight = findSide(rightType);
     return refuse(ofLeft && ofRight && ofLeft != ofRight ? "; attention brings what one text says to the tokens of the other"
                                                          : "");

@@ -69,7 +69,8 @@ logits(target) {
     context = softmax(near) * exp(0 - (places(near) - place) ^ 2) @ memory
     gru(join(y, context), h), context
   }
-  later = softmax(mask(pairs(contexts, keys, 2) { |q, k| max(q, k) })) @ memory
+  early = pairs(contexts, keys)
+  later = softmax(mask(pairs(contexts, keys, 2) { |q, k| max(q, k) })) @ memory + softmax(mask(early) + places(early)) @ memory
   linear(join(states, later * spread(number(source.lengths), target)), vocab_size)
 }
 loss(target) { cross_entropy(logits, target.next) }
