@@ -27,54 +27,62 @@ static SmallVector<SumOfRows> getSumsOfRows(Value value) {
   return sums;
 }
 
-/// Columns of a joined matrix: a value, or zeros, which can be cut anywhere.
-struct JoinedPart {
+/// Columns of a joined matrix, or rows of a concatenated one: a value, or zeros, which can be cut anywhere.
+struct Part {
   Value value; // null: zeros
-  int64_t columns;
+  int64_t extent;
 };
 
-static std::vector<JoinedPart> getJoinedParts(Value value) {
-  std::vector<JoinedPart> parts;
-  if (auto join = value.getDefiningOp<JoinOp>())
-    for (Value part : join.getParts()) {
+/// What `value` is put together of along `dim`; nothing if it is made in another way.
+static std::vector<Part> getParts(Value value, int64_t dim) {
+  std::vector<Part> parts;
+  Operation *op = value.getDefiningOp();
+  if (dim == 1 ? isa_and_nonnull<JoinOp>(op) : isa_and_nonnull<ConcatOp>(op))
+    for (Value part : op->getOperands()) {
       auto fill = part.getDefiningOp<FillOp>();
       auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
       bool isZero = number && number.getValue().isZero();
-      parts.push_back({isZero ? Value() : part, cast<RankedTensorType>(part.getType()).getDimSize(1)});
+      parts.push_back({isZero ? Value() : part, cast<RankedTensorType>(part.getType()).getDimSize(dim)});
     }
   return parts;
 }
 
-/// The sum of columns that were cut out of a matrix here and there: they are joined, where they do not overlap in part.
-static Value addJoined(OpBuilder &builder, Location loc, Value a, Value b) {
-  std::vector<JoinedPart> left = getJoinedParts(a), right = getJoinedParts(b);
+/// The sum of columns, or rows, that were cut out of a matrix here and there: they are put together, where they do not overlap in
+/// part.
+static Value addParts(OpBuilder &builder, Location loc, Value a, Value b, int64_t dim) {
+  std::vector<Part> left = getParts(a, dim), right = getParts(b, dim);
   SmallVector<Value> sum;
   auto type = cast<RankedTensorType>(a.getType());
   for (size_t i = 0, j = 0; i < left.size() && j < right.size();) {
-    int64_t columns = left[i].columns;
-    if (left[i].value && right[j].value && columns != right[j].columns)
+    int64_t extent = left[i].extent;
+    if (left[i].value && right[j].value && extent != right[j].extent)
       return {};
-    if (!left[i].value || (right[j].value && right[j].columns < columns))
-      columns = right[j].value ? right[j].columns : std::min(columns, right[j].columns);
-    if (left[i].value ? columns < left[i].columns : columns > left[i].columns)
+    if (!left[i].value || (right[j].value && right[j].extent < extent))
+      extent = right[j].value ? right[j].extent : std::min(extent, right[j].extent);
+    if (left[i].value ? extent < left[i].extent : extent > left[i].extent)
       return {};
-    if (right[j].value ? columns < right[j].columns : columns > right[j].columns)
+    if (right[j].value ? extent < right[j].extent : extent > right[j].extent)
       return {};
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = extent;
     if (left[i].value && right[j].value)
       sum.push_back(addGradients(builder, loc, left[i].value, right[j].value));
     else if (left[i].value || right[j].value)
       sum.push_back(left[i].value ? left[i].value : right[j].value);
     else
-      sum.push_back(FillOp::create(builder, loc, type.clone({type.getDimSize(0), columns}), builder.getF32FloatAttr(0)));
-    i += (left[i].columns -= columns) == 0;
-    j += (right[j].columns -= columns) == 0;
+      sum.push_back(FillOp::create(builder, loc, type.clone(shape), builder.getF32FloatAttr(0)));
+    i += (left[i].extent -= extent) == 0;
+    j += (right[j].extent -= extent) == 0;
   }
-  return sum.empty() ? Value() : JoinOp::create(builder, loc, type, sum).getResult();
+  if (sum.empty())
+    return {};
+  return dim == 1 ? JoinOp::create(builder, loc, type, sum).getResult() : ConcatOp::create(builder, loc, type, sum).getResult();
 }
 
 Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
-  if (Value joined = addJoined(builder, loc, a, b))
-    return joined;
+  for (int64_t dim : {1, 0})
+    if (Value whole = addParts(builder, loc, a, b, dim))
+      return whole;
   SmallVector<SumOfRows> sums = getSumsOfRows(b);
   if (sums.empty()) {
     sums = getSumsOfRows(a);

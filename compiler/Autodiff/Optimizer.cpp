@@ -44,6 +44,7 @@ private:
   Value buildClipping(Value norm);
   FailureOr<Value> buildLossScale(Value sumOfSquares);
   FailureOr<Value> buildStepsTaken(Value step);
+  Value buildDecay(Value rate, Value gradientScale);
 
   const OptimizerOptions &options;
   const VariableRoles &variables;
@@ -166,6 +167,18 @@ FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
   return Value(arith::SubFOp::create(builder, loc, step, count));
 }
 
+/// What a step multiplies matrices by; null where that is nothing. A step that is skipped leaves them.
+Value OptimizerStep::buildDecay(Value rate, Value gradientScale) {
+  if (!options.weightDecay)
+    return {};
+  Value loss = arith::MulFOp::create(builder, loc, rate, fill(options.weightDecay.getValueAsDouble()));
+  Value one = fill(1), kept = arith::SubFOp::create(builder, loc, one, loss);
+  if (!options.scaleInterval)
+    return kept;
+  Value isTaken = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, gradientScale, fill(0));
+  return arith::SelectOp::create(builder, loc, isTaken, kept, one);
+}
+
 FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   VariableOp counter = find(VariableRole::Steps, RankedTensorType::get({1}, builder.getI32Type()));
   if (!counter)
@@ -182,6 +195,7 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   if (failed(scale))
     return failure();
 
+  Value decay = buildDecay(rate, *scale);
   for (WeightGradient weight : weights) {
     StringRef name = weight.weight.getSymName();
     Type type = weight.weight.getType();
@@ -198,7 +212,10 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
       average = buildRead(builder, loc, averageVariable);
     }
     Location place = NameLoc::get(builder.getStringAttr("update of " + name), loc);
-    auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), weight.value, weight.gradient,
+    Value value = weight.value;
+    if (decay && cast<RankedTensorType>(type).getRank() == 2)
+      value = arith::MulFOp::create(builder, place, value, BroadcastOp::create(builder, place, type, decay));
+    auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), value, weight.gradient,
                                firstMoment, secondMoment, correctedRate, firstCorrection, secondCorrection, *scale,
                                average, options.beta1, options.beta2, options.epsilon, options.averageDecay,
                                options.scaleInterval ? builder.getUnitAttr() : UnitAttr());

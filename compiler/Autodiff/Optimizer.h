@@ -12,6 +12,7 @@ struct OptimizerOptions {
   Region &rate; // of the step's number
   FloatAttr beta1, beta2, epsilon;
   double clipNorm;
+  FloatAttr weightDecay;     // null: weights do not shrink
   FloatAttr averageDecay;    // null: no average is kept
   IntegerAttr scaleInterval; // null: the loss is not scaled
 
@@ -21,6 +22,7 @@ struct OptimizerOptions {
             op.getBeta2Attr(),
             op.getEpsilonAttr(),
             op.getClipNorm().convertToDouble(),
+            op.getWeightDecayAttr(),
             op.getAverageDecayAttr(),
             op.getScaleIntervalAttr()};
   }

@@ -191,6 +191,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     AdamOp::attachInterface<AdamCost>(*context);
     DropoutOp::attachInterface<PerElement<DropoutOp, 1>>(*context);
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
+    RotaryOp::attachInterface<PerElement<RotaryOp, 4>>(*context);
     LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);
     ScoresOp::attachInterface<PairsCost<ScoresOp>>(*context);
     ScoresGradQueryOp::attachInterface<PairsCost<ScoresGradQueryOp>>(*context);

@@ -80,7 +80,7 @@ void DeriveDecodingPass::declareState() {
   // Before the weights, as callers list them.
   Operation *before = nullptr;
   for (auto variable : module.getOps<VariableOp>())
-    if (variable.getKind() == VariableKind::Weight && !before)
+    if (variable.isWeight() && !before)
       before = variable;
   for (const DecodingPlan::Cache &cache : plan->caches)
     addVariable(module, cache.value.getLoc(), cache.name, VariableKind::Cache, cache.type, 0, before);

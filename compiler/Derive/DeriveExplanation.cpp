@@ -107,7 +107,7 @@ private:
   Value oneHot(EntryBuilder &entry, ContextOp context) {
     auto type = cast<RankedTensorType>(context.getValue().getType());
     int64_t heads = cast<RankedTensorType>(context.getWeights().getType()).getDimSize(1);
-    int64_t width = type.getDimSize(1) / heads;
+    int64_t width = cast<RankedTensorType>(context.getType()).getDimSize(1) / heads; // of values' heads too
     StringRef tokens = getSizeName(type, 0), side = sideOf(type);
     Value &known = oneHots[{tokens.str(), width}];
     if (known)

@@ -33,6 +33,10 @@ public:
     OpBuilder &b = entry.builder;
     Value seed = entry.read(getVariableName(VariableRole::Seed), RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
     for (auto variable : module.getOps<VariableOp>()) {
+      if (variable.getKind() == VariableKind::Frozen) { // whose values come from a published model
+        variable.removeStartAttr();
+        continue;
+      }
       std::optional<StartAttr> start = variable.getStart();
       if (!start && variable.getKind() == VariableKind::Weight) {
         variable.emitOpError() << "@" << variable.getSymName() << " is a weight and does not say how it starts";

@@ -127,7 +127,8 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `loss_scale`: the caller knows how many tokens a step has in all. Losses of
+/// The sum of the tokens' losses times the input `loss_scale`, and times their weights if they have any: the caller knows how
+/// many tokens a step has in all. Losses of
 /// pairs of sentences are scaled by `sentence_scale`.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
@@ -137,6 +138,10 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
     Value scale = entry.port(by, scalar), each = entry.result(losses);
     Value scales = BroadcastOp::create(entry.builder, where, each.getType(), scale);
     Value scaled = arith::MulFOp::create(entry.builder, where, each, scales);
+    if (losses == "token_loss" && model->training.getTokenWeights()) {
+      Value weights = entry.port("token_weights", cast<RankedTensorType>(each.getType()));
+      scaled = arith::MulFOp::create(entry.builder, where, scaled, weights);
+    }
     return SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
   };
   Value loss = sum("token_loss", "loss_scale");
@@ -149,7 +154,7 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
 template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(EntryBuilder &entry, Inputs... inputs) {
   TrainingOp t = model->training;
   auto op = OpTy::create(entry.builder, t.getLoc(), inputs..., t.getBeta1Attr(), t.getBeta2Attr(), t.getEpsilonAttr(),
-                         t.getClipNormAttr(), t.getAverageDecayAttr(), t.getScaleIntervalAttr());
+                         t.getClipNormAttr(), t.getWeightDecayAttr(), t.getAverageDecayAttr(), t.getScaleIntervalAttr());
   IRMapping mapping;
   model->rate.getBody().cloneInto(&op.getRate(), mapping);
   Operation *end = op.getRate().front().getTerminator();

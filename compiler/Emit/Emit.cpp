@@ -107,6 +107,8 @@ schema::VariableKind toSchema(VariableKind kind) {
     return schema::VariableKind::Counter;
   case VariableKind::Cache:
     return schema::VariableKind::Cache;
+  case VariableKind::Frozen:
+    return schema::VariableKind::Frozen;
   }
   llvm_unreachable("unknown kind of variable");
 }

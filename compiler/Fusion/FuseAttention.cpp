@@ -192,6 +192,7 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     // Queries and keys are small, so their other uses do no harm.
     Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);
     Value key = takeScale(scores.getKey(), scale, /*exclusive=*/false), value = context.getValue();
+    // Heads of values are as wide as those of keys.
     if (query.getType() != context.getType() || key.getType() != value.getType())
       return failure();
 

@@ -22,8 +22,10 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included.
+/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of elementwise
+/// work, or of lone queries, takes the number of its rows.
 constexpr size_t kMaxOperands = 13;
+constexpr size_t kMaxOperandsOfRows = 15;
 
 /// The rows of a step that stand elsewhere are read wherever they are needed, as those are that stand together.
 bool isRowsOfStep(Operation *op) {
@@ -44,9 +46,16 @@ bool isNumberOfSequence(OpOperand &operand) {
          getElementTypeOrSelf(operand.get()).isInteger(32);
 }
 
+/// The queries that a kernel of lone queries has one of, read column by column.
+bool isOwnQuery(OpOperand &operand) {
+  auto grad = dyn_cast<ScoresGradQueryOp>(operand.getOwner());
+  return grad && operand.get() == grad.getQuery();
+}
+
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
   KernelOpInterface anchor;
+  bool isChain = false; // of anchors, of which the last decides
   SmallVector<int64_t> shape; // of the elementwise ops in it
   Attribute encoding;
 };
@@ -90,6 +99,8 @@ private:
     groupOf.clear();
     materialized.clear();
     hoist();
+    if (fuse)
+      absorbChains();
     materialize();
     if (fuse) {
       absorbPrologues();
@@ -131,6 +142,35 @@ private:
       last = &op;
       hoisted.insert(last);
     }
+    hoistColumns();
+  }
+
+  /// Moves arithmetic on a number for each row, or for each part of a row, to what it is made of: a kernel that owns
+  /// the rows can then do it.
+  void hoistColumns() {
+    DenseSet<Value> ofParts;
+    for (Operation &op : llvm::make_early_inc_range(*block)) {
+      auto type = op.getNumResults() == 1 ? dyn_cast<RankedTensorType>(op.getResult(0).getType()) : RankedTensorType();
+      if (!type || !type.getElementType().isF32())
+        continue;
+      auto sum = dyn_cast<SumOp>(op);
+      if ((sum && sum.getColumns() && type.getRank() == 2) ||
+          (isElementwise(&op) && llvm::any_of(op.getOperands(), [&](Value operand) {
+             return ofParts.contains(operand) && operand.getType() == type;
+           })))
+        ofParts.insert(op.getResult(0));
+      if (!isElementwise(&op) || isCopied(&op) || (!isColumn(type) && !ofParts.contains(op.getResult(0))))
+        continue;
+      Operation *last = nullptr;
+      for (Value operand : op.getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (producer && producer->getBlock() == block && (!last || last->isBeforeInBlock(producer)))
+          last = producer;
+      }
+      // What is computed again where it is needed stays there.
+      if (last && (!op.hasAttr(kRecomputedAttrName) || last->hasAttr(kRecomputedAttrName)))
+        op.moveAfter(last);
+    }
   }
 
   /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
@@ -138,10 +178,12 @@ private:
   void materialize() {
     for (Operation &op : llvm::make_early_inc_range(*block)) {
       auto anchor = dyn_cast<KernelOpInterface>(op);
-      bool computesOperands = isElementwise(&op) || (anchor && anchor.takesPrologue());
+      Group *group = groupOf.lookup(&op);
+      bool isOfChain = group && group->anchor != anchor && !isa<ScoresOp>(op);
+      bool computesOperands = isElementwise(&op) || isOfChain || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
         if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
-            !isNumberOfSequence(operand)) {
+            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand))) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));
@@ -162,10 +204,42 @@ private:
     return count;
   }
 
+  /// Anchors take along what they compute on the way to an operand.
+  void absorbChains() {
+    for (auto anchor : llvm::to_vector(block->getOps<KernelOpInterface>())) {
+      SmallVector<Operation *> chain = anchor.getChain();
+      auto isThere = [&](Operation *op) {
+        return llvm::all_of(op->getOperands(), [&](Value operand) {
+          Operation *producer = operand.getDefiningOp();
+          return !producer || producer->getBlock() != block || llvm::is_contained(chain, producer) ||
+                 producer->isBeforeInBlock(anchor);
+        });
+      };
+      auto isTaken = [&](Operation *op) { return groupOf.contains(op); };
+      if (chain.empty() || llvm::any_of(chain, isTaken) || !llvm::all_of(chain, isThere))
+        continue;
+      Group &group = *groups.emplace_back(std::make_unique<Group>());
+      initialise(group, anchor);
+      group.isChain = true;
+      llvm::append_range(group.ops, chain);
+      llvm::sort(group.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      for (Operation *op : group.ops)
+        groupOf[op] = &group;
+      SetVector<Value> outside;
+      bool isPossible = llvm::all_of(group.ops, [&](Operation *op) { return collectOperands(op, group, outside); });
+      auto isResult = [&](Operation *op) { return isUsedOutside(op->getResult(0), group); };
+      if (isPossible && outside.size() + llvm::count_if(group.ops, isResult) <= kMaxOperandsOfRows)
+        continue;
+      for (Operation *op : group.ops)
+        groupOf.erase(op);
+      groups.pop_back();
+    }
+  }
+
   /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
   void absorbPrologues() {
     for (auto anchor : block->getOps<KernelOpInterface>()) {
-      if (!anchor.takesPrologue())
+      if (!anchor.takesPrologue() || groupOf.contains(anchor))
         continue;
       SetVector<Operation *> members;
       SmallVector<Operation *> worklist{anchor};
@@ -189,10 +263,9 @@ private:
       if (members.empty())
         continue;
       Group &group = *groups.emplace_back(std::make_unique<Group>());
-      group.ops = llvm::to_vector(members);
-      group.ops.push_back(anchor);
+      initialise(group, anchor);
+      llvm::append_range(group.ops, members);
       llvm::sort(group.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-      group.anchor = anchor;
       for (Operation *op : group.ops)
         groupOf[op] = &group;
     }
@@ -261,7 +334,8 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) ||
+    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(
+            op) ||
         groupOf.contains(op) || isInlined(op))
       return success();
     if (isa<KernelOpInterface>(op)) {
@@ -271,8 +345,11 @@ private:
     if (!isElementwise(op))
       return op->emitError() << "'" << op->getName() << "' belongs to no kernel: the op is not elementwise and does "
                              << "not anchor a kernel";
-    for (Value operand : fuse ? op->getOperands() : op->getOperands().take_front(0))
-      if (Group *group = groupOf.lookup(operand.getDefiningOp()); group && canJoin(op, *group)) {
+    SetVector<Group *> candidates;
+    if (fuse)
+      findProducers(op, candidates);
+    for (Group *group : candidates)
+      if (canJoin(op, *group)) {
         group->ops.push_back(op);
         groupOf[op] = group;
         return success();
@@ -287,6 +364,19 @@ private:
         }
     start(op);
     return success();
+  }
+
+  /// The groups that make what `op` takes, and those that make numbers of their rows which it takes repeated.
+  void findProducers(Operation *op, SetVector<Group *> &producers) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      auto repeated = dyn_cast_or_null<BroadcastOp>(producer);
+      if (Group *group = groupOf.lookup(producer))
+        producers.insert(group);
+      else if (Group *group = repeated ? groupOf.lookup(repeated.getInput().getDefiningOp()) : nullptr;
+               group && group->anchor && group->anchor.ownsRows())
+        producers.insert(group);
+    }
   }
 
   Group &start(Operation *op) {
@@ -317,10 +407,21 @@ private:
   /// Where a group's kernel runs: all that it needs from elsewhere must be there by then.
   static Operation *placeOf(Group &group) { return group.anchor ? group.anchor.getOperation() : group.ops.front(); }
 
+  /// Whether a number for each of the rows, or of the parts of rows, that the kernel's workgroups own.
+  static bool isColumnOfRows(RankedTensorType type, Group &group) {
+    if (!group.anchor || !group.anchor.ownsRows())
+      return false;
+    auto made = cast<RankedTensorType>(group.anchor->getResult(0).getType());
+    if (group.anchor.getEpilogueType().getRank() == 3)
+      return made.getRank() == 2 && sameMatrix(type, made);
+    return isColumn(type) && getSizeName(type, 0) == getSizeName(group.anchor.getEpilogueType(), 0);
+  }
+
   /// All that `op` needs must be there where the kernel runs, or in the kernel.
   bool canJoin(Operation *op, Group &group) {
     RankedTensorType type = computedTypeIn(op, &group);
-    if (type.getShape() != ArrayRef<int64_t>(group.shape) || type.getEncoding() != group.encoding)
+    bool isOfMatrix = type.getShape() == ArrayRef<int64_t>(group.shape) && type.getEncoding() == group.encoding;
+    if (!isOfMatrix && !isColumnOfRows(type, group))
       return false;
     if (group.anchor && !group.anchor.takesEpilogue())
       return false;
@@ -331,7 +432,9 @@ private:
     for (Operation *member : group.ops)
       if (!collectOperands(member, group, outside))
         return false;
-    return collectOperands(op, group, outside) && outside.size() + countResults(group, op) < kMaxOperands;
+    bool takesRowsAlone = isa<RepeatOp>(block->getParentOp()) && (!group.anchor || group.isChain);
+    return collectOperands(op, group, outside) &&
+           outside.size() + countResults(group, op) <= (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1);
   }
 
   /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much
@@ -341,8 +444,10 @@ private:
       return group.ops.size();
     auto isHandedOn = [&](Operation *op) {
       return llvm::any_of(op->getUsers(), [&](Operation *user) {
-        return !isElementwise(user) || !sameMatrix(getComputedType(user), getComputedType(next)) ||
-               (groupOf.contains(user) && groupOf.lookup(user) != &group);
+        Group *other = groupOf.lookup(user);
+        if (other == &group || user == next)
+          return false;
+        return other || group.isChain || !isElementwise(user) || !sameMatrix(getComputedType(user), getComputedType(next));
       });
     };
     auto isStored = [&](Operation *op) { return isa<InsertRowsOp>(op) || isHandedOn(op); };
@@ -374,10 +479,14 @@ private:
 
   /// Whether the kernel has the part of `operand`, which it computes, that goes with an element of `op`.
   static bool isThere(Value operand, Operation *op, Group &group) {
+    if (op == group.anchor.getOperation()) // which computes it on the way
+      return true;
+    if (isColumnOfRows(cast<RankedTensorType>(operand.getType()), group))
+      return true;
     bool isSideResult = group.anchor && operand.getDefiningOp() == group.anchor.getOperation() &&
                         operand != operand.getDefiningOp()->getResult(0);
     if (isSideResult && !sameMatrix(operand.getType(), group.anchor.getEpilogueType()))
-      return group.anchor.ownsRows() && isColumn(cast<RankedTensorType>(operand.getType()));
+      return false;
     return sameMatrix(operand.getType(), getComputedType(op)) ||
            (isa<InsertRowsOp>(op) && isa_and_nonnull<JoinOp>(operand.getDefiningOp()));
   }

@@ -65,7 +65,7 @@ private:
     getOperation().walk([&](arith::TruncFOp rounding) {
       auto read = rounding.getIn().getDefiningOp<ReadOp>();
       auto variable = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
-      if (!variable || variable.getKind() != VariableKind::Weight || variable.getStorageAttr() ||
+      if (!variable || !variable.isWeight() || variable.getStorageAttr() ||
           storages.contains(variable.getSymNameAttr()) || isWritten(rounding->getBlock(), read.getVariable()))
         return;
       SmallVector<arith::TruncFOp> &others = roundings[variable];

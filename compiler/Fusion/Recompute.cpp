@@ -25,17 +25,22 @@ std::optional<Recomputation> heddle::parseRecomputation(StringRef name) {
 
 namespace {
 
-/// Operations an element up to which an op is cheap. Norms take seven, the shallowest product of a model twice its
-/// depth.
+/// Operations up to which an op is cheap, for each element of its largest operand or result. Norms take seven, a sum one, a
+/// product twice its shortest side.
 constexpr int64_t kCheapFlops = 16;
 
 /// Values smaller than this fraction of the most memory are kept: a recomputation is a launch.
 constexpr int64_t kSmallFraction = 1024;
 
+/// Ops for which a value may be held longer than it is now, so that others are made from it: about a layer's backward pass, so
+/// that layers further back do not wait for it.
+constexpr int64_t kHeldLonger = 32;
+
 class Recomputer {
 public:
   Recomputer(func::FuncOp function, CostCounter &counter, Recomputation policy)
       : block(function.getBody().front()), counter(counter), mostProducts(policy == Recomputation::Products ? 1 : 0) {
+    sinkReshapes();
     for (Operation &op : block)
       places[&op] = static_cast<int64_t>(order.size()), order.push_back(&op);
   }
@@ -44,42 +49,49 @@ public:
     findPeak();
     choose();
     rewrite();
+    joinReshapes();
   }
 
 private:
   /// What an op's results take to be made again at a place.
   struct Chain {
-    int64_t flops = 0, products = 0;
-    SmallVector<Operation *> kept; // whose results it starts from
-  };
-  struct Candidate {
-    Operation *op;
-    int64_t bytes; // that need not be held
-    int64_t flops;
+    int64_t products = 0;
+    DenseSet<Operation *> ops;
+    SmallVector<Operation *> starts; // whose results are held
   };
 
   int64_t placeOf(Operation *op) const { return places.lookup(block.findAncestorOpInBlock(*op)); }
   int64_t lastUse(Value value) const;
   std::optional<int64_t> firstUseAfterPeak(Operation *op) const;
-  int64_t bytesInMemory(Value value);
+  int64_t bytesInMemory(Value value, bool acrossPeak = false);
   int64_t flopsOf(Operation *op);
   bool mayRepeat(Operation *op) const {
     return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<SliceOp, ConcatOp>(op);
   }
   bool isProduct(Operation *op) {
+    if (isElementwise(op))
+      return false;
     int64_t elements = 0;
-    for (Value result : op->getResults())
-      elements += counter.maximumOf(Amount::elements(result.getType()));
+    for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+      elements = std::max(elements, counter.maximumOf(Amount::elements(type)));
     return flopsOf(op) > kCheapFlops * elements;
   }
-  /// Whether a value can be read at `place`: a variable's, an argument, or one that is held until then.
+  /// Whether a value can be read at `place` behind the peak: a variable's, an argument, or one that is held until then or
+  /// shortly before.
   bool isThere(Value value, int64_t place) const {
     Operation *producer = value.getDefiningOp();
-    return !producer || isa<ReadOp>(producer) || (!chosen.contains(producer) && lastUse(value) >= place);
+    if (!producer || isa<ReadOp>(producer))
+      return true;
+    int64_t last = lastUse(value);
+    return !chosen.contains(producer) && last > peak && last + kHeldLonger >= place;
   }
 
+  void sinkReshapes();
+  void joinReshapes();
   void findPeak();
   void choose();
+  void choose(Operation *op);
+  bool follow(Operation *op, Chain &chain) { return follow(op, *firstUseAfterPeak(op), chain); }
   bool follow(Operation *op, int64_t place, Chain &chain);
   void rewrite();
   Operation *repeat(Operation *op, Operation *user);
@@ -90,10 +102,39 @@ private:
   SmallVector<Operation *> order;
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;
-  DenseSet<Operation *> chosen;               // their results are not held
-  DenseSet<Operation *> kept;                 // and must not be chosen, since others start from them
-  DenseMap<Operation *, Operation *> repeats; // by original
+  DenseSet<Operation *> chosen; // their results are not held
+  DenseMap<Operation *, SmallVector<Operation *>> madeFrom; // by an op that is held: the chosen ones that start from it
+  DenseMap<Operation *, Operation *> repeats;               // by original
 };
+
+/// A reshaped value is the value itself, and is used where the other shape is: each user gets a reshape of its own.
+void Recomputer::sinkReshapes() {
+  for (auto reshape : llvm::make_early_inc_range(block.getOps<ReshapeOp>())) {
+    for (OpOperand &use : llvm::make_early_inc_range(reshape->getUses())) {
+      OpBuilder builder(block.findAncestorOpInBlock(*use.getOwner()));
+      use.set(builder.clone(*reshape)->getResult(0));
+    }
+    reshape.erase();
+  }
+}
+
+/// And in the end a value has one reshape again, where it is made: the kernel there may compute on with the other
+/// shape.
+void Recomputer::joinReshapes() {
+  for (auto reshape : llvm::to_vector(block.getOps<ReshapeOp>()))
+    if (Operation *producer = reshape.getInput().getDefiningOp())
+      reshape->moveAfter(producer);
+    else
+      reshape->moveBefore(&block, block.begin());
+  DenseMap<std::pair<Value, Type>, Value> known;
+  for (auto reshape : llvm::make_early_inc_range(block.getOps<ReshapeOp>())) {
+    auto [first, isNew] = known.try_emplace({reshape.getInput(), reshape.getType()}, reshape);
+    if (isNew)
+      continue;
+    reshape.replaceAllUsesWith(first->second);
+    reshape.erase();
+  }
+}
 
 int64_t Recomputer::lastUse(Value value) const {
   int64_t last = value.getDefiningOp() ? placeOf(value.getDefiningOp()) : 0;
@@ -121,11 +162,11 @@ int64_t Recomputer::flopsOf(Operation *op) {
 
 /// What only the next elementwise op needs stays in a kernel's registers, and so does what is copied into each kernel.
 /// A variable's new value lies in the variable.
-int64_t Recomputer::bytesInMemory(Value value) {
+int64_t Recomputer::bytesInMemory(Value value, bool acrossPeak) {
   Operation *producer = value.getDefiningOp();
-  if (isa<ReadOp, SliceOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(producer))
+  if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(producer))
     return 0;
-  if (value.hasOneUse() && isElementwise(*value.user_begin()))
+  if (!acrossPeak && value.hasOneUse() && isElementwise(*value.user_begin()))
     return 0;
   if (llvm::any_of(value.getUsers(), llvm::IsaPred<WriteOp>))
     return 0;
@@ -152,7 +193,8 @@ void Recomputer::findPeak() {
 bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
   if (!mayRepeat(op))
     return false;
-  chain.flops += flopsOf(op);
+  if (!chain.ops.insert(op).second)
+    return true;
   chain.products += isProduct(op);
   if (chain.products > mostProducts)
     return false;
@@ -161,36 +203,53 @@ bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
       if (!follow(operand.getDefiningOp(), place, chain))
         return false;
     } else if (Operation *producer = operand.getDefiningOp()) {
-      chain.kept.push_back(producer);
+      chain.starts.push_back(producer);
     }
   }
   return true;
 }
 
-/// The largest gain for the least work comes first; what it starts from is kept from then on.
+/// Values that take no product come first: they are nearly free. Of the others, and of all of them among themselves, the
+/// largest come first, and of those of a size the producer before its users, which can be made again behind it.
 void Recomputer::choose() {
+  struct Candidate {
+    Operation *op;
+    int64_t bytes; // that need not be held
+    bool isCheap;
+  };
   SmallVector<Candidate> candidates;
   for (Operation *op : ArrayRef(order).take_front(peak)) {
-    std::optional<int64_t> place = firstUseAfterPeak(op);
     Chain chain;
     int64_t bytes = 0;
     for (Value result : op->getResults())
       if (lastUse(result) > peak)
-        bytes += bytesInMemory(result);
-    if (place && bytes > peakBytes / kSmallFraction && follow(op, *place, chain))
-      candidates.push_back({op, bytes, chain.flops});
+        bytes += bytesInMemory(result, /*acrossPeak=*/true);
+    bool isResult = llvm::is_contained(op->getUsers(), block.getTerminator()); // of the entry, which is made once
+    if (!isResult && firstUseAfterPeak(op) && bytes > peakBytes / kSmallFraction && follow(op, chain))
+      candidates.push_back({op, bytes, chain.products == 0});
   }
   llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
-    double x = double(a.flops) / double(a.bytes), y = double(b.flops) / double(b.bytes);
-    return x != y ? x < y : a.bytes > b.bytes;
+    return a.isCheap != b.isCheap ? a.isCheap : a.bytes > b.bytes;
   });
-  for (const Candidate &candidate : candidates) {
-    Chain chain;
-    if (kept.contains(candidate.op) || !follow(candidate.op, *firstUseAfterPeak(candidate.op), chain))
-      continue;
-    chosen.insert(candidate.op);
-    kept.insert(chain.kept.begin(), chain.kept.end());
-  }
+  for (const Candidate &candidate : candidates)
+    choose(candidate.op);
+}
+
+/// Values that are made again from this op's results would then be made again from what these start from; where that takes
+/// too much, its results are held.
+void Recomputer::choose(Operation *op) {
+  SmallVector<Operation *> made(madeFrom.lookup(op));
+  made.push_back(op);
+  SmallVector<Chain> chains(made.size());
+  chosen.insert(op);
+  for (auto [again, chain] : llvm::zip_equal(made, chains))
+    if (!follow(again, chain)) {
+      chosen.erase(op);
+      return;
+    }
+  for (auto [again, chain] : llvm::zip_equal(made, chains))
+    for (Operation *start : chain.starts)
+      madeFrom[start].push_back(again);
 }
 
 void Recomputer::rewrite() {

@@ -53,10 +53,12 @@ struct Description {
   double adamBeta2 = 0.98;
   double adamEpsilon = 1e-9;
   double clipNorm = 0.0;
+  double weightDecay = 0.0;
   double emaDecay = 0.0;
   double lossScale = 0.0;
   int64_t lossScaleInterval = 2000;
   bool accumulate = false;
+  bool tokenWeights = false;
   bool logitsEntry = false;
   bool explainEntry = false;
   int64_t beam = 4;

@@ -113,6 +113,8 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"adam_epsilon", &D::adamEpsilon, kOptional, kSetting, kEpsilon, {},
        "The number that Adam adds to the root of its second moment (5.3)."},
       {"clip_norm", &D::clipNorm, kOptional, kSetting, kNorm, {}, "The gradient's largest norm; 0 leaves gradients as they are."},
+      {"weight_decay", &D::weightDecay, kOptional, kSetting, kRate, {},
+       "By how much of itself, times the learning rate, each step shrinks every matrix (AdamW); biases and gains of norms stay."},
       {"ema_decay", &D::emaDecay, kOptional, kSetting, kRate, {},
        "Decay of an average of the weights over all steps, kept beside them (`heddle-run average --ema`); 0 keeps no "
        "average."},
@@ -124,6 +126,9 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"accumulate", &D::accumulate, kOptional, kSetting, kAny, {},
        "Whether gradients may be summed over several batches before a step: adds the entries `accumulate_step` and "
        "`apply_step`."},
+      {"token_weights", &D::tokenWeights, kOptional, kSetting, kAny, {},
+       "Whether training takes a weight for each token's loss: a decoder alone needs it to learn completions of prompts "
+       "(`heddle-run train --data`)."},
       {"logits_entry", &D::logitsEntry, kOptional, kSetting, kAny, {},
        "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them "
        "then."},

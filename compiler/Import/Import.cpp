@@ -1,6 +1,5 @@
 #include "compiler/Import/Import.h"
 
-#include "compiler/Import/HuggingFace.h"
 #include "compiler/Import/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -48,12 +47,13 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
   auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
   bool scales = d.lossScale > 0;
   TrainingOp::create(b, place("warmup", "optimizer"), number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon),
-                     number(d.clipNorm), d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
+                     number(d.clipNorm), d.weightDecay > 0 ? number(d.weightDecay) : FloatAttr(), d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
                      scales ? b.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr(),
-                     scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr());
+                     scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr(),
+                     d.tokenWeights ? b.getUnitAttr() : UnitAttr());
 }
 
-static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> description) {
+OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Description> description) {
   if (failed(description))
     return {};
   FailureOr<language::ModelText> text = getText(context, *description);
@@ -82,14 +82,9 @@ static OwningOpRef<ModuleOp> build(MLIRContext *context, FailureOr<Description> 
 
 OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path,
                                                 const DescriptionChanges &changes) {
-  return build(context, readDescription(context, path, changes));
+  return importModel(context, readDescription(context, path, changes));
 }
 
 OwningOpRef<ModuleOp> heddle::importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
-  return build(context, readTextDescription(context, path, changes));
-}
-
-OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
-                                                const DescriptionChanges &changes) {
-  return build(context, readHuggingFaceFolder(context, folder, changes));
+  return importModel(context, readTextDescription(context, path, changes));
 }

@@ -1,5 +1,4 @@
-// Import: a model description, or the configuration in a Hugging Face folder, becomes a module of the heddle dialect,
-// every op located in the file that describes the model.
+// Import: a model description becomes a module of the heddle dialect, every op located in the file that describes the model.
 #ifndef HEDDLE_COMPILER_IMPORT_IMPORT_H
 #define HEDDLE_COMPILER_IMPORT_IMPORT_H
 
@@ -16,9 +15,8 @@ OwningOpRef<ModuleOp> importDescription(MLIRContext *context, StringRef path, co
 /// Imports the model text (.weft) at `path`; changes are of its parameters and of a description's keys of training.
 OwningOpRef<ModuleOp> importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
-/// Imports the model of a Hugging Face folder by the description that is made of its config.json, changed. The weights
-/// stay where they are: `tensors` in the module's description names them.
-OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);
+/// The module of a model whose description is known; null where it is not.
+OwningOpRef<ModuleOp> importModel(MLIRContext *context, FailureOr<Description> description);
 
 } // namespace mlir::heddle
 

@@ -21,6 +21,10 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
         Whether the kernel can compute the result of another anchor as well while it reads its own operands.
       }], "bool", "takesCompanion", (ins "::mlir::Operation *":$other), [{}], [{ return false; }]>,
     InterfaceMethod<[{
+        Earlier ops of the block, anchors too, that make an operand and that the kernel computes on the way, and ops on what
+        those make that write it to memory; all of them or none.
+      }], "::llvm::SmallVector<::mlir::Operation *>", "getChain", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
         The matrix that elementwise consumers compute on: the type of the first result, unless the op makes columns out
         of a matrix and walks over it once more for them.
       }], "::mlir::RankedTensorType", "getEpilogueType", (ins), [{}], [{

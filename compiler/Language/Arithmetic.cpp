@@ -39,6 +39,8 @@ std::string Elaborator::describe(const Item &item) {
     return "the start of a weight";
   if (const auto *weight = item.as<std::shared_ptr<WeightItem>>())
     return "the weight '" + (*weight)->name + "', " + describeShape((*weight)->shape);
+  if (const auto *row = item.as<std::shared_ptr<RowItem>>())
+    return "a row of " + std::to_string((*row)->values.size()) + " numbers";
   if (item.as<BlockItem>())
     return "a block";
   if (const auto *list = item.as<ListItem>())
@@ -56,6 +58,8 @@ std::string Elaborator::describe(const Item &item) {
     return "a score of each head and each token of '" + tensor->keys->name + "'" + rows;
   if (type.getRank() == 1)
     return (type.getElementType().isInteger(32) ? "a whole number" : "a number") + rows;
+  if (type.getRank() == 3)
+    return std::to_string(type.getDimSize(1)) + " heads of " + std::to_string(type.getDimSize(2)) + " numbers" + rows;
   return "a row of " + std::to_string(type.getDimSize(1)) + " numbers" + rows;
 }
 
@@ -138,8 +142,7 @@ Item Elaborator::binary(const Expression &expression, Scope &scope) {
   Item b = evaluate(*expression.operands[1], scope);
   if (a.isMistake() || b.isMistake())
     return mistake();
-  if (a.as<TensorItem>() || b.as<TensorItem>() || a.as<std::shared_ptr<WeightItem>>() ||
-      b.as<std::shared_ptr<WeightItem>>())
+  if (isTensor(a) || isTensor(b))
     return symbol == "@" ? product(a, b, expression.where) : computeTensors(symbol, a, b, expression.where);
   if (symbol == "and" || symbol == "or") {
     std::optional<bool> left = flag({a, expression.operands[0]->where}, "what stands before '" + symbol + "'");
@@ -164,7 +167,7 @@ Value Elaborator::fill(RankedTensorType type, double value, LocationAttr where) 
   return FillOp::create(builder, place(where), type, attr);
 }
 
-Value Elaborator::widen(const Item &item, RankedTensorType like, LocationAttr where) {
+Value Elaborator::widen(const Item &item, RankedTensorType like, LocationAttr where, bool areScores) {
   if (const auto *constant = item.as<NumberItem>()) {
     if (like.getElementType().isInteger(32) && constant->value != std::floor(constant->value))
       return {};
@@ -176,11 +179,14 @@ Value Elaborator::widen(const Item &item, RankedTensorType like, LocationAttr wh
   RankedTensorType type = typeOf(value);
   if (type == like)
     return value;
-  bool isRow = type.getRank() == 1 && type.hasStaticShape() && like.getRank() == 2 &&
-               type.getDimSize(0) == like.getDimSize(1);
+  bool hasHeads = like.getRank() == 3 && !areScores;
+  bool isRow = type.getRank() == 1 && type.hasStaticShape() && (like.getRank() == 2 || hasHeads) &&
+               type.getDimSize(0) == like.getShape().back();
+  bool isOfHeads =
+      type.getRank() == 2 && hasHeads && type == getTypeOfDims({{like, 0}, {like, 1}}, type.getElementType());
   bool isColumn = type.getRank() == 1 && !type.hasStaticShape() && like.getRank() > 1 &&
                   type == getDimType(like, 0, type.getElementType());
-  if ((!isRow && !isColumn) || type.getElementType() != like.getElementType())
+  if ((!isRow && !isColumn && !isOfHeads) || type.getElementType() != like.getElementType())
     return {};
   return BroadcastOp::create(builder, place(where), like, value);
 }
@@ -244,10 +250,12 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
       return refuse("; of a tensor, '^ 2' alone is there");
     right = left;
   }
+  const auto *tensorOfA = a.as<TensorItem>(), *tensorOfB = b.as<TensorItem>();
+  const Side *keys = tensorOfA && tensorOfA->keys ? tensorOfA->keys : tensorOfB ? tensorOfB->keys : nullptr;
   if (!left || leftType != type)
-    left = widen(a, type, where);
+    left = widen(a, type, where, /*areScores=*/keys);
   if (!right || rightType != type)
-    right = widen(b, type, where);
+    right = widen(b, type, where, /*areScores=*/keys);
   if (!left || !right) {
     if (leftType.getRank() == 3 && rightType.getRank() == 3 && leftType.getDimSize(1) != rightType.getDimSize(1))
       return refuse("; they are of " + Twine(leftType.getDimSize(1)) + " and of " + Twine(rightType.getDimSize(1)) + " heads");
@@ -255,8 +263,6 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
     return refuse(ofLeft && ofRight && ofLeft != ofRight ? "; attention brings what one text says to the tokens of the other"
                                                          : "");
   }
-  const auto *tensorOfA = a.as<TensorItem>(), *tensorOfB = b.as<TensorItem>();
-  const Side *keys = tensorOfA && tensorOfA->keys ? tensorOfA->keys : tensorOfB ? tensorOfB->keys : nullptr;
   if (tensorOfA && tensorOfB && tensorOfA->keys && tensorOfB->keys && tensorOfA->keys != tensorOfB->keys)
     return refuse("");
 

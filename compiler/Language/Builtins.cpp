@@ -32,10 +32,14 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"uniform", {"bound"}, 1, &E::weightStart},
       {"transpose", {"matrix"}, 1, &E::transpose},
       {"sum", {"x"}, 1, &E::sumOf},
+      {"split", {"x", "heads"}, 2, &E::split},
+      {"flat", {"x"}, 1, &E::flat},
       {"first", {"x"}, 1, &E::endRows},
       {"last", {"x"}, 1, &E::endRows},
       {"average", {"x"}, 1, &E::averageRows},
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
+      {"row", {"count"}, 1, &E::rowOf, /*takesBlock=*/true},
+      {"rotate", {"x", "positions", "frequencies", "neighbours"}, 3, &E::rotate},
       {"dropout", {"x", "rate"}, 2, &E::dropout},
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
       {"pairs", {"query", "key", "heads"}, 2, &E::pairs, /*takesBlock=*/true},
@@ -144,13 +148,13 @@ Item Elaborator::largerOrSmaller(BuiltinCall &call) {
   Value left = tensor(a, call.where(), "what '" + call.expression.text + "' compares");
   if (!left)
     return mistake();
-  Value right = widen(b, typeOf(left), call.where());
+  const auto *from = a.as<TensorItem>();
+  const Side *keys = from ? from->keys : nullptr;
+  Value right = widen(b, typeOf(left), call.where(), /*areScores=*/keys);
   if (!right || !typeOf(left).getElementType().isF32()) {
     fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and " << describe(b);
     return mistake();
   }
-  const auto *from = a.as<TensorItem>();
-  const Side *keys = from ? from->keys : nullptr;
   Location at = place(call.where());
   if (larger)
     return make(arith::MaximumFOp::create(builder, at, left, right), keys);
@@ -159,15 +163,17 @@ Item Elaborator::largerOrSmaller(BuiltinCall &call) {
 
 Item Elaborator::columnsOf(BuiltinCall &call) {
   const Item &x = call.given[0].item;
+  if (const auto *row = x.as<std::shared_ptr<RowItem>>())
+    return wholeNumber(static_cast<int64_t>((*row)->values.size()));
   if (const auto *weight = x.as<std::shared_ptr<WeightItem>>())
     return wholeNumber((*weight)->shape.back());
   const auto *item = x.as<TensorItem>();
   auto type = item ? dyn_cast<RankedTensorType>(item->value.getType()) : RankedTensorType();
-  if (!type || type.getRank() != 2) {
+  if (!type || type.getRank() < 2 || item->keys) {
     fail(call.where()) << describe(x) << " has no columns";
     return mistake();
   }
-  return wholeNumber(type.getDimSize(1));
+  return wholeNumber(type.getShape().back());
 }
 
 Item Elaborator::require(BuiltinCall &call) {
@@ -302,16 +308,21 @@ Item Elaborator::spread(BuiltinCall &call) {
   return make(EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
 }
 
-/// The sum of each row's elements.
+/// The sum of each row's elements, or of each head's.
 Item Elaborator::sumOf(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
   if (!x)
     return mistake();
-  if (typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
+  const auto *from = call.given[0].item.as<TensorItem>();
+  bool hasHeads = typeOf(x).getRank() == 3 && from && !from->keys;
+  if ((typeOf(x).getRank() != 2 && !hasHeads) || !typeOf(x).getElementType().isF32()) {
     fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item) << " has no rows";
     return mistake();
   }
-  Type type = getDimType(typeOf(x), 0, builder.getF32Type());
+  SmallVector<DimOf> dims{{typeOf(x), 0}};
+  if (hasHeads)
+    dims.push_back({typeOf(x), 1});
+  Type type = getTypeOfDims(dims, builder.getF32Type());
   return make(SumOp::create(builder, place(call.where()), type, x, /*columns=*/true));
 }
 
@@ -332,6 +343,33 @@ Item Elaborator::sinusoid(BuiltinCall &call) {
   }
   auto type = RankedTensorType::get({perToken.getDimSize(0), *width}, builder.getF32Type(), perToken.getEncoding());
   return make(SinusoidOp::create(builder, place(call.where()), type, positions, *halves));
+}
+
+/// A row of numbers that the block makes of their places.
+Item Elaborator::rowOf(BuiltinCall &call) {
+  constexpr int64_t most = 4096;
+  std::optional<int64_t> count = whole(call.given[0], "the count of row()");
+  if (!count)
+    return mistake();
+  if (*count < 1 || *count > most || !call.expression.block) {
+    fail(call.where()) << "row(count) { |i| ... } makes a row of 1 to " << most << " numbers, each by the block";
+    return mistake();
+  }
+  BlockItem block{call.expression.block.get(), &call.scope, path};
+  SmallVector<float> values;
+  for (int64_t i = 0; i < *count; ++i) {
+    Item value = callBlock(block, {wholeNumber(i)}, call.where());
+    if (value.isMistake())
+      return mistake();
+    const auto *number = value.as<NumberItem>();
+    if (!number) {
+      fail(block.block->where) << "the block of row() makes a number of each place, known when the model is compiled; here is "
+                               << describe(value);
+      return mistake();
+    }
+    values.push_back(static_cast<float>(number->value));
+  }
+  return std::make_shared<RowItem>(RowItem{std::move(values), call.where()});
 }
 
 /// Draws from the counters `seed` and `step`. Entries that do not train leave it out.

@@ -168,6 +168,8 @@ Item Elaborator::repeat(const Expression &expression, Scope &scope) {
   for (int64_t i = 0; i < *count; ++i) {
     At at(*this, std::to_string(i));
     Scope inner{&scope, {}};
+    for (const State &number : expression.rows)
+      inner.items[number.name.text] = wholeNumber(i);
     for (auto [state, item] : llvm::zip_equal(expression.states, states))
       inner.items[state.name.text] = item;
     Item result = evaluateBlock(*expression.block, inner);

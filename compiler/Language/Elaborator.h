@@ -78,8 +78,9 @@ private:
   Item computeTensors(StringRef symbol, const Item &a, const Item &b, LocationAttr where);
   Item computeScalars(StringRef symbol, Value a, Value b, LocationAttr where);
   Item product(const Item &a, const Item &b, LocationAttr where);
-  /// `item` as a tensor of the shape of `like`, or null: the shapes do not go together.
-  Value widen(const Item &item, RankedTensorType like, LocationAttr where);
+  /// `item` as a tensor of the shape of `like`, or null: the shapes do not go together. Of scores there are numbers for
+  /// each token alone, of heads a row that they share and numbers for each head too.
+  Value widen(const Item &item, RankedTensorType like, LocationAttr where, bool areScores = false);
   Value fill(RankedTensorType type, double value, LocationAttr where);
 
   //===-- Built-in functions (Builtins.cpp) ---------------------------------------------------------------------===//
@@ -97,6 +98,7 @@ private:
   Item dropout(BuiltinCall &call);
   Item normalise(BuiltinCall &call);
   Item sinusoid(BuiltinCall &call);
+  Item rowOf(BuiltinCall &call);
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
   Item sumOf(BuiltinCall &call);
@@ -105,6 +107,12 @@ private:
   Item crossEntropy(BuiltinCall &call);
   Item weightStart(BuiltinCall &call);
   Item gather(const Item &table, const Item &indices, LocationAttr where);
+
+  //===-- Heads (Heads.cpp) -------------------------------------------------------------------------------------===//
+
+  Item split(BuiltinCall &call);
+  Item flat(BuiltinCall &call);
+  Item rotate(BuiltinCall &call);
 
   //===-- Attention (Pairs.cpp) ---------------------------------------------------------------------------------===//
 
@@ -156,6 +164,7 @@ private:
   void finishParts();
   /// A value of another part, as the function under construction knows it.
   Value import(Value value);
+  Value rowOfPart(const std::shared_ptr<RowItem> &row);
   Value importFromPart(Value value);
   Side *findSide(RankedTensorType type);
   /// " for each token of 'source'", by the tensor's first dimension.

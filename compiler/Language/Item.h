@@ -38,6 +38,12 @@ struct WeightItem {
   LocationAttr where;
 };
 
+/// A row of numbers that row() makes, which an op has where a part uses it.
+struct RowItem {
+  SmallVector<float> values;
+  LocationAttr where;
+};
+
 struct Scope;
 
 /// A block with parameters, `{ |a, b| ... }`, where it was written.
@@ -65,11 +71,16 @@ struct NumberItem {
 
 /// `std::monostate` is what a mistake means, which was told already: whatever is made of it is of the same kind.
 struct Item : std::variant<std::monostate, NumberItem, bool, std::string, WeightStart, std::shared_ptr<WeightItem>,
-                           TensorItem, BlockItem, ListItem> {
+                           std::shared_ptr<RowItem>, TensorItem, BlockItem, ListItem> {
   using variant::variant;
   bool isMistake() const { return std::holds_alternative<std::monostate>(*this); }
   template <typename T> const T *as() const { return std::get_if<T>(this); }
 };
+
+/// Whether there is a tensor of it where a part computes.
+inline bool isTensor(const Item &item) {
+  return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>() || item.as<std::shared_ptr<RowItem>>();
+}
 
 /// Names and what they stand for.
 struct Scope {

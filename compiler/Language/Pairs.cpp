@@ -58,7 +58,7 @@ Item Elaborator::pairs(BuiltinCall &call) {
   if (!key || !heads)
     return mistake();
   RankedTensorType queryType = typeOf(query), keyType = typeOf(key);
-  bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2 && queryType.getDimSize(1) == keyType.getDimSize(1);
+  bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2;
   Side *ofKey = findSide(keyType);
   if (scanState && areRows && isOfStep(keyType)) {
     fail(call.where()) << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
@@ -79,6 +79,16 @@ Item Elaborator::pairs(BuiltinCall &call) {
   if (queryType.getDimSize(1) % *heads != 0) {
     fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
                        << queryType.getDimSize(1) << " columns";
+    return mistake();
+  }
+  int64_t width = queryType.getDimSize(1) / *heads, ofKeys = keyType.getDimSize(1) / width;
+  bool sharesKeys = keyType.getDimSize(1) % width == 0 && ofKeys > 0 && *heads % ofKeys == 0;
+  if (call.expression.block ? queryType.getDimSize(1) != keyType.getDimSize(1) : !sharesKeys) {
+    auto error = fail(call.where());
+    error << "pairs(query, key) takes rows of the same width for tokens, but here are " << describe(call.given[0].item) << " and "
+          << describe(call.given[1].item);
+    if (*heads > 1 && !call.expression.block)
+      error << "; keys may have fewer heads of " << width << " columns, of a number that divides " << *heads;
     return mistake();
   }
   auto room = static_cast<int64_t>(llvm::alignTo(limits.maxLength, kKeyUnit));
@@ -245,17 +255,33 @@ Item Elaborator::placesOf(BuiltinCall &call) {
   return make(arith::SIToFPOp::create(builder, at, type, IotaOp::create(builder, at, whole, 2)), scores->keys);
 }
 
+/// How many heads the keys have of which the scores are that `weights` are made of.
+static int64_t headsOfKeys(Value weights) {
+  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+  for (Operation *op = weights.getDefiningOp(); op;) {
+    if (auto scores = dyn_cast<ScoresOp>(op)) {
+      int64_t width = typeOf(scores.getQuery()).getDimSize(1) / scores.getType().getDimSize(1);
+      return typeOf(scores.getKey()).getDimSize(1) / width;
+    }
+    auto ofPairs = llvm::find_if(op->getOperands(), [&](Value operand) { return typeOf(operand).getRank() == 3; });
+    op = ofPairs == op->operand_end() ? nullptr : (*ofPairs).getDefiningOp();
+  }
+  return typeOf(weights).getDimSize(1);
+}
+
 /// weights @ values: for each query the sum of its keys' values times their weights.
 Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
   Value value = tensorOrNull(values, where), weight = import(weights.value);
   RankedTensorType type = typeOf(weight), valueType = typeOf(value);
   Side *ofKey = findSide(valueType);
-  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % type.getDimSize(1) != 0) {
+  int64_t heads = headsOfKeys(weight);
+  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % heads != 0) {
     fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
                 << "; there is a value for each key, and heads share its columns";
     return mistake();
   }
-  RankedTensorType result = getTypeOfDims({{type, 0}, {valueType, 1}}, builder.getF32Type());
+  int64_t columns = valueType.getDimSize(1) / heads * type.getDimSize(1);
+  auto result = RankedTensorType::get({type.getDimSize(0), columns}, builder.getF32Type(), type.getEncoding());
   std::optional<Queries> queries = queriesOf(type, where);
   if (!queries)
     return refuseQueries(weights, where);

@@ -507,13 +507,15 @@ ExpressionPtr Parser::parseIf() {
   return choice;
 }
 
-/// repeat count with state = start, ... { ... }
+/// repeat count [as number] with state = start, ... { ... }
 ExpressionPtr Parser::parseRepeat() {
   ExpressionPtr repeat = make(Expression::Repeat, take().where);
   ExpressionPtr count = parseExpression();
   if (!count)
     return nullptr;
   repeat->operands.push_back(std::move(count));
+  if (takeIfName("as") && !parseName(repeat->rows.emplace_back().name, "a name for the number of the repetition"))
+    return nullptr;
   if (!takeIfName("with"))
     return fail("'with' and what the repetition carries on, as in `repeat 6 with x = start { layer(x) }`");
   if (!parseStates(*repeat))

@@ -269,8 +269,11 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
     return isWithinPart(where) ? import(tensor->value) : Value();
   }
   const auto *weight = item.as<std::shared_ptr<WeightItem>>();
-  if (!weight || !isWithinPart(where))
+  const auto *row = item.as<std::shared_ptr<RowItem>>();
+  if ((!weight && !row) || !isWithinPart(where))
     return {};
+  if (row)
+    return rowOfPart(*row);
   const WeightItem &w = **weight;
   Value &value = part->weights[w.name];
   if (value)
@@ -292,7 +295,17 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   return scanState ? capture(value) : value;
 }
 
-static bool isTensor(const Item &item) { return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>(); }
+/// Made once in a part.
+Value Elaborator::rowOfPart(const std::shared_ptr<RowItem> &row) {
+  Value &value = part->rows[row];
+  if (!value) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&part->function.getBody().front());
+    auto type = RankedTensorType::get({static_cast<int64_t>(row->values.size())}, builder.getF32Type());
+    value = NumbersOp::create(builder, place(row->where), type, row->values);
+  }
+  return scanState ? capture(value) : value;
+}
 
 Value Elaborator::tensor(const Item &item, LocationAttr where, const Twine &what) {
   if (item.isMistake())

@@ -22,6 +22,7 @@ struct Elaborator::PartState {
   llvm::DenseMap<Value, Value> imported;              // of other parts -> an argument
   llvm::DenseMap<Value, Value> origins;               // an argument -> of another part
   llvm::StringMap<Value> weights;                     // by name, read
+  std::map<std::shared_ptr<RowItem>, Value> rows;     // kept alive, so that no other row has its address
   std::map<std::string, Located> located;             // where queries are, by the size that counts them
 };
 

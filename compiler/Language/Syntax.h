@@ -58,7 +58,7 @@ struct Expression {
     Index,   // operands[0] [ operands[1] ]
     Weight,  // weight text[operands] ~ start
     If,      // if operands[0] block else otherwise
-    Repeat,  // repeat operands[0] with states block
+    Repeat,  // repeat operands[0] [as rows[0]] with states block
     Scan,    // scan `text` rows with states block; text: "reversed" or empty
     List,    // operands, with commas between them
   };
@@ -72,7 +72,7 @@ struct Expression {
   bool isWhole = false; // a number without point and exponent
   std::vector<ExpressionPtr> operands;
   std::vector<Argument> arguments;
-  std::vector<State> rows; // of a Scan
+  std::vector<State> rows; // of a Scan; of a Repeat what its number is called, if anything
   std::vector<State> states;
   ExpressionPtr start;     // of a weight; may be null
   ExpressionPtr otherwise; // the `else if` of an If; may be null

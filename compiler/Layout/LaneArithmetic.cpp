@@ -132,6 +132,25 @@ struct LowerColumns : LanePattern<tile::ColumnsOp> {
   }
 };
 
+struct LowerSwap : LanePattern<tile::SwapOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::SwapOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers from(op.getType(), adaptor.getInput());
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < from.shape.rows; ++i)
+      for (int64_t run = 0; run < from.shape.runs; ++run) {
+        SmallVector<Value> elements;
+        for (int64_t element = 0; element < from.shape.vector; ++element)
+          elements.push_back(b.extract(from.at(i, run), element ^ 1));
+        registers.push_back(b.assemble(getRegisterType(op.getType()), elements));
+      }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
 /// Each lane keeps its elements, perhaps in registers of another width.
 struct LowerConversion : LanePattern<tile::ConvertLayoutOp> {
   using LanePattern::LanePattern;
@@ -234,7 +253,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
 void heddle::populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes,
                                             RewritePatternSet &patterns) {
-  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerConversion, LowerReduce>(
-      converter, patterns.getContext(), lanes);
+  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerSwap, LowerConversion,
+               LowerReduce>(converter, patterns.getContext(), lanes);
   patterns.add<LowerElementwise>(converter, patterns.getContext());
 }

@@ -84,6 +84,12 @@ LogicalResult checkColumns(tile::ColumnsOp op) {
                           << " from column " << op.getFrom() << " of " << input;
 }
 
+LogicalResult checkSwap(tile::SwapOp op) {
+  if (tile::getLaneShape(op.getType()).vector % 2 == 0)
+    return success();
+  return op.emitOpError() << "exchanges columns within a lane's registers, which hold no pairs in " << op.getType();
+}
+
 LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   if (keepsElements(typeOf(op.getInput()), op.getType()))
     return success();
@@ -169,6 +175,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([&](tile::ReduceOp op) { return checkReduce(op, subgroup); })
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
         .Case([](tile::ColumnsOp op) { return checkColumns(op); })
+        .Case([](tile::SwapOp op) { return checkSwap(op); })
         .Case([](tile::GatherOp op) { return checkGather(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })

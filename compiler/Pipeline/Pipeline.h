@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
+#include "compiler/Derive/Adapters.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Target/TargetProfile.h"
@@ -46,6 +47,8 @@ struct PipelineOptions {
   /// Of the factors of products, from phase `fuse` on.
   Precision precision = Precision::F32;
   Recomputation recompute = Recomputation::None;
+  /// What is trained of a model whose weights stay, for phase `derive`.
+  std::optional<AdapterOptions> adapters;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.

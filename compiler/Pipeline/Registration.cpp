@@ -3,6 +3,7 @@
 #include "compiler/Autodiff/Differentiate.h"
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
+#include "compiler/Derive/Adapters.h"
 #include "compiler/Derive/Derive.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
@@ -67,6 +68,7 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::heddle::registerAllPasses() {
+  registerAddAdaptersPass();
   registerDeriveTrainingPass();
   registerDeriveEvaluationPass();
   registerDeriveDecodingPass();

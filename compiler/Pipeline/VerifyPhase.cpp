@@ -18,7 +18,7 @@ bool isInDialect(Operation *op, ArrayRef<StringRef> dialects) {
 
 bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
-bool isView(Operation *op) { return isa<SliceOp, ConcatOp, EmptyOp, ReplaceFirstOp>(op); }
+bool isView(Operation *op) { return isa<SliceOp, ReshapeOp, ConcatOp, EmptyOp, ReplaceFirstOp>(op); }
 
 /// A graph on tensors, not yet cut into kernels.
 bool isGraph(Operation *op) {

@@ -187,6 +187,11 @@ LogicalResult EntryGraph::addOps(Block &block, DenseMap<Value, Id> &ids, const S
     } else if (auto slice = dyn_cast<SliceOp>(op)) {
       if (failed(addPart(slice, ids, maxima)))
         return failure();
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      EntryValue part(EntryValue::Part);
+      part.within = ids.at(reshape.getInput());
+      part.bytes = getMaximumBytes(cast<RankedTensorType>(reshape.getType()), maxima);
+      ids[reshape.getResult()] = addValue(std::move(part));
     } else if (auto concat = dyn_cast<ConcatOp>(op)) {
       if (failed(addWhole(concat, ids, maxima)))
         return failure();

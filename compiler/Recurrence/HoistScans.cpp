@@ -21,11 +21,14 @@ public:
   void runOnOperation() override {
     SmallVector<ScanOp> scans;
     getOperation().walk([&](ScanOp scan) { scans.push_back(scan); });
-    for (ScanOp scan : scans)
+    for (ScanOp scan : scans) {
+      splitProducts(scan);
       sink(hoist(hoistInvariants(scan)));
+    }
   }
 
 private:
+  static void splitProducts(ScanOp scan);
   static ScanOp hoistInvariants(ScanOp scan);
   static ScanOp hoist(ScanOp scan);
   static void sink(ScanOp scan);
@@ -47,6 +50,88 @@ void eraseDead(Block &block) {
 }
 
 } // namespace
+
+/// Values of a scan's block that need nothing of its states.
+struct KnownValues {
+  llvm::SetVector<Value> ofRows; // of tokens: rows and what is made of them
+  llvm::SetVector<Value> all;    // constants too, and what is made of both
+
+  explicit KnownValues(ScanOp scan) {
+    for (BlockArgument argument : scan.getRowArguments())
+      ofRows.insert(argument);
+    all.insert(ofRows.begin(), ofRows.end());
+    for (BlockArgument argument : scan.getConstantArguments())
+      all.insert(argument);
+    for (Operation &op : scan.getBody().front().without_terminator()) {
+      if (!llvm::all_of(op.getOperands(), [&](Value operand) { return all.contains(operand); }) || !isRowwise(&op, ofRows))
+        continue;
+      for (Value result : op.getResults()) {
+        all.insert(result);
+        if (scan.getTokenType(result.getType()) != result.getType())
+          ofRows.insert(result);
+      }
+    }
+  }
+};
+
+/// The product of joined columns, some of which are known before the scan, is a sum of two or three: those of the known columns
+/// need not be in the step, and neither needs a bias.
+///
+///   (y, c) W + b   =>   (y W1 + b) + c W2      W1, W2: rows of W
+void HoistScansPass::splitProducts(ScanOp scan) {
+  KnownValues known(scan);
+  for (auto product : llvm::make_early_inc_range(scan.getBody().front().getOps<MatmulOp>())) {
+    auto join = product.getLhs().getDefiningOp<JoinOp>();
+    auto weight = cast<RankedTensorType>(product.getRhs().getType());
+    if (!join || !weight.hasStaticShape() || !known.all.contains(product.getRhs()) || product.getTransposeLhs() ||
+        product.getTransposeRhs())
+      continue;
+    SmallVector<SmallVector<Value>> runs; // of neighbours of which all or none are known
+    for (Value part : join.getParts()) {
+      if (runs.empty() || known.ofRows.contains(runs.back().front()) != known.ofRows.contains(part))
+        runs.emplace_back();
+      runs.back().push_back(part);
+    }
+    auto isKnown = [&](ArrayRef<Value> run) { return known.ofRows.contains(run.front()); };
+    if (runs.size() < 2 || llvm::count_if(runs, isKnown) + 1 != static_cast<int64_t>(runs.size()))
+      continue;
+    OpBuilder b(product);
+    Location where = product.getLoc();
+    auto columnsOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1); };
+    Value before, step;
+    int64_t from = 0;
+    for (ArrayRef<Value> run : runs) {
+      int64_t columns = 0;
+      for (Value part : run)
+        columns += columnsOf(part);
+      auto type = cast<RankedTensorType>(join.getType());
+      auto joined = RankedTensorType::get({type.getDimSize(0), columns}, type.getElementType(), type.getEncoding());
+      Value rows = SliceOp::create(b, where, weight.clone({columns, weight.getDimSize(1)}), product.getRhs(), from);
+      Value lhs = run.size() == 1 ? run.front() : JoinOp::create(b, where, joined, run).getResult();
+      Value part = MatmulOp::create(b, where, product.getType(), lhs, rows, false, false);
+      if (isKnown(run))
+        before = before ? arith::AddFOp::create(b, where, before, part).getResult() : part;
+      else
+        step = part;
+      from += columns;
+    }
+    Operation *end = product;
+    if (auto sum = product->hasOneUse() ? dyn_cast<arith::AddFOp>(*product->user_begin()) : arith::AddFOp()) {
+      Value other = sum.getLhs() == product.getResult() ? sum.getRhs() : sum.getLhs();
+      if (other != product.getResult() && known.all.contains(other)) {
+        b.setInsertionPoint(sum);
+        before = arith::AddFOp::create(b, sum.getLoc(), before, other);
+        end = sum;
+      }
+    }
+    end->getResult(0).replaceAllUsesWith(arith::AddFOp::create(b, where, step, before));
+    end->erase();
+    if (end != product)
+      product.erase();
+    if (join.use_empty())
+      join.erase();
+  }
+}
 
 /// What constants alone make is made once, and is a further constant; what only that needed is a constant no more.
 ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
@@ -101,21 +186,8 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
 /// What rows and constants alone make is made before the scan; its results that the step still needs become rows.
 ScanOp HoistScansPass::hoist(ScanOp scan) {
   Block &block = scan.getBody().front();
-  llvm::SetVector<Value> ofRows, known; // known: rows, constants and what is made of them
-  for (BlockArgument argument : scan.getRowArguments())
-    ofRows.insert(argument);
-  known.insert(ofRows.begin(), ofRows.end());
-  for (BlockArgument argument : scan.getConstantArguments())
-    known.insert(argument);
-  for (Operation &op : block.without_terminator()) {
-    if (!llvm::all_of(op.getOperands(), [&](Value operand) { return known.contains(operand); }) || !isRowwise(&op, ofRows))
-      continue;
-    for (Value result : op.getResults()) {
-      known.insert(result);
-      if (scan.getTokenType(result.getType()) != result.getType())
-        ofRows.insert(result);
-    }
-  }
+  KnownValues values(scan);
+  llvm::SetVector<Value> &ofRows = values.ofRows, &known = values.all;
   // Of the values that are known outside, those that the step reads and that are worth it, with what they are made of.
   SmallVector<Value> moved;
   for (Value value : known) {

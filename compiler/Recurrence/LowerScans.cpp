@@ -170,8 +170,15 @@ void Lowering::lower(ScanOp scan) {
   }
   for (auto [value, argument] : llvm::zip_equal(scan.getConstants(), scan.getConstantArguments()))
     mapping.map(argument, constantArgument(value));
-  for (Operation &op : scan.getBody().front().without_terminator())
-    b.clone(op, mapping);
+  for (Operation &op : scan.getBody().front().without_terminator()) {
+    Operation *clone = b.clone(op, mapping);
+    // Which keys exist does not depend on where a query stands: kernels have few addresses to spare for that.
+    if (auto mask = dyn_cast<MaskOp>(clone); mask && mask.getMask().empty()) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(mask);
+      mask.getPositionMutable().assign(FillOp::create(b, where, mask.getPosition().getType(), b.getI32IntegerAttr(0)));
+    }
+  }
   SmallVector<Value> next(carried.size());
   for (size_t i = 0; i < states; ++i)
     if (placeOfState[i])

@@ -76,6 +76,9 @@ struct Attention {
 
   /// Columns of a head.
   int64_t width() const { return cast<RankedTensorType>(query.getType()).getDimSize(1) / heads; }
+  /// Heads of keys and values, and how many of queries each is for.
+  int64_t keyHeads() const { return cast<RankedTensorType>(key.getType()).getDimSize(1) / width(); }
+  int64_t group() const { return heads / keyHeads(); }
 };
 
 } // namespace mlir::heddle

@@ -45,7 +45,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows();
   Value block =
       emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce);
-  head = emitter.setGrid(inOrder ? 0 : 1, attention.heads, {}, 1);
+  Value ownHead = emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, 1);
+  head = ownHead;
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
@@ -64,11 +65,15 @@ void AttentionFrame::emit(function_ref<void()> body) {
     first = b.createOrFold<arith::SubIOp>(last, begin);
   }
   ownedPlace = {emitter.add(ownedStart, first),
-                emitter.mul(head, getWidth()),
+                emitter.mul(ownHead, getWidth()),
                 ownedAtOnce,
                 getWidth(),
                 emitter.add(ownedStart, ownedLength),
                 {}};
+  Value visitedHead = ownHead;
+  if (ownsQueries && attention.group() > 1)
+    visitedHead = b.createOrFold<arith::DivUIOp>(ownHead, emitter.index(attention.group()));
+  visitedColumn = emitter.mul(visitedHead, getWidth());
   sharing->setOwned(ownedPlace);
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
@@ -90,10 +95,10 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value ownedIndex = broadcast(indices(first, sharing->ownedDim()));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   int64_t maximum = bounds.maximumVisited(ownedAtOnce, visitedAtOnce);
-  return emitter.loop(begin, end, visitedAtOnce, maximum, state, [&](Value at, ValueRange state) {
+  auto visitStep = [&](Value at, ValueRange state) {
     sharing->beginStep();
     Value visitedIndex = broadcast(indices(at, 1 - sharing->ownedDim()));
-    Step now{at, Place{emitter.add(visitedStart, at), ownedPlace.column, visitedAtOnce, getWidth(), pastLast, {}},
+    Step now{at, Place{emitter.add(visitedStart, at), visitedColumn, visitedAtOnce, getWidth(), pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
     if (sharing->looksAtEachStep())
       now.counts = pairsThatCount(now);
@@ -102,7 +107,28 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                               {sequence, now.visited.row, 1, visitedAtOnce, {}, now.visited.rowLimit}, Padding::Zero,
                               /*transposed=*/true);
     return body(now, state);
-  });
+  };
+  int64_t group = attention.group();
+  if (ownsQueries || group == 1)
+    return emitter.loop(begin, end, visitedAtOnce, maximum, state, visitStep);
+
+  // The queries of each head in the group. A loop over heads with a loop over steps inside would keep the addresses of
+  // both in registers, of which there are no more (docs/cuda-kernels.md).
+  Value count = b.createOrFold<arith::SubIOp>(b.createOrFold<arith::MaxUIOp>(begin, end), begin);
+  Value steps = b.createOrFold<arith::DivUIOp>(emitter.add(count, emitter.index(visitedAtOnce - 1)),
+                                               emitter.index(visitedAtOnce));
+  Value firstHead = emitter.mul(head, group);
+  // Where there are no steps, nothing is divided by their number.
+  Value divisor = b.createOrFold<arith::MaxUIOp>(steps, emitter.index(1));
+  return emitter.loop(emitter.index(0), emitter.mul(steps, group), 1, group * llvm::divideCeil(maximum, visitedAtOnce),
+                      state, [&](Value turn, ValueRange state) {
+                        Value member = b.createOrFold<arith::DivUIOp>(turn, divisor);
+                        head = emitter.add(firstHead, member);
+                        visitedColumn = emitter.mul(head, getWidth());
+                        Value earlier = b.createOrFold<arith::MulIOp>(member, divisor);
+                        Value step = b.createOrFold<arith::SubIOp>(turn, earlier);
+                        return visitStep(emitter.add(begin, emitter.mul(step, visitedAtOnce)), state);
+                      });
 }
 
 Value AttentionFrame::pairsThatCount(const Step &at) {

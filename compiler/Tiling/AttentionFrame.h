@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// A workgroup owns some queries (or keys) of one sequence and one head, and visits the sequence's keys (or queries) in
-/// steps. So the tiles of scores have the owned side's rows and the visited side's columns. How lanes share them is the
+/// A workgroup owns some queries (or keys) of one sequence and one head, and visits the sequence's keys (or queries, of each
+/// head that the keys are for) in steps. So the tiles of scores have the owned side's rows and the visited side's columns. How lanes share them is the
 /// business of an AttentionSharing.
 ///
 /// Where a sequence has one query, its keys are dealt to the lanes instead: the tile of scores is a column, a row of it a
@@ -113,7 +113,8 @@ private:
   const AttentionBounds bounds;
   const std::unique_ptr<AttentionSharing> sharing;
   double ownedScale = 1, productScale = 1, unit = 1; // of the owned rows, of their products, of the scores
-  Value head, sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
+  Value head, visitedColumn; // of queries; of the other side
+  Value sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };
 

@@ -22,7 +22,8 @@ Place placeOfVector(KernelEmitter &emitter, RankedTensorType vector, const Place
   return {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit};
 }
 
-/// Of scores, tensor<T x H x K>, the head that a place lies in and the first of its keys there.
+/// Of scores, tensor<T x H x K>, and other rows with parts, the head that a place lies in and the first of its keys
+/// there.
 struct HeadPlace {
   Value head;
   Place place; // of the head alone
@@ -30,7 +31,7 @@ struct HeadPlace {
   HeadPlace(KernelEmitter &emitter, RankedTensorType scores, const Place &whole) : place(whole) {
     auto &b = emitter.builder();
     Value keys = emitter.index(scores.getDimSize(2));
-    head = b.createOrFold<arith::DivUIOp>(whole.column, keys);
+    head = whole.part ? whole.part : b.createOrFold<arith::DivUIOp>(whole.column, keys);
     place.column = b.createOrFold<arith::RemUIOp>(whole.column, keys);
   }
 };
@@ -61,7 +62,16 @@ struct FillTile : TileOpInterface::ExternalModel<FillTile, FillOp> {
 
 struct BroadcastTile : TileOpInterface::ExternalModel<BroadcastTile, BroadcastOp> {
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
-    return {repeated(emitter, cast<BroadcastOp>(op).getInput(), place)};
+    Value input = cast<BroadcastOp>(op).getInput();
+    RankedTensorType type = typeOf(input), result = typeOf(op->getResult(0));
+    bool isRow = type.getRank() == 1 && type.hasStaticShape() && type.getDimSize(0) > 1;
+    if (result.getRank() < 3 || (type.getRank() == 1 && !isRow))
+      return {repeated(emitter, input, place)};
+    HeadPlace at(emitter, result, place);
+    Value limit = place.columnLimit ? emitter.index(result.getDimSize(2)) : Value();
+    Place part = isRow ? Place{emitter.index(0), at.place.column, 1, place.columns, {}, limit}
+                       : Place{place.row, at.head, place.rows, 1, place.rowLimit, {}};
+    return {emitter.broadcast(emitter.evaluate(input, part), place.rows, place.columns)};
   }
 };
 
@@ -156,6 +166,82 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
                               emitter.broadcast(frequency, place.rows, place.columns));
     return {arith::SelectOp::create(b, emitter.broadcast(isSine, place.rows, place.columns),
                                     math::SinOp::create(b, angle), math::CosOp::create(b, angle))};
+  }
+};
+
+struct NumbersTile : TileOpInterface::ExternalModel<NumbersTile, NumbersOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    Value columns = emitter.indices(place, 1), result;
+    for (auto [i, value] : llvm::enumerate(cast<NumbersOp>(op).getValues())) {
+      Value number = emitter.constant(1, place.columns, value);
+      Value index = emitter.constantInt(1, place.columns, static_cast<int64_t>(i));
+      Value isThis = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columns, index);
+      result = result ? arith::SelectOp::create(b, isThis, number, result).getResult() : number;
+    }
+    return {emitter.broadcast(result, place.rows, place.columns)};
+  }
+};
+
+/// A lane has pairs of columns, of which it needs the sine and cosine once.
+struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
+  bool takesPrologue(Operation *) const { return true; }
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto &b = emitter.builder();
+    auto rotary = cast<RotaryOp>(op);
+    Matrix matrix = *Matrix::of(typeOf(rotary.getResult()));
+    // Of a pair of neighbours a lane has both in one register, of others one in each of two tiles.
+    bool neighbours = rotary.getNeighbours();
+    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0),
+            heads = matrix.columns / (neighbours ? half : 2 * half);
+    emitter.setSpread(tile::Spread::Columns);
+    emitter.setVector({half, emitter.getVector()});
+    emitter.narrowVector(half, /*fewest=*/neighbours ? 2 : 1);
+    int64_t run = emitter.getLanes() * emitter.getVector();
+    int64_t columns = run * std::min<int64_t>(emitter.getProfile().elementwiseRuns, llvm::divideCeil(half, run));
+    int64_t rows = matrix.isDynamic() ? emitter.getProfile().elementwiseRows : 1;
+    int64_t subgroups = emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * heads);
+    rows = std::max(matrix.rows == 1 ? 1 : rows * subgroups, emitter.fewestRows(matrix, subgroups));
+    Value first = emitter.mul(emitter.setGrid(0, half, {}, columns), columns);
+    Value row = emitter.mul(emitter.setGrid(1, matrix.rows, matrix.size, rows), rows);
+    Value head = emitter.mul(emitter.setGrid(2, heads, {}, 1), matrix.columns / heads);
+    Value rowLimit = matrix.isDynamic() || matrix.rows % rows != 0 ? emitter.rowsOf(matrix) : Value();
+    auto placeOf = [&](int64_t from) {
+      Value begin = emitter.add(head, emitter.index(from));
+      Value limit = half % columns == 0 ? Value() : emitter.add(begin, emitter.index(half));
+      return Place{row, emitter.add(begin, first), rows, columns, rowLimit, limit};
+    };
+    auto wide = [&](Value tile) { return emitter.broadcast(tile, rows, columns); };
+    auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+    Value limit = half % columns == 0 ? Value() : emitter.index(half);
+    Value frequency = emitter.evaluate(rotary.getFrequencies(), {emitter.index(0), first, 1, columns, {}, limit});
+    Value position = emitter.evaluate(rotary.getPositions(), {row, emitter.index(0), rows, 1, rowLimit, {}});
+    Value angle = mul(wide(arith::SIToFPOp::create(b, emitter.tileType(rows, 1), position)), wide(frequency));
+    Value sine = math::SinOp::create(b, angle), cosine = math::CosOp::create(b, angle);
+    bool inverse = rotary.getInverse();
+    if (neighbours) {
+      Place place = placeOf(0);
+      Value x = emitter.evaluate(rotary.getInput(), place), one = emitter.constantInt(1, columns, 1);
+      Value isSecond = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                             arith::AndIOp::create(b, emitter.indices(place, 1), one), one);
+      Value sign = arith::SelectOp::create(b, isSecond, emitter.constant(1, columns, inverse ? -1 : 1),
+                                           emitter.constant(1, columns, inverse ? 1 : -1));
+      Value other = mul(tile::SwapOp::create(b, x), mul(sine, wide(sign)));
+      emitter.define(rotary.getResult(), place, arith::AddFOp::create(b, mul(x, cosine), other));
+      return emitter.finish(matrix, place);
+    }
+    Place places[] = {placeOf(0), placeOf(half)};
+    Value x = emitter.evaluate(rotary.getInput(), places[0]), y = emitter.evaluate(rotary.getInput(), places[1]);
+    Value ySine = mul(y, sine), xSine = mul(x, sine);
+    auto plus = [&](Value a, Value c) -> Value { return arith::AddFOp::create(b, a, c); };
+    auto minus = [&](Value a, Value c) -> Value { return arith::SubFOp::create(b, a, c); };
+    emitter.define(rotary.getResult(), places[0], inverse ? plus(mul(x, cosine), ySine) : minus(mul(x, cosine), ySine));
+    emitter.define(rotary.getResult(), places[1], inverse ? minus(mul(y, cosine), xSine) : plus(mul(y, cosine), xSine));
+    if (failed(emitter.finish(matrix, places[0])))
+      return failure();
+    return emitter.finish(matrix, places[1]);
   }
 };
 
@@ -294,6 +380,8 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     SumPartsOp::attachInterface<SumPartsTile>(*context);
     DensifyOp::attachInterface<DensifyTile>(*context);
     IotaOp::attachInterface<IotaTile>(*context);
+    NumbersOp::attachInterface<NumbersTile>(*context);
+    RotaryOp::attachInterface<RotaryKernel>(*context);
     SinusoidOp::attachInterface<SinusoidTile>(*context);
     DropoutOp::attachInterface<DropoutTile>(*context);
     MaskOp::attachInterface<MaskTile>(*context);

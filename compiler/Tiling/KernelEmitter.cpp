@@ -45,6 +45,19 @@ static bool isReadByNumber(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
 }
 
+/// Numbers of the parts of rows are taken one by one, too.
+static bool isReadByPart(Value value) {
+  if (cast<RankedTensorType>(value.getType()).getRank() != 2)
+    return false;
+  auto hasParts = [](Value other) { return cast<RankedTensorType>(other.getType()).getRank() == 3; };
+  Block *block = value.getParentBlock();
+  for (auto sum : block->getOps<SumOp>())
+    if (sum.getColumns() && hasParts(sum.getInput()) && sum.getType() == value.getType())
+      return true;
+  return llvm::any_of(value.getUsers(),
+                      [&](Operation *user) { return isa<BroadcastOp>(user) && hasParts(user->getResult(0)); });
+}
+
 FailureOr<Matrix> Matrix::of(RankedTensorType type) {
   if (type.getRank() == 1)
     return isColumn(type) ? Matrix{ShapedType::kDynamic, 1, getSizeName(type, 0)} : Matrix{1, type.getDimSize(0), {}};
@@ -76,7 +89,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
                     << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
-    if (matrix->columns > 1 && !isReadByNumber(value))
+    if (matrix->columns > 1 && !isReadByNumber(value) && !isReadByPart(value))
       widths.push_back(matrix->partColumns());
     return success();
   };
@@ -194,8 +207,8 @@ void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
     vector = std::gcd(vector, width);
 }
 
-void KernelEmitter::narrowVector(int64_t width) {
-  while (vector > 1 && width <= getLanes() * vector / 2)
+void KernelEmitter::narrowVector(int64_t width, int64_t fewest) {
+  while (vector > fewest && width <= getLanes() * vector / 2)
     vector /= 2;
 }
 
@@ -417,7 +430,9 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
-  int64_t mostElements = spread == tile::Spread::Blocks ? 16 : 32;
+  constexpr size_t longEpilogue = 8; // ops, whose values are there at once
+  bool isLong = kernel.getBody().front().getOperations().size() > longEpilogue;
+  int64_t mostElements = spread == tile::Spread::Blocks || isLong ? 16 : 32;
   int64_t parts = spread == tile::Spread::Tensor || spread == tile::Spread::Blocks
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
@@ -438,6 +453,13 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   return success();
 }
 
+LogicalResult KernelEmitter::finish(RankedTensorType type, const Place &place) {
+  finished = type;
+  LogicalResult done = finish(*Matrix::of(type), place);
+  finished = {};
+  return done;
+}
+
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
   bool sumsAlone = spread == tile::Spread::Tensor && profile.cooperative; // what is loaded is dealt otherwise
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
@@ -453,7 +475,8 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
   SmallVector<Destination> destinations;
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
-    if (*Matrix::of(computedTypeOf(value)) == matrix)
+    if (*Matrix::of(computedTypeOf(value)) == matrix &&
+        (!finished || computedTypeOf(value).getShape() == finished.getShape()))
       findDestinations({value, memoryOfResult(value), {}}, destinations);
   // All tiles are computed before the first is stored: a result may take over an operand's memory.
   SmallVector<std::pair<Value, Place>> tiles;
@@ -552,7 +575,8 @@ LogicalResult KernelEmitter::emitElementwise() {
   if (matrix.partColumns() % columns != 0)
     place.columnLimit = index(matrix.partColumns());
   if (matrix.parts > 1) {
-    Value first = mul(setGrid(2, matrix.parts, {}, 1), matrix.partColumns());
+    place.part = setGrid(2, matrix.parts, {}, 1);
+    Value first = mul(place.part, matrix.partColumns());
     place.column = add(place.column, first);
     place.columnLimit = place.columnLimit ? add(place.columnLimit, first) : Value();
   }

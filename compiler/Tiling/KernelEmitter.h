@@ -33,6 +33,7 @@ struct Place {
   Value row, column;
   int64_t rows, columns;
   Value rowLimit, columnLimit;
+  Value part = {}; // the number of the part that it lies in, where the kernel has it at hand
 
   bool operator==(const Place &other) const;
 };
@@ -72,8 +73,8 @@ public:
   void setPartColumns(int64_t columns) { partColumns = columns; }
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
-  /// Fewer, where rows of `width` would else leave lanes that share them without elements.
-  void narrowVector(int64_t width);
+  /// Fewer, but not fewer than `fewest`, where rows of `width` would else leave lanes that share them without elements.
+  void narrowVector(int64_t width, int64_t fewest = 1);
   int64_t getVector() const { return vector; }
   int64_t getLanes() const { return profile.lanes; }
   const TargetProfile &getProfile() const { return profile; }
@@ -145,6 +146,8 @@ public:
   void store(Value value, Value tile, const Place &place);
   /// Computes the epilogue at a place and writes every result of the kernel that has the extent of `matrix`.
   LogicalResult finish(const Matrix &matrix, const Place &place);
+  /// The same for results that are computed on a tensor of this type: where rows of others have as many columns.
+  LogicalResult finish(RankedTensorType type, const Place &place);
 
   //===-- Loops -----------------------------------------------------------------------------------------------===//
 
@@ -184,6 +187,7 @@ private:
   std::optional<int64_t> rowLanes; // of quads
   int64_t workgroup; // lanes
   std::optional<int64_t> partColumns;
+  RankedTensorType finished; // what results are computed on that are being finished; null: any of their matrix
   int64_t trips = 0;   // that one invocation's loops make at most, all together
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;

@@ -36,6 +36,7 @@ struct RowFrame {
   Matrix matrix;
   int64_t width, rows, chunk, tail = 0;
   Value row, rowLimit, part;
+  Value partNumber; // where a workgroup owns a single part
 
   /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of its rows,
   /// and walks over the part that `part` says.
@@ -72,10 +73,12 @@ struct RowFrame {
       rowLimit = emitter.rowsOf(matrix);
     part = emitter.index(0);
     if (matrix.parts > 1 && !ownsParts)
-      part = emitter.mul(emitter.setGrid(1, matrix.parts, {}, 1), width);
+      part = emitter.mul(partNumber = emitter.setGrid(1, matrix.parts, {}, 1), width);
   }
 
   Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
+  /// The number of each part of a row.
+  Place numberOfPart() const { return {row, partNumber, rows, 1, rowLimit, {}}; }
   Value zero() const { return emitter.constant(rows, 1, 0); }
   Value wide(Value tile, const Place &place) const { return emitter.broadcast(tile, rows, place.columns); }
   /// The elements of a vector, one a column, at `place`, for each of the rows.
@@ -96,9 +99,9 @@ struct RowFrame {
 
   SmallVector<Value> walk(ValueRange state, function_ref<SmallVector<Value>(const Place &, ValueRange)> body) const {
     if (chunk == 0)
-      return body({row, part, rows, tail, rowLimit, emitter.add(part, emitter.index(width))}, state);
+      return body({row, part, rows, tail, rowLimit, emitter.add(part, emitter.index(width)), partNumber}, state);
     int64_t whole = width / chunk * chunk;
-    auto at = [&](Value column) { return Place{row, column, rows, chunk, rowLimit, {}}; };
+    auto at = [&](Value column) { return Place{row, column, rows, chunk, rowLimit, {}, partNumber}; };
     if (whole == chunk && !tail)
       return body(at(part), state);
     SmallVector<Value> values = emitter.loop(part, emitter.add(part, emitter.index(whole)), chunk, whole, state,
@@ -138,8 +141,8 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
   SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
   emitter.setSpread(tile::Spread::Columns);
   if (emitter.getProfile().sharesRows)
-    emitter.narrowVector(input.columns);
-  int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector();
+    emitter.narrowVector(input.partColumns());
+  int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector(), width = input.partColumns();
   int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
   // Subgroups share the rows of a strip, and meet at the end.
   int64_t subgroups = input.columns == 1 ? 1 : emitter.getProfile().rowSubgroups;
@@ -150,9 +153,15 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
     step *= subgroups;
   else if (groups == 1)
     step = emitter.stepFor(maximum, std::min(maximum, step));
-  Value column = emitter.mul(emitter.setGrid(0, input.columns, {}, columns), columns);
+  Value column = emitter.mul(emitter.setGrid(0, width, {}, columns), columns);
   Value group = groups > 1 ? emitter.setGrid(1, groups, {}, 1) : emitter.index(0);
-  Value columnLimit = input.columns % columns != 0 ? emitter.index(input.columns) : Value();
+  Value columnLimit = width % columns != 0 ? emitter.index(width) : Value(), part;
+  if (input.parts > 1) {
+    part = emitter.setGrid(2, input.parts, {}, 1);
+    Value first = emitter.mul(part, width);
+    column = emitter.add(column, first);
+    columnLimit = columnLimit ? emitter.add(columnLimit, first) : Value();
+  }
   Value end = emitter.rowsOf(input);
   Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
   SmallVector<Value> zeros(sums.size(), emitter.constant(subgroups, columns, 0));
@@ -162,7 +171,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
         SmallVector<Value> next(state);
         for (int64_t done = 0; done < step; done += rowsOfPiece) {
           Value row = emitter.add(first, emitter.index(done));
-          Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit};
+          Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit, part};
           for (auto [sum, total] : llvm::zip(sums, next)) {
             Value tile = emitter.evaluate(sum.getInput(), place);
             if (rowLimit) { // a prologue need not map zero to zero
@@ -195,20 +204,48 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(sum.getInput()));
     if (sum.getColumns()) {
-      RowFrame frame(emitter, input, input.parts, /*ownsParts=*/true);
+      bool hasEpilogue = takesEpilogue(op) && llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(), [&](Type type) {
+                           return *Matrix::of(cast<RankedTensorType>(type)) == input;
+                         });
+      bool isByPart = typeOf(sum.getResult()).getRank() == 2;
+      int64_t parts = isByPart ? 1 : input.parts;
+      RowFrame frame(emitter, input, hasEpilogue ? 2 : parts, /*ownsParts=*/!isByPart);
+      if (isByPart && !frame.partNumber)
+        frame.partNumber = emitter.index(0);
       Value total = frame.zero();
-      for (int64_t part = 0; part < input.parts; ++part) {
-        frame.part = emitter.index(part * frame.width);
+      for (int64_t part = 0; part < parts; ++part) {
+        if (!isByPart)
+          frame.part = emitter.index(part * frame.width);
         total = frame.walk(total, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
           Value tile = frame.inside(emitter.evaluate(sum.getInput(), place), place, 0);
           return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, tile, 1))};
         })[0];
       }
-      emitter.store(sum.getResult(), total, frame.column());
-      return success();
+      Place number = isByPart ? frame.numberOfPart() : frame.column();
+      emitter.define(sum.getResult(), number, total);
+      LogicalResult finished = emitter.finish(typeOf(sum.getResult()), number);
+      if (hasEpilogue && succeeded(finished))
+        frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
+          finished = emitter.finish(frame.matrix, place);
+          return {};
+        });
+      return finished;
     }
     return emitSumsOfRows<SumOp>(input, op, 1, emitter);
   }
+
+  // Arithmetic on sums of rows, and on the rows with those, is a second walk over the row: norms and their gradients are made so.
+  bool takesEpilogue(Operation *op) const {
+    auto sum = cast<SumOp>(op);
+    int64_t rank = typeOf(sum.getInput()).getRank();
+    return sum.getColumns() && typeOf(sum.getResult()).getRank() == rank - 1 && typeOf(sum.getResult()).isDynamicDim(0);
+  }
+  RankedTensorType getEpilogueType(Operation *op) const {
+    auto sum = cast<SumOp>(op);
+    return takesEpilogue(op) ? typeOf(sum.getInput()) : typeOf(sum.getResult());
+  }
+  bool ownsRows(Operation *op) const { return takesEpilogue(op); }
+  bool mayOverwrite(Operation *op, unsigned) const { return takesEpilogue(op); }
 
   /// Sums over the rows of matrices of the same shape: a layer norm's two parameters have such gradients.
   bool takesCompanion(Operation *op, Operation *other) const {
@@ -336,16 +373,14 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
         b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
     Value score = arith::MulFOp::create(b, totals[3], emitter.constant(frame.rows, 1, 1 - smoothing));
     Value loss = arith::SubFOp::create(b, arith::SubFOp::create(b, logSumExp, score), spread);
-    emitter.store(entropy.getLoss(), loss, frame.column());
-    emitter.store(entropy.getLogSumExp(), logSumExp, frame.column());
-    LogicalResult finished = success();
-    if (hasEpilogue) {
-      emitter.define(entropy.getLogSumExp(), frame.column(), logSumExp);
+    emitter.define(entropy.getLoss(), frame.column(), loss);
+    emitter.define(entropy.getLogSumExp(), frame.column(), logSumExp);
+    LogicalResult finished = emitter.finish(typeOf(entropy.getLoss()), frame.column());
+    if (hasEpilogue && succeeded(finished))
       frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
         finished = emitter.finish(frame.matrix, place);
         return {};
       });
-    }
     return finished;
   }
   // The gradient is an epilogue: a second walk over the row, which may write it over the logits.

@@ -24,7 +24,8 @@ def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, 
 }
 
 // `query_size` and `key_size` as in `heddle.attention`. The sizes of the scores say how many heads there are, which lie
-// side by side in the columns of the matrices.
+// side by side in the columns of the matrices. Keys and values may have fewer, of the same width, each for a group of
+// neighbouring heads of queries (Ainslie et al. 2023); but for scores that a region makes.
 class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, PairsOpInterface] # traits> {
   let arguments = !con(tensors, (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
@@ -180,7 +181,9 @@ def AttentionOp : Heddle_AttentionBase<"attention",
     (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
-    softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. `log_sum_exp` (tensor<TxH>) is what
+    softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. Keys and values may have fewer heads, of
+    the same width: each is that of a group of neighbouring heads of queries (grouped-query attention, Ainslie et al. 2023;
+    multi-query attention, Shazeer 2019, where there is one). `log_sum_exp` (tensor<TxH>) is what
     the backward pass needs to make the probabilities again. The optional `score` region gets (scaled score, query index,
     key index, head), an f32 and three i32, and yields the score that the softmax is of: a bias by place, a soft cap. The
     optional `mask` region gets (query index, key index) and yields whether the pair counts. Indices are within the

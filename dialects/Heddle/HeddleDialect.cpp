@@ -90,6 +90,18 @@ void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
   patterns.add<SimplifyScore, DropFullMask>(context);
 }
 
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  auto inner = getInput().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return {};
+  if (inner.getInput().getType() == getType())
+    return inner.getInput();
+  setOperand(inner.getInput());
+  return getResult();
+}
+
 //===-- Products ------------------------------------------------------------------------------------------------===//
 
 SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }

@@ -23,6 +23,9 @@ def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise,
 
 def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Repeats a scalar (tensor<1>), a row (static extent) or a column (dynamic extent) over a shape";
+  let description = [{
+    Of a tensor<MxHxN> a row has N elements, and each of the M x H parts may have a number of its own: a tensor<MxH>.
+  }];
   let arguments = (ins Heddle_Tensor:$input);
   let results = (outs Heddle_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
@@ -62,6 +65,44 @@ def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
   let arguments = (ins Heddle_I32Vector:$positions, UnitAttr:$halves);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$positions attr-dict `:` type($positions) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NumbersOp : Heddle_Op<"numbers", [Pure, Heddle_Elementwise]> {
+  let summary = "A row of numbers that are known when the model is compiled";
+  let description = [{
+    ```mlir
+    %frequencies = heddle.numbers [1.000000e+00, 1.000000e-02] : tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins DenseF32ArrayAttr:$values);
+  let results = (outs Heddle_F32Vector:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def RotaryOp : Heddle_Op<"rotary", [Pure, RowwiseOpInterface, AllTypesMatch<["input", "result"]>,
+                                    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Turns pairs of columns by angles that grow with the row's position (Su et al. 2021, RoFormer, 3.2.2)";
+  let description = [{
+    Heads of twice as many columns as there are frequencies lie side by side. Of a head, column i and the column half a head
+    further are a pair (a, b), which becomes (a cos t - b sin t, b cos t + a sin t), t being the position times frequency
+    i. With `inverse` the angle is -t: the gradient of one is the other.
+
+    With `neighbours` there is a frequency for each column, and columns 2i and 2i + 1 of a head, which have the same, are the
+    pair.
+
+    ```mlir
+    %turned = heddle.rotary %queries at %positions by %frequencies
+        : tensor<?x64xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_F32Matrix:$input, Heddle_I32Vector:$positions, Heddle_F32Vector:$frequencies,
+                       UnitAttr:$inverse, UnitAttr:$neighbours);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $input `at` $positions `by` $frequencies attr-dict `:` type($input) `,` type($positions) `,` type($frequencies)
+  }];
   let hasVerifier = 1;
 }
 

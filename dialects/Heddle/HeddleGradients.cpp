@@ -34,13 +34,21 @@ static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
 Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (result.getRank() > 2 && !isColumn(input))
+  bool isScalar = input.getShape() == ArrayRef<int64_t>{1}, isOfColumns = isColumn(input) || input.getRank() == 2;
+  if (result.getRank() > 2 && isScalar)
     return emitOpError() << "has no gradient rule for a sum from " << result << " to " << input;
-  if (input.getShape() == ArrayRef<int64_t>{1})
+  if (isScalar)
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
   if (result.getRank() == 1)
     return SmallVector<Value>{gradient};
-  return SmallVector<Value>{SumOp::create(builder, getLoc(), input, gradient, /*columns=*/isColumn(input))};
+  if (result.getRank() == 2 || isOfColumns)
+    return SmallVector<Value>{SumOp::create(builder, getLoc(), input, gradient, /*columns=*/isOfColumns)};
+  // A row that all parts share: sums of all columns, and then of those at the same place of each part.
+  int64_t parts = result.getDimSize(1), columns = result.getDimSize(2);
+  auto typeOfSums = [&](ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, builder.getF32Type()); };
+  Value sums = SumOp::create(builder, getLoc(), typeOfSums({parts * columns}), gradient, /*columns=*/false);
+  Value ofParts = ReshapeOp::create(builder, getLoc(), typeOfSums({parts, columns}), sums);
+  return SmallVector<Value>{SumOp::create(builder, getLoc(), input, ofParts, /*columns=*/false)};
 }
 
 Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
@@ -67,6 +75,35 @@ Gradients ScatterAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradi
   Value gradient = resultGradients[0];
   Value rows = EmbeddingOp::create(builder, getLoc(), getRows().getType(), getIndices(), gradient);
   return SmallVector<Value>{gradient, Value(), rows};
+}
+
+Gradients SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (!input.hasStaticShape() || !result.hasStaticShape())
+    return emitOpError() << "has no gradient rule for rows of " << input;
+  int64_t before = static_cast<int64_t>(getFrom()), behind = input.getDimSize(0) - before - result.getDimSize(0);
+  SmallVector<Value> parts;
+  auto addZeros = [&](int64_t rows) {
+    SmallVector<int64_t> shape(input.getShape());
+    shape[0] = rows;
+    if (rows > 0)
+      parts.push_back(FillOp::create(builder, getLoc(), input.clone(shape), builder.getF32FloatAttr(0)));
+  };
+  addZeros(before);
+  parts.push_back(resultGradients[0]);
+  addZeros(behind);
+  return SmallVector<Value>{ConcatOp::create(builder, getLoc(), input, parts)};
+}
+
+Gradients ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{ReshapeOp::create(builder, getLoc(), getInput().getType(), resultGradients[0])};
+}
+
+// A rotation's transpose is its inverse.
+Gradients RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{RotaryOp::create(builder, getLoc(), getType(), resultGradients[0], getPositions(),
+                                             getFrequencies(), !getInverse(), getNeighbours()),
+                            Value(), Value()};
 }
 
 Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
@@ -107,8 +144,10 @@ Gradients ProjectOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
 Gradients SumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   // A broadcast tells a row from a column by its extent, so a column of static extent cannot be repeated.
-  bool scalar = result.getShape() == ArrayRef<int64_t>{1};
-  if (!scalar && isColumn(result) != getColumns())
+  bool isScalar = result.getShape() == ArrayRef<int64_t>{1}, isOfColumns = isColumn(result) || result.getRank() == 2;
+  if (input.getRank() == 3 && (isScalar || !getColumns()))
+    return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
+  if (!isScalar && isOfColumns != getColumns())
     return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
   return SmallVector<Value>{BroadcastOp::create(builder, getLoc(), input, resultGradients[0])};
 }

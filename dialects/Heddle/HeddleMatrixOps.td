@@ -63,11 +63,12 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
                              DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Sums over the rows (`rows`: a matrix becomes a row, a column a scalar) or over the columns of each row";
   let description = [{
-    `sum rows`: tensor<MxN> -> tensor<N>, tensor<?> -> tensor<1>.  `sum columns`: tensor<MxN> -> tensor<M>,
-    tensor<MxHxN> -> tensor<M>, tensor<N> -> tensor<1>.
+    `sum rows`: tensor<MxN> -> tensor<N>, tensor<MxHxN> -> tensor<H*N>, tensor<?> -> tensor<1>.
+    `sum columns`: tensor<MxN> -> tensor<M>, tensor<N> -> tensor<1>; of all columns, tensor<MxHxN> -> tensor<M>, or of each
+    part, tensor<MxHxN> -> tensor<MxH>.
   }];
   let arguments = (ins Heddle_F32:$input, UnitAttr:$columns);
-  let results = (outs Heddle_F32Vector:$result);
+  let results = (outs Heddle_F32:$result);
   let assemblyFormat = "(`columns` $columns^):(`rows`)? $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }

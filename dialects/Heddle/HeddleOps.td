@@ -41,7 +41,8 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
   let summary = "A tensor that lives on the device between calls";
   let description = [{
     With `in` it is a view: the rows of another variable from a number on. Variables that others are views of are where
-    those are stored; callers and checkpoints know the views only. `start` says what the derived entry `init` writes.
+    those are stored; callers and checkpoints know the views only. A `frozen` variable is a weight that training leaves as
+    it is. `start` says what the derived entry `init` writes.
     `as` is the variable's role, and `of` the weight that it belongs to: passes and the runtime find what training keeps
     by these, and names are for checkpoints.
 
@@ -69,6 +70,8 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
+    /// Whether the model computes with it, trained or frozen.
+    bool isWeight() { return getKind() == VariableKind::Weight || getKind() == VariableKind::Frozen; }
   }];
 }
 
@@ -87,6 +90,8 @@ def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
 
 // The optimizer of 5.3: Adam; `clip_norm` 0 switches clipping by the global norm off. The region `rate` makes the learning
 // rate of the step's number, which counts from 1.
+// With `weight_decay` a step also shrinks every matrix among the weights, to 1 - rate * weight_decay times itself (AdamW:
+// Loshchilov and Hutter 2019, algorithm 2); biases and gains stay.
 // With `average_decay`, the weight's `average` is one over all steps, which began as zeros: after n steps it is
 // 1 - average_decay^n too small.
 // With `scale_interval` the loss is scaled while it is differentiated, by the variable that is the `loss_scale`, so that
@@ -94,7 +99,8 @@ def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
 // halves the scale and counts in `skipped_steps`; after that many other steps in a row, counted in `good_steps`, the scale
 // is doubled. All these variables are known by their roles.
 defvar Heddle_OptimizerArguments = (ins F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon,
-                                        F32Attr:$clip_norm, OptionalAttr<F32Attr>:$average_decay,
+                                        F32Attr:$clip_norm, OptionalAttr<F32Attr>:$weight_decay,
+                                        OptionalAttr<F32Attr>:$average_decay,
                                         OptionalAttr<I64Attr>:$scale_interval);
 
 def MinimizeOp : Heddle_Op<"minimize"> {
@@ -143,9 +149,11 @@ def TrainingOp : Heddle_Op<"training"> {
   let summary = "How a model is trained: the optimizer of the entries that are made of its functions";
   let description = [{
     The model's function `rate` makes the learning rate of the step's number. With `accumulate` gradients may be summed over several calls before a step. With `loss_scale` and `scale_interval` the
-    loss is scaled while it is differentiated, by so much at first.
+    loss is scaled while it is differentiated, by so much at first. With `token_weights` the entries that train have an input of
+    that name, a number for each token by which its loss counts.
   }];
-  let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate));
+  let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate,
+                                                                  UnitAttr:$token_weights));
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
@@ -197,9 +205,11 @@ def YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
 
 // Views: other names for the same memory, which no kernel computes. A tensor is row-major, so that consecutive rows (or
 // elements of a vector) lie together.
-def SliceOp : Heddle_Op<"slice", [Pure]> {
+def SliceOp : Heddle_Op<"slice", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Consecutive rows of a tensor, from a constant row on; how many is the result's extent";
   let description = [{
+    Gradients reach slices of tensors that have a static number of rows.
+
     ```mlir
     %chunk = heddle.slice %x from 512 : tensor<?x8xf32, #heddle.dims<"n">> to tensor<?x8xf32, #heddle.dims<"n_at_512">>
     ```
@@ -208,6 +218,22 @@ def SliceOp : Heddle_Op<"slice", [Pure]> {
   let results = (outs Heddle_Tensor:$result);
   let assemblyFormat = "$input `from` $from attr-dict `:` type($input) `to` type($result)";
   let hasVerifier = 1;
+}
+
+def ReshapeOp : Heddle_Op<"reshape", [Pure, RowwiseOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The same elements as a tensor of another shape: the columns of a row as heads side by side, and back";
+  let description = [{
+    The number of rows stays, or all extents are static.
+
+    ```mlir
+    %heads = heddle.reshape %x : tensor<?x96xf32, #heddle.dims<"tokens">> to tensor<?x6x16xf32, #heddle.dims<"tokens">>
+    ```
+  }];
+  let arguments = (ins Heddle_Tensor:$input);
+  let results = (outs Heddle_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def ConcatOp : Heddle_Op<"concat", [Pure]> {

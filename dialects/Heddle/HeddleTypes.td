@@ -21,7 +21,8 @@ def Heddle_VariableKind : I32EnumAttr<"VariableKind", "what a variable is for", 
     I32EnumAttrCase<"OptimizerState", 1, "optimizer_state">,
     I32EnumAttrCase<"Gradient", 2, "gradient">,
     I32EnumAttrCase<"Counter", 3, "counter">,
-    I32EnumAttrCase<"Cache", 4, "cache">]> {
+    I32EnumAttrCase<"Cache", 4, "cache">,
+    I32EnumAttrCase<"Frozen", 5, "frozen">]> {
   let cppNamespace = "::mlir::heddle";
   let genSpecializedAttr = 0;
 }

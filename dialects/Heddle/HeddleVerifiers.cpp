@@ -132,15 +132,27 @@ LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
   return verifyElementwiseRegion(op, score, name);
 }
 
+/// Keys have a head for each of the queries' `heads`, or for groups of as many of these.
+LogicalResult expectHeadsOfKeys(Operation *op, RankedTensorType queries, RankedTensorType keys, int64_t heads) {
+  if (failed(expectStaticColumns(op, keys)))
+    return failure();
+  int64_t width = queries.getDimSize(1) / heads, ofKeys = keys.getDimSize(1) / width;
+  if (keys.getDimSize(1) % width == 0 && ofKeys > 0 && heads % ofKeys == 0)
+    return success();
+  return op->emitOpError() << "expects keys with a number of heads of " << width << " columns that divides " << heads
+                           << ", the number of the queries' heads, got " << queries << " and " << keys;
+}
+
 template <typename AttentionLike> LogicalResult verifyAttention(AttentionLike op) {
   RankedTensorType query = typeOf(op.getQuery()), key = typeOf(op.getKey()), value = typeOf(op.getValue());
   int64_t heads = op.getHeads();
-  if (failed(expectStaticColumns(op, query)) ||
-      failed(expectSameDim(op, "width", {query, 1}, {{key, 1}, {value, 1}})) ||
+  if (failed(expectStaticColumns(op, query)) || failed(expectSameDim(op, "width", {key, 1}, {{value, 1}})) ||
       failed(expectSameDim(op, "number of keys", {key, 0}, {{value, 0}})))
     return failure();
   if (heads < 1 || query.getDimSize(1) % heads != 0)
     return op.emitOpError() << "expects 'heads' to divide the width " << query.getDimSize(1) << ", got " << heads;
+  if (failed(expectHeadsOfKeys(op, query, key, heads)))
+    return failure();
   DimOf sequences{typeOf(op.getQueryStarts()), 0};
   if (failed(expectSameDim(
           op, "number of sequences", sequences,
@@ -273,7 +285,7 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
   auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
   if (!owner)
     return failure();
-  if (owner.getKind() != VariableKind::Weight)
+  if (!owner.isWeight())
     return variable.emitOpError() << "belongs to " << variable.getOwnerAttr() << ", which is "
                                   << stringifyVariableKind(owner.getKind()) << " and no weight";
   RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
@@ -335,6 +347,22 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult ReshapeOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (failed(expectSameElements(*this, input, result)))
+    return failure();
+  auto elementsOfRow = [](RankedTensorType type) { return ShapedType::getNumElements(type.getShape().drop_front()); };
+  auto isOfRows = [](RankedTensorType type) { return !ShapedType::isDynamicShape(type.getShape().drop_front()); };
+  if (input.hasStaticShape() && result.hasStaticShape()
+          ? input.getNumElements() == result.getNumElements()
+          : isOfRows(input) && isOfRows(result) && sameDim({input, 0}, {result, 0}) &&
+                elementsOfRow(input) == elementsOfRow(result))
+    return success();
+  return emitOpError() << "cannot take " << input << " as " << result << ": expects as many elements in as many rows";
+}
+
 LogicalResult ConcatOp::verify() {
   if (getParts().empty())
     return emitOpError("expects at least one part");
@@ -367,12 +395,13 @@ LogicalResult BroadcastOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (failed(expectSameElements(*this, input, result)))
     return failure();
-  if (input.getRank() != 1)
-    return emitOpError() << "expects a scalar, a row or a column, got " << input;
-  bool scalar = input.getDimSize(0) == 1;
-  bool row = !isColumn(input) && result.getRank() <= 2 && sameDim({input, 0}, {result, result.getRank() - 1});
+  bool parts = input.getRank() == 2 && result.getRank() == 3;
+  if (input.getRank() != 1 && !parts)
+    return emitOpError() << "expects a scalar, a row, a column or a number for each part of a row, got " << input;
+  bool scalar = input.getRank() == 1 && input.getDimSize(0) == 1;
+  bool row = !isColumn(input) && sameDim({input, 0}, {result, result.getRank() - 1});
   bool column = isColumn(input) && sameDim({input, 0}, {result, 0});
-  if (!scalar && !row && !column)
+  if (parts ? !sameDim({input, 0}, {result, 0}) || !sameDim({input, 1}, {result, 1}) : !scalar && !row && !column)
     return emitOpError() << "cannot repeat " << input << " over " << result;
   return success();
 }
@@ -413,6 +442,30 @@ LogicalResult SinusoidOp::verify() {
     return emitOpError() << "expects an even number of columns where sines and cosines are halves, got "
                          << getResult().getType();
   return expectSameDim(*this, "number of rows", {typeOf(getPositions()), 0}, {{typeOf(getResult()), 0}});
+}
+
+LogicalResult NumbersOp::verify() {
+  constexpr int64_t most = 4096; // a kernel chooses among them by place
+  auto count = static_cast<int64_t>(getValues().size());
+  if (count < 1 || count > most || getResult().getType().getShape() != ArrayRef<int64_t>{count})
+    return emitOpError() << "expects 1 to " << most << " numbers and a row of as many, got " << count << " and "
+                         << getResult().getType();
+  return success();
+}
+
+LogicalResult RotaryOp::verify() {
+  RankedTensorType input = typeOf(getInput()), frequencies = typeOf(getFrequencies());
+  if (failed(expectStaticColumns(*this, input)) ||
+      failed(expectSameDim(*this, "number of rows", {input, 0}, {{typeOf(getPositions()), 0}})))
+    return failure();
+  if (getNeighbours() && frequencies.hasStaticShape() &&
+      (frequencies.getDimSize(0) % 2 != 0 || input.getDimSize(1) % frequencies.getDimSize(0) != 0))
+    return emitOpError() << "expects heads of pairs of columns, with a frequency for each column, got " << input
+                         << " and " << frequencies;
+  if (!frequencies.hasStaticShape() || frequencies.getDimSize(0) < 1 ||
+      (!getNeighbours() && input.getDimSize(1) % (2 * frequencies.getDimSize(0)) != 0))
+    return emitOpError() << "expects heads of two columns for each frequency, got " << input << " and " << frequencies;
+  return success();
 }
 
 LogicalResult DropoutOp::verify() { return expectRate(*this, "rate", getRate()); }
@@ -510,19 +563,34 @@ LogicalResult ProjectGradWeightsOp::verify() {
                            getGradients().getTypes());
 }
 
+/// Sums over the rows of a tensor<MxHxN> are H*N numbers.
+static LogicalResult expectSumsOfParts(Operation *op, RankedTensorType input, DimOf sums) {
+  int64_t columns = input.getDimSize(1) * input.getDimSize(2);
+  if (!sums.type.isDynamicDim(sums.dim) && sums.type.getDimSize(sums.dim) == columns)
+    return success();
+  return op->emitOpError() << "expects " << columns << " sums of the rows of " << input << ", got " << sums.type;
+}
+
 LogicalResult SumOp::verify() {
   if (failed(expectTensorsOfKernels(*this)))
     return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (input.getRank() > 2 && (!getColumns() || input.isDynamicDim(1) || input.isDynamicDim(2)))
+  bool vector = input.getRank() == 1, hasParts = input.getRank() == 3;
+  if (hasParts && (input.isDynamicDim(1) || input.isDynamicDim(2)))
     return emitOpError() << "expects a matrix, a row or a column, got " << input;
-  bool vector = input.getRank() == 1;
+  bool isByPart = hasParts && getColumns() && result.getRank() == 2;
+  if (result.getRank() != 1 && !isByPart)
+    return emitOpError() << "cannot sum " << input << " to " << result;
   if (vector && isColumn(input) == getColumns())
     return emitOpError() << "cannot sum " << (getColumns() ? "the columns" : "the rows") << " of " << input;
   if (vector && result.getShape() != ArrayRef<int64_t>{1})
     return emitOpError() << "expects the sum of " << input << " to be a scalar, got " << result;
   if (vector)
     return success();
+  if (isByPart && failed(expectSameDim(*this, "number of parts", {input, 1}, {{result, 1}})))
+    return failure();
+  if (hasParts && !getColumns())
+    return expectSumsOfParts(*this, input, {result, 0});
   return expectSameDim(*this, "remaining extent", {input, getColumns() ? 0 : 1}, {{result, 0}});
 }
 
@@ -534,6 +602,8 @@ LogicalResult PartialSumsOp::verify() {
     return emitOpError() << "expects a static number of sums, got " << result;
   if (input.getRank() == 2)
     return expectSameDim(*this, "width", {input, 1}, {{result, 1}});
+  if (input.getRank() == 3 && !input.isDynamicDim(1) && !input.isDynamicDim(2))
+    return expectSumsOfParts(*this, input, {result, 1});
   if (!isColumn(input) || result.getDimSize(1) != 1)
     return emitOpError() << "expects sums of the rows of a matrix, or of a column to a single column, got " << input
                          << " and " << result;
@@ -624,11 +694,12 @@ static LogicalResult verifyScores(Operation *op, RankedTensorType scores) {
 template <typename PairsOp>
 static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTensorType queries, RankedTensorType keys) {
   if (failed(verifyScores(op, scores)) || failed(expectStaticColumns(op, queries)) ||
-      failed(expectSameDim(op, "width", {queries, 1}, {{keys, 1}})) ||
       failed(expectSameDim(op, "number of queries", {queries, 0}, {{scores, 0}})))
     return failure();
   if (queries.getDimSize(1) % scores.getDimSize(1) != 0)
     return op.emitOpError() << "expects heads that divide the width of " << queries << ", got " << scores;
+  if (failed(expectHeadsOfKeys(op, queries, keys, scores.getDimSize(1))))
+    return failure();
   return expectSameDim(
       op, "number of sequences", {typeOf(op.getQueryStarts()), 0},
       {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}});
@@ -637,6 +708,8 @@ static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTens
 /// The region gets elements of the query, the key and the parameters, and with `gradient` that of the score.
 template <typename ScoresLike>
 static LogicalResult verifyCombination(ScoresLike op, Region &region, StringRef name, bool gradient) {
+  if (failed(expectSameDim(op, "width", {typeOf(op.getQuery()), 1}, {{typeOf(op.getKey()), 1}})))
+    return failure();
   for (Value parameter : op.getParameters())
     if (failed(expectSameDim(op, "width", {typeOf(op.getQuery()), 1}, {{typeOf(parameter), 0}})))
       return failure();

@@ -241,6 +241,12 @@ LogicalResult ColumnsOp::verify() {
   return emitOpError() << "cannot take " << result << " from column " << from << " of " << input;
 }
 
+LogicalResult SwapOp::verify() {
+  if (typeOf(getInput()).getDimSize(1) % 2 == 0)
+    return success();
+  return emitOpError() << "expects pairs of columns, got " << getInput().getType();
+}
+
 LogicalResult BroadcastOp::verify() {
   for (auto [input, result] : llvm::zip(typeOf(getInput()).getShape(), typeOf(getResult()).getShape()))
     if (result % input != 0)

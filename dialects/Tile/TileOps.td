@@ -198,6 +198,14 @@ def ColumnsOp : Tile_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
+def SwapOp : Tile_Op<"swap", [Pure, SameOperandsAndResultType]> {
+  let summary = "Exchanges the elements of each pair of neighbouring columns, which lie in one register";
+  let arguments = (ins Tile_Any:$input);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def SplatOp : Tile_Op<"splat", [Pure]> {
   let summary = "A tile of one scalar";
   let arguments = (ins AnyTypeOf<[F32, I32, I1]>:$input);

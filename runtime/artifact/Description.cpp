@@ -56,10 +56,12 @@ constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"adam_beta2", Kind::Number, 0, 1},
                          {"adam_epsilon", Kind::Number, 0, 1},
                          {"clip_norm", Kind::Number, 0, kLargest},
+                         {"weight_decay", Kind::Number, 0, 1},
                          {"ema_decay", Kind::Number, 0, 1},
                          {"loss_scale", Kind::Number, 0, kLargest},
                          {"loss_scale_interval", Kind::Whole},
                          {"accumulate", Kind::Flag},
+                         {"token_weights", Kind::Flag},
                          {"logits_entry", Kind::Flag},
                          {"explain_entry", Kind::Flag},
                          {"beam", Kind::Whole, 1, 1 << 16},
@@ -156,6 +158,16 @@ Status readTensors(const Json &json, Description &description) {
                    ", which names no tensor, shape and part that make sense.");
     description.tensors.emplace(name, std::move(*origin));
   }
+  return Success();
+}
+
+// {"rank": 8, "alpha": 16, "targets": ["query", "value"]}
+Status readAdapter(const Json &json, AdapterShape &adapter) {
+  auto number = [&](const char *key) { return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0; };
+  std::optional<int64_t> rank = json.is_object() && json.contains("rank") ? readExtent(json["rank"], 1) : std::nullopt;
+  if (!rank || !(number("alpha") > 0))
+    return wrong("has adapter = ", shown(json), ", and the value of this key has a rank and an alpha above 0.");
+  adapter = {*rank, number("alpha")};
   return Success();
 }
 
@@ -268,6 +280,8 @@ Result<Description> Description::parse(std::string_view text) {
       return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", *result.vocabularySize, " tokens.");
   if (auto tensors = json.find("tensors"); tensors != json.end())
     HEDDLE_CHECK(readTensors(*tensors, result));
+  if (auto adapter = json.find("adapter"); adapter != json.end())
+    HEDDLE_CHECK(readAdapter(*adapter, result.adapter));
   return result;
 }
 

@@ -26,6 +26,15 @@ struct WeightOrigin {
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
 };
 
+// What is trained of a model whose own weights are frozen: beside the weight W of each target A and B of low rank, whose product
+// times alpha / rank is added to W.
+struct AdapterShape {
+  int64_t rank = 0; // 0: there is no adapter
+  double alpha = 0;
+
+  double scale() const { return alpha / double(rank); }
+};
+
 struct Description {
   std::string architecture = "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
 
@@ -40,6 +49,7 @@ struct Description {
   int64_t tokenTypes = 0;
   double lossScale = 0; // 0: the loss is not scaled
   std::map<std::string, WeightOrigin, std::less<>> tensors;
+  AdapterShape adapter;
 
   nlohmann::json json; // all keys, of types and in ranges that were checked
 

@@ -129,7 +129,7 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
         str(what, " belongs to variable ", variable.owner(), ", and there are ", module.variables()->size(), "."));
   const schema::Variable &owner = *module.variables()->Get(variable.owner());
   if (variable.role() == schema::VariableRole::None || variable.role() > schema::VariableRole::Rounded ||
-      owner.kind() != schema::VariableKind::Weight)
+      (owner.kind() != schema::VariableKind::Weight && owner.kind() != schema::VariableKind::Frozen))
     return broken(str(what, " belongs to '", owner.name()->c_str(), "', which is no weight or has no such variable."));
   return Success();
 }

@@ -81,7 +81,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
     HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
-    state->weightsWritten |= state->variables[index].kind == VariableKind::Weight;
+    state->weightsWritten |= state->variables[index].isWeight();
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));

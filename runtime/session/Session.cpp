@@ -51,7 +51,7 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
     // Artifacts from before roles, and modules written by hand that leave them out.
-    if (info.role == VariableRole::None && info.kind != VariableKind::Weight && info.kind != VariableKind::Cache) {
+    if (info.role == VariableRole::None && !info.isWeight() && info.kind != VariableKind::Cache) {
       info.role = roleOfName(info.name);
       if (size_t prefix = variableName(info.role).size(); variableName(info.role).ends_with('.'))
         info.owner = info.name.substr(prefix);
@@ -86,6 +86,8 @@ const char *toString(VariableKind kind) {
     return "counter";
   case VariableKind::Cache:
     return "cache";
+  case VariableKind::Frozen:
+    return "frozen weight";
   }
   return "unknown";
 }
@@ -363,7 +365,7 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
-  state->weightsWritten |= info.kind == VariableKind::Weight;
+  state->weightsWritten |= info.isWeight();
   return state->device->write(*buffer, state->onDevice->variableOffset(index), value.bytes);
 }
 
@@ -376,6 +378,7 @@ MemoryReport Session::memory() const {
     uint64_t *total = &report.weights;
     switch (state->variables[i].kind) {
     case VariableKind::Weight:
+    case VariableKind::Frozen:
       break;
     case VariableKind::OptimizerState:
       total = &report.optimizerState;

@@ -79,7 +79,8 @@ struct EntryInfo {
   std::vector<PortInfo> inputs, outputs;
 };
 
-enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, Cache };
+// A frozen weight is one that training leaves as it is, and no checkpoint holds.
+enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, Cache, Frozen };
 
 const char *toString(VariableKind kind);
 
@@ -115,6 +116,8 @@ struct VariableInfo {
   bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that it belongs to
+
+  bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }
 };
 
 // The kinds of variables that a checkpoint holds.

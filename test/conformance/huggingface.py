@@ -24,6 +24,7 @@ BOUND = 1e-4
 LENGTHS = [1, 33, 7, 12]
 COMMON = {"max_tokens": 64, "max_sequences": 8, "dropout": 0.0, "attention_dropout": 0.0, "label_smoothing": 0.0}
 DECODER = {**COMMON, "logits_entry": True, "accumulate": True}
+TEXT = {"max_tokens": 64, "max_sequences": 8, "logits_entry": True, "accumulate": True}
 
 
 def pack(lengths, side):
@@ -123,10 +124,8 @@ def bert(arguments, folder, changes={}, names={}, **files):
     return case
 
 
-def gpt2(arguments, folder, changes={}, base="transformer.", **files):
-    config = {**published.GPT2, **changes}
-    case = Case(arguments, folder, config, published.draw_gpt2(config, base=base), DECODER, **files)
-    oracle = published.Gpt2(config, case.tensors, base)
+def check_decoder(case, oracle, config, pairs):
+    """A decoder alone: `pairs` are of the gradients of some of its weights."""
     batch = [case.draw(length + 1, config["vocab_size"]) for length in LENGTHS]
     flat = lambda rows: np.asarray(sum(rows, []), np.int32)
     inputs = {"target_in": flat([ids[:-1] for ids in batch]), "target_out": flat([ids[1:] for ids in batch]),
@@ -152,15 +151,50 @@ def gpt2(arguments, folder, changes={}, base="transformer.", **files):
             cached[s].append(row)
     case.report.check("logits with a cache", error(np.concatenate([np.stack(rows) for rows in cached]), torch.cat(
         [rows[:steps] for rows in expected])), BOUND)
+    case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, pairs)
+    return case
 
+
+def gpt2(arguments, folder, changes={}, base="transformer.", **files):
+    config = {**published.GPT2, **changes}
+    case = Case(arguments, folder, config, published.draw_gpt2(config, base=base), DECODER, **files)
+    oracle = published.Gpt2(config, case.tensors, base)
     tensor = lambda name: oracle.tensors[base + name].grad
     width = config["n_embd"]
-    case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, lambda: [
+    return check_decoder(case, oracle, config, lambda: [
         ("decoder.0.self.value.weight", tensor("h.0.attn.c_attn.weight")[:, 2 * width:]),
         ("decoder.1.feed_forward.inner.bias", tensor("h.1.mlp.c_fc.bias")),
         ("decoder.1.norm2.gamma", tensor("h.1.ln_2.weight")), ("decoder.norm.beta", tensor("ln_f.bias")),
         ("positions", tensor("wpe.weight"))])
-    return case
+
+
+def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, neighbours=False, **files):
+    config = {**family, **changes}
+    is_of = lambda *names: published.is_of(config, *names)
+    case = Case(arguments, folder, config, published.draw_llama(config, base=base),
+                {**TEXT, "rotary_pairs": "neighbours"} if neighbours else TEXT, **files)
+    oracle = (published.Gemma2 if is_of("Gemma2") else published.Llama)(config, case.tensors, base, neighbours)
+    tensor = lambda name: oracle.tensors[base + name].grad
+    parts = (("query", "q"), ("key", "k"), ("value", "v"), ("output", "o"))
+    sides = (("gate", "gate"), ("inner", "up"), ("outer", "down"))
+    pairs = [(f"decoder.1.self.{ours}.weight", f"layers.1.self_attn.{theirs}_proj.weight") for ours, theirs in parts]
+    pairs += [(f"decoder.0.feed_forward.{ours}.weight", f"layers.0.mlp.{theirs}_proj.weight") for ours, theirs in sides]
+    pairs += [("decoder.0.norm1.gain", "layers.0.input_layernorm.weight"), ("embedding", "embed_tokens.weight"),
+              ("decoder.1.norm2.gain", "layers.1.post_attention_layernorm.weight"), ("decoder.norm.gain", "norm.weight")]
+    if config.get("attention_bias"):
+        pairs += [(f"decoder.0.self.{ours}.bias", f"layers.0.self_attn.{theirs}_proj.bias")
+                  for ours, theirs in parts[:3 if is_of("Qwen2") else 4]]
+    if config.get("mlp_bias"):
+        pairs += [(f"decoder.1.feed_forward.{ours}.bias", f"layers.1.mlp.{theirs}_proj.bias") for ours, theirs in sides]
+    if is_of("Qwen3"):
+        pairs += [("decoder.0.self.query.norm.gain", "layers.0.self_attn.q_norm.weight"),
+                  ("decoder.1.self.key.norm.gain", "layers.1.self_attn.k_norm.weight")]
+    if is_of("Gemma2"):
+        pairs += [("decoder.0.norm3.gain", "layers.0.pre_feedforward_layernorm.weight"),
+                  ("decoder.2.norm4.gain", "layers.2.post_feedforward_layernorm.weight")]
+    turned = lambda gradient: gradient.t() if gradient.dim() == 2 else gradient
+    return check_decoder(case, oracle, config, lambda: [
+        (ours, tensor(theirs) if ours == "embedding" else turned(tensor(theirs))) for ours, theirs in pairs])
 
 
 def translate(arguments, folder):
@@ -249,6 +283,34 @@ CASES = {
     "gpt2": lambda *a: gpt2(*a),
     "gpt2-untied": lambda *a: gpt2(*a, {"tie_word_embeddings": False, "activation_function": "gelu", "n_inner": 30}),
     "gpt2-bare-names": lambda *a: gpt2(*a, {}, ""),
+    "llama": lambda *a: llama(*a),
+    "llama-untied": lambda *a: llama(*a, {"tie_word_embeddings": False, "num_key_value_heads": 6, "head_dim": 10}, kind="BF16",
+                                     shards=2),
+    "llama-one-key-head": lambda *a: llama(*a, {"num_key_value_heads": 1, "hidden_act": "gelu_new"}, ""),
+    "llama-linear": lambda *a: llama(*a, {"rope_scaling": {"type": "linear", "factor": 4.0}}),
+    "llama-dynamic": lambda *a: llama(*a, {"max_position_embeddings": 33, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+    "llama-3": lambda *a: llama(*a, {"rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 16}}),
+    "llama-yarn": lambda *a: llama(*a, {"rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}}),
+    "mistral": lambda *a: llama(*a, {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": 5}),
+    "qwen2": lambda *a: llama(*a, {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_bias": True,
+                                   "sliding_window": 5, "use_sliding_window": False, "max_window_layers": 1}),
+    "qwen3": lambda *a: llama(*a, {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 10,
+                                   "attention_bias": False, "sliding_window": None, "use_sliding_window": False,
+                                   "max_window_layers": 2, "layer_types": ["full_attention", "full_attention"]}),
+    "qwen3-biases-windows": lambda *a: llama(*a, {
+        "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 3, "num_key_value_heads": 1,
+        "attention_bias": True, "tie_word_embeddings": False, "num_hidden_layers": 3, "sliding_window": 5,
+        "use_sliding_window": True, "max_window_layers": 1}, kind="BF16"),
+    "llama-biases": lambda *a: llama(*a, {"attention_bias": True, "mlp_bias": True}),
+    "llama-neighbours": lambda *a: llama(*a, {"num_key_value_heads": 3, "head_dim": 10}, neighbours=True),
+    "gemma2": lambda *a: llama(*a, family=published.GEMMA2),
+    "gemma2-plain": lambda *a: llama(*a, {"attn_logit_softcapping": None, "final_logit_softcapping": None,
+                                          "tie_word_embeddings": False, "hidden_activation": "silu", "layer_types": [
+                                              "full_attention", "full_attention", "sliding_attention"]},
+                                     "", family=published.GEMMA2),
 }
 
 

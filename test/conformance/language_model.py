@@ -2,9 +2,9 @@
 
     language_model.py --bin build/bin --model models/numbers.toml --case NAME
 
-`steps` calls the entry with batches drawn anew, sequences of a single token among them. `text` and `gpt2` train on a file
+`steps` calls the entry with batches drawn anew, sequences of a single token among them. `text`, `gpt2` and `llama` train on a file
 by `heddle-run train --text`, whose batches hold all of it; some of its documents are longer than a sequence, and the rest of
-one is a single token. `gpt2` begins with a published folder's weights and tokens."""
+one is a single token; `completions` trains on records of prompts. `gpt2` and `llama` begin with a published folder's weights and tokens."""
 
 import argparse
 import json
@@ -107,16 +107,80 @@ def text(arguments, folder):
     return report
 
 
+def completions(arguments, folder):
+    """Prompts with completions, which alone count; an empty prompt, an empty completion, and a text without a prompt."""
+    report, words = Report(), CORPUS.split()
+    sizes = {**SIZES, "token_weights": True, "max_length": 24}
+    records = [{"prompt": " ".join(words[i:i + i % 3]), "completion": " ".join(words[i + 3:i + 3 + (i + 1) % 4])} for i in range(8)]
+    records += [{"prompt": "", "completion": words[1]}, {"prompt": words[2], "completion": ""}, {"text": " ".join(words[4:8])}]
+    Path(folder, "records").write_text("".join(json.dumps(record) + "\n" for record in records) + "\n")
+    with Model(arguments, sizes, folder) as model:
+        model.call("init", save="start.safetensors", extra=["--seed", "1"])
+        oracle = reference.Decoder(sizes, reference.load_safetensors(f"{folder}/start.safetensors"))
+        tool, flags = f"{arguments.bin}/heddle-run", ["--data", f"{folder}/records"]
+        run([tool, "train", model.artifact, *flags, "--valid-data", f"{folder}/records", "--checkpoint", f"{folder}/ck", "--seed", "1",
+             "--log", f"{folder}/log", "--steps", str(STEPS)])
+        log = [json.loads(line) for line in Path(folder, "log").read_text().splitlines()]
+        said = subprocess.run([tool, "tokenize", f"{folder}/ck"], input="".join(
+            record.get(key, "") + "\n" for record in records for key in ("prompt", "completion", "text")),
+            capture_output=True, text=True, check=True).stdout.splitlines()
+        batch, counts = [], []
+        for i in range(len(records)):
+            prompt, completion, text = (list(map(int, line.split("\t")[0].split())) for line in said[3 * i:3 * i + 3])
+            ids = [1, *prompt, *completion, *text, 2]
+            batch.append(([], ids[:-1], ids[1:]))
+            counts += [False] * len(prompt) + [True] * (len(ids) - 1 - len(prompt))
+
+        def loss():
+            labels = torch.tensor([label for _, _, labels in batch for label in labels])
+            return torch.nn.functional.cross_entropy(oracle.batch_logits(batch)[counts], labels[counts])
+
+        compare(report, [line["loss"] for line in log if "loss" in line], torch_losses(oracle.weights.values(), lambda step: loss()))
+        validated = [line["validation_loss"] for line in log if "validation_loss" in line]
+        report.check("the loss of the validation", relative(validated[-1:], [loss().item()]), BOUND)
+        score = subprocess.run([tool, "score", model.artifact, "--checkpoint", f"{folder}/ck", *flags], capture_output=True,
+                               text=True, check=True).stdout.split()
+        report.check("the loss of `score`", relative([float(score[1])], [loss().item()]), 1e-4)  # of four decimals
+        report.check("tokens that `score` counts", abs(int(score[5].rstrip(",")) - sum(counts)), 0)
+        # Text without prompts is as without weights.
+        Path(folder, "plain.txt").write_text(CORPUS[:200].rstrip() + "\n")
+        run([tool, "train", model.artifact, "--text", f"{folder}/plain.txt", "--checkpoint", f"{folder}/plain", "--steps", "2"])
+        for line, word in (('{"prompt": "a"}', "completion"), ("[1]", "prompt"), ('{"prompt": "a", "completion": 1}', "strings"),
+                           ("{", "JSON")):
+            Path(folder, "bad").write_text('{"text": "a"}\n' + line + "\n")
+            done = subprocess.run([tool, "train", model.artifact, "--data", f"{folder}/bad", "--checkpoint", f"{folder}/bad.ck"],
+                                  capture_output=True, text=True)
+            report.check(f"a bad record that is taken: {line}", int(
+                done.returncode != 1 or "line 2" not in done.stderr or word not in done.stderr), 0)
+    with Model(arguments, SIZES, folder) as model:
+        done = subprocess.run([tool, "train", model.artifact, *flags, "--checkpoint", f"{folder}/no"], capture_output=True, text=True)
+        report.check("completions without weights that are taken", int(
+            done.returncode != 1 or "--set token_weights=true" not in done.stderr), 0)
+    return report
+
+
 def gpt2(arguments, folder):
+    marks = lambda end: {"vocab_size": end + 1, "n_positions": 20, "n_ctx": 20, "bos_token_id": end, "eos_token_id": end}
+    return train_published(arguments, folder, published.GPT2, marks, published.draw_gpt2, published.Gpt2,
+                           subwords.BytePairs.write, ("vocab.json", "merges.txt"), {"dropout": 0.0, "attention_dropout": 0.0})
+
+
+def llama(arguments, folder):
+    marks = lambda end: {"vocab_size": end + 1, "max_position_embeddings": 20, "bos_token_id": end, "eos_token_id": end}
+    return train_published(arguments, folder, published.LLAMA, marks, published.draw_llama, published.Llama,
+                           lambda vocabulary, folder: vocabulary.write_json(folder, "gpt2", []),
+                           ("tokenizer.json", "tokenizer_config.json"), {})
+
+
+def train_published(arguments, folder, config, marks, draw, family, write, files, without):
     report, tool = Report(), f"{arguments.bin}/heddle-run"
     vocabulary = subwords.BytePairs.learn(CORPUS, 90)
     end = vocabulary.vocabulary[subwords.END]
-    config = {**published.GPT2, "vocab_size": end + 1, "n_positions": 20, "n_ctx": 20, "bos_token_id": end, "eos_token_id": end}
-    oracle = published.Gpt2(config, published.write_folder(f"{folder}/published", config, published.draw_gpt2(config)))
-    vocabulary.write(Path(folder, "published"))
+    config = {**config, **marks(end)}
+    oracle = family(config, published.write_folder(f"{folder}/published", config, draw(config)))
+    write(vocabulary, Path(folder, "published"))
     artifact = f"{folder}/model.heddle"
-    sizes = {"max_tokens": 512, "max_sequences": 64, "dropout": 0.0, "attention_dropout": 0.0, "warmup": WARMUP,
-             "learning_rate": RATE}
+    sizes = {"max_tokens": 512, "max_sequences": 64, **without, "warmup": WARMUP, "learning_rate": RATE}
     sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
     run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", artifact, *sets])
 
@@ -134,7 +198,7 @@ def gpt2(arguments, folder):
     parameters = [tensor for tensor in oracle.tensors.values() if tensor.requires_grad]
     compare(report, actual, torch_losses(parameters, loss))
 
-    for name in ("vocab.json", "merges.txt"):
+    for name in files:
         report.check(f"{name} of the checkpoint that differs", int(
             next(Path(folder, "ck").glob(f"step-*/{name}")).read_bytes() != Path(folder, "published", name).read_bytes()), 0)
     prompt = vocabulary.encode("The")
@@ -163,7 +227,7 @@ def gpt2(arguments, folder):
     return report
 
 
-CASES = {"steps": steps, "text": text, "gpt2": gpt2}
+CASES = {"steps": steps, "text": text, "completions": completions, "gpt2": gpt2, "llama": llama}
 
 
 def main():

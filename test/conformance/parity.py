@@ -26,6 +26,7 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "label_smoothing": 0.1},
     "pre-norm": {"d_model": 36, "heads": 2, "d_ff": 50, "vocab_size": 70, "norm": "pre", "positions": "learned"},
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
+    "decayed": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5, "weight_decay": 0.3},
     "soft-cap": {"d_model": 48, "heads": 3, "d_ff": 50, "vocab_size": 60, "attention_soft_cap": 0.5},
     # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
     "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
@@ -191,7 +192,10 @@ def main():
             else:
                 report.check(f"gradient of {name}", relative(gradients["grad." + name], weight.grad), bounds["gradient"])
 
-        optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
+        decay = overrides.get("weight_decay", 0.0)
+        parts = [{"params": [w for w in torch_model.weights.values() if (w.dim() == 2) == is_matrix],
+                  "weight_decay": decay * is_matrix} for is_matrix in (False, True)]
+        optimizer = torch.optim.AdamW(parts, lr=1, betas=(0.9, 0.98), eps=1e-9)
         for step in range(1, arguments.steps + 1):
             batch = draw_batch(random, overrides["vocab_size"])
             loss, rate = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"])
@@ -201,7 +205,8 @@ def main():
             if overrides["clip_norm"] > 0:
                 torch.nn.utils.clip_grad_norm_(torch_model.weights.values(), overrides["clip_norm"])
             warmup = overrides["warmup"]
-            optimizer.param_groups[0]["lr"] = overrides["learning_rate"] * min(step / warmup, (warmup / step) ** 0.5)
+            for group in optimizer.param_groups:
+                group["lr"] = overrides["learning_rate"] * min(step / warmup, (warmup / step) ** 0.5)
             report.check(f"learning rate of step {step}", relative(rate, [optimizer.param_groups[0]["lr"]]), 1e-5)
             optimizer.step()
             report.check(f"loss of step {step}", relative(loss, [expected.item()]), bounds["trained"])

@@ -1,10 +1,10 @@
 """What AMD's compiler, Mesa's ACO, makes of each kernel of a model for GPUs that need not be there: nothing that takes long,
 spills or wants scratch memory, and loops of products that are mostly multiply-adds.
 
-    pipelines.py --bin build/bin --model FILE|gpt2|bert --target vulkan:NAME [--precision NAME] [--set key=value]
+    pipelines.py --bin build/bin --model FILE|gpt2|bert|qwen3|gemma2 --target vulkan:NAME [--precision NAME] [--set key=value]
                  [--without PART]
 
-gpt2 and bert are folders of the sizes that were published first: a configuration is all that a compiler reads."""
+These names are folders of the sizes that were published: a configuration is all that a compiler reads."""
 
 import argparse
 import glob
@@ -31,6 +31,14 @@ PUBLISHED = {
              "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512,
              "type_vocab_size": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
              "layer_norm_eps": 1e-12, "pad_token_id": 0},
+    # With fewer words, and layers, which are all alike or alike in turns.
+    "qwen3": {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 2,
+              "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072,
+              "vocab_size": 8000, "max_position_embeddings": 40960, "hidden_act": "silu", "rms_norm_eps": 1e-6,
+              "rope_theta": 1e6, "tie_word_embeddings": True},
+    "gemma2": {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 2,
+               "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 9216,
+               "vocab_size": 8000, "max_position_embeddings": 8192, "rms_norm_eps": 1e-6},
 }
 
 

@@ -16,7 +16,8 @@ import attention
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 MUST_NOT_SPILL = ("matmul", "project", "attention")
 MAY_SPILL = 64  # bytes, of a lane of any other kernel
-WIDTHS = [(8, 3), (24, 1), (64, 2), (96, 1), (128, 2), (256, 1)]  # of attention's heads, and their number
+# Of attention's heads: their width, how many the queries and how many the keys have.
+WIDTHS = [(8, 3, 3), (24, 1, 1), (64, 2, 2), (64, 4, 2), (96, 1, 1), (128, 2, 2), (128, 4, 1), (256, 1, 1)]
 NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, where those of 96 spill (docs/status.md)
 SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # of a workgroup, by the CUDA programming guide
 

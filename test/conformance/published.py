@@ -1,6 +1,7 @@
 """Models in the formats that Hugging Face publishes, with random weights, and what they compute, in PyTorch: Marian
-(Junczys-Dowmunt et al., 2018), BERT (Devlin et al., 2019) and GPT-2 (Radford et al., 2019), one sequence at a time,
-written from the papers and the meaning of the keys of config.json. They read tensors by their published names."""
+(Junczys-Dowmunt et al., 2018), BERT (Devlin et al., 2019), GPT-2 (Radford et al., 2019), and LLaMA (Touvron et al., 2023)
+with its like, Mistral and Qwen2, one sequence at a time, written from the papers and the meaning of the keys of
+config.json. They read tensors by their published names."""
 
 import json
 import math
@@ -17,6 +18,7 @@ ACTIVATIONS = {
     "gelu": lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2))),
     "gelu_new": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))),
 }
+ACTIVATIONS["silu"], ACTIVATIONS["gelu_pytorch_tanh"] = ACTIVATIONS["swish"], ACTIVATIONS["gelu_new"]
 
 MARIAN = {"architectures": ["MarianMTModel"], "model_type": "marian", "d_model": 24, "encoder_layers": 2,
           "decoder_layers": 3, "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 40,
@@ -35,6 +37,17 @@ GPT2 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 28
         "n_inner": None, "vocab_size": 59, "n_positions": 50, "n_ctx": 50, "activation_function": "gelu_new",
         "layer_norm_epsilon": 1e-5, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1, "bos_token_id": 58,
         "eos_token_id": 58, "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}}
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 48, "num_hidden_layers": 2,
+         "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 56, "vocab_size": 59,
+         "max_position_embeddings": 64, "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+         "rope_scaling": None, "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False,
+         "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": 2, "pretraining_tp": 1, "use_cache": True}
+GEMMA2 = {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidden_size": 48, "num_hidden_layers": 3,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 56, "vocab_size": 59,
+          "max_position_embeddings": 64, "hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6,
+          "rope_theta": 10000.0, "sliding_window": 5, "query_pre_attn_scalar": 24, "attn_logit_softcapping": 2.0,
+          "final_logit_softcapping": 3.0, "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 2,
+          "eos_token_id": 1, "pad_token_id": 0, "cache_implementation": "hybrid", "use_cache": True}
 
 
 # ---- Files -----------------------------------------------------------------------------------------------------------
@@ -209,6 +222,44 @@ def draw_gpt2(config, seed=3, base="transformer."):
     return draw.tensors
 
 
+def is_of(config, *architectures):
+    """Whether the model is one of them, by the beginning of its name."""
+    return config["architectures"][0].removesuffix("ForCausalLM") in architectures
+
+
+def draw_llama(config, seed=4, base="model."):
+    draw, width = Draw(seed), config["hidden_size"]
+    head = config.get("head_dim", width // config["num_attention_heads"])
+    bias = config.get("attention_bias", False)
+    # Gemma 2 has norms behind attention and feed-forwards too, and stores by how much more than 1 the gains are.
+    norms = ("input", "post_attention") + (("pre_feedforward", "post_feedforward") if is_of(config, "Gemma2") else ())
+    gain = lambda name, size: draw.tensor(name, size, center=0.0 if is_of(config, "Gemma2") else 1.0, scale=0.3)
+
+    def linear(name, inputs, outputs, bias):
+        draw.tensor(name + ".weight", outputs, inputs)
+        if bias:
+            draw.tensor(name + ".bias", outputs)
+
+    draw.tensor(base + "embed_tokens.weight", config["vocab_size"], width)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"{base}layers.{i}."
+        for name in norms:
+            gain(f"{layer}{name}_layernorm.weight", width)
+        for part, heads in (("q", "num_attention_heads"), ("k", "num_key_value_heads"), ("v", "num_key_value_heads")):
+            linear(f"{layer}self_attn.{part}_proj", width, head * config[heads], bias)
+        linear(layer + "self_attn.o_proj", head * config["num_attention_heads"], width, bias and not is_of(config, "Qwen2"))
+        if is_of(config, "Qwen3"):
+            gain(layer + "self_attn.q_norm.weight", head)
+            gain(layer + "self_attn.k_norm.weight", head)
+        for part, sizes in (("gate", (width, config["intermediate_size"])), ("up", (width, config["intermediate_size"])),
+                            ("down", (config["intermediate_size"], width))):
+            linear(f"{layer}mlp.{part}_proj", *sizes, config.get("mlp_bias", False))
+    gain(base + "norm.weight", width)
+    if not config.get("tie_word_embeddings", True):
+        draw.tensor("lm_head.weight", config["vocab_size"], width)
+    return draw.tensors
+
+
 # ---- What they compute -----------------------------------------------------------------------------------------------
 
 def attend(query, key, value, heads, causal=False):
@@ -335,3 +386,118 @@ class Gpt2(Published):
             x = x + self.convolve(ACTIVATIONS[self.config["activation_function"]](inner), layer + "mlp.c_proj")
         x = self.norm(x, base + "ln_f", epsilon)
         return x @ self.tensors.get("lm_head.weight", self.tensors[base + "wte.weight"]).t()
+
+
+class Llama(Published):
+    def __init__(self, config, tensors, base="model.", neighbours=False):
+        super().__init__(config, tensors)
+        self.base, self.neighbours = base, neighbours  # which columns of a head turn together
+        self.heads, self.key_heads = config["num_attention_heads"], config["num_key_value_heads"]
+        self.head = config.get("head_dim", config["hidden_size"] // self.heads)
+
+    def linear(self, x, name):
+        return F.linear(x, self.tensors[name + ".weight"], self.tensors.get(name + ".bias"))
+
+    def norm(self, x, name):
+        return x * (x.square().mean(-1, keepdim=True) + self.config["rms_norm_eps"]).rsqrt() * self.tensors[name + ".weight"]
+
+    def frequencies(self):
+        """Of each pair of a head's columns, and by how much longer texts' scores grow."""
+        parameters = self.config.get("rope_parameters") or self.config.get("rope_scaling") or {}
+        kind = parameters.get("rope_type", parameters.get("type", "default"))
+        base = parameters.get("rope_theta", self.config.get("rope_theta"))
+        places = torch.arange(0, self.head, 2, dtype=torch.float64)
+        plain = base ** (-places / self.head)
+        factor, before = parameters.get("factor", 1.0), parameters.get("original_max_position_embeddings", 0)
+        if kind == "linear":
+            return plain / factor, 1.0
+        if kind == "llama3":
+            low, high = parameters["low_freq_factor"], parameters["high_freq_factor"]
+            wavelength = 2 * math.pi / plain
+            smooth = (before / wavelength - low) / (high - low)
+            between = (1 - smooth) * plain / factor + smooth * plain
+            middle = torch.where(wavelength > before / low, plain / factor, between)
+            return torch.where(wavelength < before / high, plain, middle), 1.0
+        if kind == "yarn":
+            place = lambda turns: self.head * math.log(before / (turns * 2 * math.pi)) / (2 * math.log(base))
+            low = max(math.floor(place(parameters.get("beta_fast", 32))), 0)
+            high = min(math.ceil(place(parameters.get("beta_slow", 1))), self.head - 1)
+            ramp = ((torch.arange(self.head // 2).double() - low) / max(high - low, 0.001)).clamp(0, 1)
+            return plain / factor * ramp + plain * (1 - ramp), 0.1 * math.log(factor) + 1
+        assert kind in ("default", "dynamic")  # which changes nothing up to max_position_embeddings
+        return plain, 1.0
+
+    def turn(self, x):
+        """Rotary positions, of heads x tokens x columns."""
+        frequencies, scale = self.frequencies()
+        angles = torch.arange(x.shape[1])[:, None] * frequencies[None]
+        if self.neighbours:
+            first, second, sine, cosine = x[..., ::2], x[..., 1::2], angles.sin().float(), angles.cos().float()
+            return torch.stack([first * cosine - second * sine, second * cosine + first * sine], -1).reshape(x.shape) * scale
+        angles = angles.repeat(1, 2)
+        halves = torch.cat([-x[..., self.head // 2:], x[..., : self.head // 2]], -1)
+        return (x * angles.cos().float() + halves * angles.sin().float()) * scale
+
+    def has_window(self, layer):
+        if not self.config.get("sliding_window"):
+            return False
+        if "layer_types" in self.config:
+            return self.config["layer_types"][layer] == "sliding_attention"
+        if is_of(self.config, "Qwen2", "Qwen3"):
+            return self.config["use_sliding_window"] and layer >= self.config["max_window_layers"]
+        return is_of(self.config, "Mistral") or (is_of(self.config, "Gemma2") and layer % 2 == 0)
+
+    def attention(self, x, number):
+        layer = f"{self.base}layers.{number}.self_attn."
+        split = lambda part, heads: self.linear(x, layer + part).reshape(len(x), heads, self.head).transpose(0, 1)
+        query, key, value = split("q_proj", self.heads), split("k_proj", self.key_heads), split("v_proj", self.key_heads)
+        if is_of(self.config, "Qwen3"):
+            query, key = self.norm(query, layer + "q_norm"), self.norm(key, layer + "k_norm")
+        query, key = self.turn(query), self.turn(key)
+        key, value = (side.repeat_interleave(self.heads // self.key_heads, 0) for side in (key, value))
+        scores = query @ key.transpose(1, 2) / math.sqrt(self.config.get("query_pre_attn_scalar", self.head))
+        scores = self.soft_cap(scores, "attn_logit_softcapping")
+        hidden = torch.ones(len(x), len(x)).triu(1).bool()
+        if self.has_window(number):
+            hidden |= torch.ones(len(x), len(x)).tril(-self.config["sliding_window"]).bool()
+        weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), -1)
+        return self.linear((weights @ value).transpose(0, 1).reshape(len(x), -1), layer + "o_proj")
+
+    def soft_cap(self, x, key):
+        cap = self.config.get(key)
+        return torch.tanh(x / cap) * cap if cap else x
+
+    def feed_forward(self, x, layer):
+        name = self.config.get("hidden_activation", self.config.get("hidden_act"))
+        gate = ACTIVATIONS[name](self.linear(x, layer + "mlp.gate_proj"))
+        return self.linear(gate * self.linear(x, layer + "mlp.up_proj"), layer + "mlp.down_proj")
+
+    def block(self, x, number):
+        layer = f"{self.base}layers.{number}."
+        x = x + self.attention(self.norm(x, layer + "input_layernorm"), number)
+        return x + self.feed_forward(self.norm(x, layer + "post_attention_layernorm"), layer)
+
+    def embed(self, ids):
+        return self.tensors[self.base + "embed_tokens.weight"][ids]
+
+    def logits(self, ids):
+        x = self.embed(ids)
+        for i in range(self.config["num_hidden_layers"]):
+            x = self.block(x, i)
+        x = self.norm(x, self.base + "norm")
+        x = x @ self.tensors.get("lm_head.weight", self.tensors[self.base + "embed_tokens.weight"]).t()
+        return self.soft_cap(x, "final_logit_softcapping")
+
+
+class Gemma2(Llama):
+    def norm(self, x, name):
+        return x * (x.square().mean(-1, keepdim=True) + self.config["rms_norm_eps"]).rsqrt() * (1 + self.tensors[name + ".weight"])
+
+    def embed(self, ids):
+        return super().embed(ids) * math.sqrt(self.config["hidden_size"])
+
+    def block(self, x, number):
+        layer = f"{self.base}layers.{number}."
+        norm = lambda x, name: self.norm(x, f"{layer}{name}_layernorm")
+        x = x + norm(self.attention(norm(x, "input"), number), "post_attention")
+        return x + norm(self.feed_forward(norm(x, "pre_feedforward"), layer), "post_feedforward")

@@ -24,6 +24,16 @@ def is_space(c):
     return c.isspace() and not "\x1c" <= c <= "\x1f"
 
 
+def cut(text, match):
+    """The text in words; `match` says where the word ends that begins at a place."""
+    words, i = [], 0
+    while i < len(text):
+        end = match(i)
+        words.append(text[i:end])
+        i = end
+    return words
+
+
 def pretokenize(text):
     """'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"""
     letter = lambda c: unicodedata.category(c)[0] == "L"
@@ -52,15 +62,84 @@ def pretokenize(text):
                 return last
         return end
 
-    words, i = [], 0
-    while i < len(text):
-        end = match(i)
-        words.append(text[i:end])
-        i = end
-    return words
+    return cut(text, match)
+
+
+def pretokenize_digits(text):
+    """Each number is a word; GPT-2's words of what is between."""
+    words, begin = [], 0
+    for i, c in enumerate(text):
+        if unicodedata.category(c)[0] == "N":
+            words += pretokenize(text[begin:i]) + [c]
+            begin = i + 1
+    return words + pretokenize(text[begin:])
+
+
+def pretokenize_llama(text, numbers):
+    """(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,numbers}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|
+    \\s+(?!\\S)|\\s+, tried one after the other, with their backtracking written out."""
+    kind = lambda c: unicodedata.category(c)[0]
+    plain = lambda c: not is_space(c) and kind(c) not in "LN"
+
+    def run(start, accepts, most=10 ** 9):
+        end = start
+        while end < len(text) and end - start < most and accepts(text[end]):
+            end += 1
+        return end
+
+    def match(i):
+        for contraction in ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d"):
+            if text[i:i + len(contraction)].lower() == contraction and text[i:i + len(contraction)].isascii():
+                return i + len(contraction)
+        for begin in ((i + 1, i) if text[i] not in "\r\n" and kind(text[i]) not in "LN" else (i,)):
+            end = run(begin, lambda c: kind(c) == "L")
+            if end > begin:
+                return end
+        end = run(i, lambda c: kind(c) == "N", numbers)
+        if end > i:
+            return end
+        for begin in ((i + 1, i) if text[i] == " " else (i,)):
+            end = run(begin, plain)
+            if end > begin:
+                return run(end, lambda c: c in "\r\n")
+        end = run(i, is_space)
+        for start in range(end, i - 1, -1):  # \s* gives back until a new line follows
+            last = run(start, lambda c: c in "\r\n")
+            if last > start:
+                return last
+        for last in range(end, i, -1):
+            if last == len(text) or is_space(text[last]):
+                return last
+        return end
+
+    return cut(text, match)
+
+
+LLAMA_PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+                 r"|\s+(?!\S)|\s+")
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+
+
+def split_by(pattern):
+    return {"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": LLAMA_PATTERN % pattern}, "behavior": "Isolated", "invert": False},
+        {**BYTES, "use_regex": False}]}
+
+
+# How vocabularies in tokenizer.json cut words: the function, and how the file says it.
+RULES = {
+    "gpt2": (pretokenize, {**BYTES, "use_regex": True}),
+    "smollm": (pretokenize_digits, {"type": "Sequence", "pretokenizers": [
+        {"type": "Digits", "individual_digits": True}, {**BYTES, "use_regex": True}]}),
+    "llama3": (lambda text: pretokenize_llama(text, 3), split_by(r"\p{N}{1,3}")),
+    "qwen2": (lambda text: pretokenize_llama(text, 1), split_by(r"\p{N}")),
+}
 
 
 class BytePairs:
+    cut = staticmethod(pretokenize)
+    added, whole_words, compose = (END,), False, False
+
     def __init__(self, vocabulary, merges):
         self.vocabulary, self.merges = vocabulary, merges
         self.ranks = {pair: rank for rank, pair in enumerate(merges)}
@@ -105,13 +184,51 @@ class BytePairs:
         lines = ["#version: 0.2"] + [f"{a} {b}" for a, b in self.merges]
         (Path(folder) / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
+    def write_json(self, folder, rule, added, whole_words=False, compose=False, pairs=False):
+        """tokenizer.json, with tokens that are added behind the others; from here on encode() is that vocabulary's."""
+        self.cut, cutter = RULES[rule]
+        self.added, self.whole_words, self.compose = (*added, END), whole_words, compose
+        tokens = [{"id": self.vocabulary[END], "content": END, "special": True, "normalized": False}]
+        base = dict(self.vocabulary)
+        del base[END]
+        for content in added:
+            self.vocabulary[content] = len(self.vocabulary)
+            self.pieces[self.vocabulary[content]] = content
+            tokens.append({"id": self.vocabulary[content], "content": content, "special": False, "single_word": False,
+                           "lstrip": False, "rstrip": False, "normalized": False})
+        merges = [[a, b] if pairs else f"{a} {b}" for a, b in self.merges]
+        model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
+                 "fuse_unk": False, "byte_fallback": False, "ignore_merges": whole_words, "vocab": base, "merges": merges}
+        whole = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": tokens,
+                 "normalizer": {"type": "NFC"} if compose else None, "pre_tokenizer": cutter, "post_processor": None,
+                 "decoder": {"type": "ByteLevel"}, "model": model}
+        (Path(folder) / "tokenizer.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+        (Path(folder) / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": END}}))
+
+    def split_at_added(self, text):
+        """Parts between added tokens, the longest where several begin, and those tokens by number."""
+        begin = place = 0
+        while place < len(text):
+            here = max((token for token in self.added if text.startswith(token, place)), key=len, default=None)
+            if here is None:
+                place += 1
+                continue
+            yield text[begin:place]
+            yield self.vocabulary[here]
+            begin = place = place + len(here)
+        yield text[begin:]
+
     def encode(self, text):
         ids = []
-        for i, part in enumerate(text.split(END)):
-            if i != 0:
-                ids.append(self.vocabulary[END])
-            for text_word in pretokenize(part):
+        for part in self.split_at_added(text):
+            if isinstance(part, int):
+                ids.append(part)
+                continue
+            for text_word in self.cut(unicodedata.normalize("NFC", part) if self.compose else part):
                 word = tuple(self.alphabet[b] for b in text_word.encode())
+                if self.whole_words and "".join(word) in self.vocabulary:
+                    ids.append(self.vocabulary["".join(word)])
+                    continue
                 while True:
                     pairs = [pair for pair in zip(word, word[1:]) if pair in self.ranks]
                     if not pairs:

@@ -4,6 +4,7 @@ the vocabularies of subwords.py.
     text_commands.py --bin build/bin --case NAME [--target=NAME]"""
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -67,15 +68,17 @@ class LanguageModel(Text):
     def __init__(self, arguments, folder):
         self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         self.end = self.vocabulary.vocabulary[subwords.END]
-        self.config = {**published.GPT2, "vocab_size": self.end + 1, "n_positions": self.positions,
-                       "bos_token_id": self.end, "eos_token_id": self.end}
+        self.write(folder / "published", {"vocab_size": self.end + 1, "bos_token_id": self.end, "eos_token_id": self.end})
+        super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
+        self.gaps = []
+
+    def write(self, folder, marks):
+        self.config = {**published.GPT2, **marks, "n_positions": self.positions}
         self.tensors = published.draw_gpt2(self.config)
         self.tensors["transformer.wte.weight"] *= 2  # so that the answer depends on the prompt
         self.tensors["transformer.wte.weight"][self.end] *= 2  # and ends at times
-        self.oracle = published.Gpt2(self.config, published.write_folder(folder / "published", self.config, self.tensors))
-        self.vocabulary.write(folder / "published")
-        super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
-        self.gaps = []
+        self.oracle = published.Gpt2(self.config, published.write_folder(folder, self.config, self.tensors))
+        self.vocabulary.write(folder)
 
     def tokens(self, prompt):
         return self.vocabulary.encode(prompt) or [self.end]
@@ -98,6 +101,18 @@ class LanguageModel(Text):
         return escape(prompt + self.vocabulary.decode(ids).decode(errors="replace"))
 
 
+class Llama(LanguageModel):
+    """The same with LLaMA's blocks, and its vocabulary in tokenizer.json."""
+
+    def write(self, folder, marks):
+        self.config = {**published.LLAMA, **marks, "max_position_embeddings": self.positions}
+        self.tensors = published.draw_llama(self.config)
+        self.tensors["model.embed_tokens.weight"] *= 2
+        self.tensors["model.embed_tokens.weight"][self.end] *= 2
+        self.oracle = published.Llama(self.config, published.write_folder(folder, self.config, self.tensors))
+        self.vocabulary.write_json(folder, "smollm", [])
+
+
 def squeeze(lines):
     """One replacement stands for each byte of a broken character, where Python's stands for several."""
     return [re.sub("\ufffd+", "\ufffd", line) for line in lines]
@@ -110,8 +125,8 @@ def prompts():
     return texts + [" ".join(words[i:i + 1 + i % 5]) for i in range(40, 60)]
 
 
-def generate(arguments, folder):
-    report, model, most = Report(), LanguageModel(arguments, folder), 33
+def generate(arguments, folder, family=LanguageModel):
+    report, model, most = Report(), family(arguments, folder), 33
     # At last two tokens less than the model has positions, one less, as many, which are not continued, and more.
     texts = prompts() + ["T" + "\x01" * (model.positions - 1 - room) for room in (2, 1, 0)] + ["weft " * 100]
     told = [model.continuation(text) for text in texts]
@@ -147,6 +162,56 @@ def sample(arguments, folder):
     published.write_folder(folder / "published", model.config, model.tensors)
     done = subprocess.run(model.start(), input=b"The\n", capture_output=True)
     report.check("NaN that is not said", int(done.returncode != 1 or b"not numbers" not in done.stderr), 0)
+    return report
+
+
+def answers(arguments, folder):
+    """Texts that end an answer, answers as JSON, pieces as they come, and the penalty of repetitions."""
+    report, model, most = Report(), LanguageModel(arguments, folder), 12
+    texts = prompts()[:20]
+    told = [model.continuation(text) for text in texts]
+    said = model.lines([escape(text) for text in texts], "--tokens", str(most))
+    records = [json.loads(line) for line in model.lines([escape(text) for text in texts], "--tokens", str(most), "--json")]
+    report.check("records that are not the lines", differ(
+        [escape(record["prompt"] + record["completion"]) for record in records], said), 0)
+    report.check("endings that differ", differ(
+        [record["finish"] for record in records],
+        ["end" if ended and len(new) < most else "length" for new, ended in told]), 0)
+    report.check("numbers of tokens that differ", differ([record["tokens"] for record in records],
+                                                         [min(len(new), most) for new, _ in told]), 0)
+    # A text from the midst of an answer ends that answer, and any other that has it.
+    stop = max((record["completion"][2:5] for record in records if len(record["completion"]) > 6 and
+                record["completion"].isascii()), key=len)
+    stopped = [json.loads(line) for line in model.lines(
+        [escape(text) for text in texts], "--tokens", str(most), "--json", "--stop", escape(stop), "--stop", "never there")]
+    report.check("answers that go on behind a stop", differ(
+        [record["completion"] for record in stopped], [record["completion"].split(stop)[0] for record in records]), 0)
+    report.check("stops that are not said", differ(
+        [record["finish"] == "stop" for record in stopped], [stop in record["completion"] for record in records]), 0)
+    report.check("whether some stop, not all", int(sum(record["finish"] == "stop" for record in stopped) in (0, len(stopped))), 0)
+    for flags in ((), ("--stop", escape(stop))):
+        streamed = model.lines([escape(text) for text in texts], "--tokens", str(most), "--stream", *flags)
+        report.check("streams that differ from lines", differ(
+            streamed, model.lines([escape(text) for text in texts], "--tokens", str(most), *flags)), 0)
+
+    # The same rule in PyTorch.
+    def continuation(text, penalty):
+        ids = model.tokens(text)
+        start = len(ids)
+        while len(ids) - start < most:
+            logits = model.oracle.logits(torch.tensor(ids))[-1].detach().clone()
+            seen = torch.tensor(sorted(set(ids)))
+            logits[seen] = torch.where(logits[seen] > 0, logits[seen] / penalty, logits[seen] * penalty)
+            token = int(logits.argmax())
+            if token == model.end:
+                break
+            ids.append(token)
+        return ids[start:]
+
+    penalised = model.lines([escape(text) for text in texts], "--tokens", str(most), "--repetition-penalty", "1.7")
+    report.check("penalised continuations that differ", differ(
+        squeeze(penalised), squeeze([model.answer(text, continuation(text, 1.7)) for text in texts])), 0)
+    report.check("whether the penalty changes some", int(penalised == said), 0)
     return report
 
 
@@ -192,7 +257,7 @@ def fill(arguments, folder):
     return report
 
 
-CASES = {"generate": generate, "sample": sample, "fill": fill}
+CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama), "sample": sample, "answers": answers, "fill": fill}
 
 
 def main():

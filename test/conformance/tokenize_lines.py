@@ -110,7 +110,18 @@ def bert(arguments, folder):
     return wrong
 
 
-CASES = {"gpt2": gpt2, "bert": bert}
+def tokenizer_json(arguments, folder):
+    wrong, drawn = 0, Drawn(3)
+    variants = {"gpt2": {}, "smollm": {}, "llama3": {"whole_words": True, "pairs": True}, "qwen2": {"compose": True}}
+    for rule, options in variants.items():
+        oracle = subwords.BytePairs.learn(CORPUS, 300)
+        oracle.write_json(folder, rule, ["<|im_start|>", "<|im_start|>user", "  "], **options)
+        texts = HARD + [drawn.text() for _ in range(2500)] + ["<|im_start|>user 1234 <|im_start|>  a   b", "I'LL 'Re\n\n \n x\r\n12345 ab\u00b2"]
+        wrong += Tool(arguments, folder).check(texts, oracle, oracle.pieces)[0]
+    return wrong
+
+
+CASES = {"gpt2": gpt2, "bert": bert, "tokenizer-json": tokenizer_json}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -20,6 +20,7 @@ Json goodDescription() {
     "embedding_norm": false, "token_types": 0, "output_bias": false, "pooler": false, "layer_norm_epsilon": 1e-5,
     "dropout": 0.1, "attention_dropout": 0.1, "label_smoothing": 0.1, "learning_rate": 0.01, "warmup": 4000,
     "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9, "clip_norm": 0.5, "ema_decay": 0.5, "loss_scale": 65536.0,
+    "weight_decay": 0.1, "token_weights": true, "adapter": {"rank": 8, "alpha": 16.0, "targets": ["query"]},
     "loss_scale_interval": 2000, "accumulate": false, "logits_entry": false, "explain_entry": false, "beam": 4,
     "max_tokens": 512, "max_sequences": 32, "max_length": 64, "unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3,
     "tensors": {"weight": {"from": ["model.weight"], "shape": [1000], "part": [1, 3]}}
@@ -72,7 +73,7 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
     }
     std::vector<const char *> texts = {"-1", "1e300", "1e999", "NaN", "-Infinity"};
     bool mayBeLarge = value.is_number_float() && !key.ends_with("dropout") && !key.starts_with("adam_") &&
-                      key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay";
+                      key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay" && key != "weight_decay";
     if (!mayBeLarge)
       texts.insert(texts.end(),
                    {"1000000000000", "9223372036854775808", "18446744073709551615", "123456789012345678901234567890"});
@@ -88,6 +89,15 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
     std::string twice = good.dump();
     twice.insert(1, "\"" + key + "\":" + value.dump() + ",");
     expectRefused(twice, "'" + key + "' occurs twice");
+  }
+}
+
+TEST(DescriptionTest, anAdapterHasARankAndAScale) {
+  for (const char *adapter : {"{}", R"({"rank": 8})", R"({"alpha": 16})", R"({"rank": 0, "alpha": 16})", R"({"rank": -1, "alpha": 16})",
+                              R"({"rank": 8.5, "alpha": 16})", R"({"rank": 8, "alpha": 0})", R"({"rank": 8, "alpha": "x"})"}) {
+    Json changed = goodDescription();
+    changed["adapter"] = Json::parse(adapter);
+    expectRefused(changed.dump(), "adapter");
   }
 }
 

@@ -22,6 +22,7 @@ public:
 
   std::string_view description() const override { return text; }
   uint64_t artifactSeal() const override { return 0x5ea1; }
+  std::span<const VariableInfo> variables() const override { return {}; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
   Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
   Status run(std::string_view entry, std::span<const Input> inputs) override;

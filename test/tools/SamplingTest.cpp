@@ -90,6 +90,13 @@ TEST(Sampling, NumbersDependOnSeedSentenceAndPosition) {
   EXPECT_EQ(seen.size(), 125u);
 }
 
+TEST(Sampling, RepetitionPenalty) {
+  const float logits[] = {2, -2, 0, 4};
+  const int32_t tokens[] = {1, 0, 0, 2};
+  EXPECT_EQ(penaliseRepetition(logits, tokens, 2), (std::vector<float>{1, -4, 0, 4})) << "a token counts once";
+  EXPECT_EQ(penaliseRepetition(logits, tokens, 1), (std::vector<float>{2, -2, 0, 4}));
+}
+
 TEST(Sampling, LogProbability) {
   std::vector<double> expected = probabilities(1);
   for (size_t token = 0; token < kLogits.size(); ++token)

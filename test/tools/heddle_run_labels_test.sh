@@ -148,7 +148,7 @@ refuses 1 "the artifact's model is one that gives texts labels, and translate ta
   "$bin/heddle-run" translate texts.heddle --checkpoint texts
 printf 'architecture = "decoder"\nd_model = 16\nheads = 2\nd_ff = 16\nencoder_layers = 0\ndecoder_layers = 1\nvocab_size = 40\n' > lm.toml
 quietly "$bin/heddle-compile" lm.toml -o lm.heddle
-refuses 1 "the artifact's model gives no labels: give --text instead." "$bin/heddle-run" train lm.heddle --data train.texts --checkpoint other
+refuses 1 "of prompts with completions only the completions count: compile it with --set token_weights=true" "$bin/heddle-run" train lm.heddle --data train.texts --checkpoint other
 refuses 1 "the artifact's model gives no labels, which predict takes" "$bin/heddle-run" predict lm.heddle --checkpoint texts
 [ -z "$(ls -d other 2> /dev/null)" ] || fail "a training that never began leaves a folder"
 echo "all as expected"

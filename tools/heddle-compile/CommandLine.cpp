@@ -51,6 +51,11 @@ struct Flags {
       cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
                "products, also values that take a matrix product"),
       cl::value_desc("policy"), cl::init("cheap"), cl::cat(category)};
+  cl::opt<std::string> lora{
+      "lora",
+      cl::desc("Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
+               "weights as they are; defaults: rank=8, alpha=16, targets=query,value"),
+      cl::value_desc("rank=R,alpha=A,targets=name,..."), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -94,8 +99,10 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir) or a Hugging Face\n"
-            "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM or GPT2LMHeadModel; `heddle-run` reads its "
+  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir) or a "
+            "Hugging Face\n"
+            "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
+            "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or Gemma2ForCausalLM; `heddle-run` reads its "
             "weights).\n\nPhases:\n\n";
   for (const PhaseInfo &phase : getPhases())
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
@@ -215,6 +222,12 @@ std::optional<CommandLine> check(Flags &flags) {
                  "'; the policies are none, cheap and products");
   line.recompute = *recompute;
 
+  if (flags.lora.getNumOccurrences()) {
+    llvm::Expected<AdapterOptions> adapters = parseAdapters(flags.lora);
+    if (!adapters)
+      return wrong("--lora: " + llvm::toString(adapters.takeError()));
+    line.adapters = std::move(*adapters);
+  }
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
   line.profile = flags.profile;

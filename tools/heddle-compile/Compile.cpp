@@ -1,5 +1,6 @@
 #include "tools/heddle-compile/Compile.h"
 
+#include "compiler/HuggingFace/HuggingFace.h"
 #include "compiler/Import/Import.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -95,6 +96,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.fusion = line.fusion;
   options.precision = line.precision;
   options.recompute = line.recompute;
+  options.adapters = line.adapters;
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

@@ -98,6 +98,7 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
       int64_t bytes = bytesOf(variable);
       switch (variable.getKind()) {
       case VariableKind::Weight:
+      case VariableKind::Frozen:
         weights += bytes;
         break;
       case VariableKind::OptimizerState:

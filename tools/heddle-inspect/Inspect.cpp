@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char *kindName(schema::VariableKind kind) {
-  static constexpr const char *names[] = {"weight", "optimizer-state", "gradient", "counter", "cache"};
+  static constexpr const char *names[] = {"weight", "optimizer-state", "gradient", "counter", "cache", "frozen-weight"};
   return names[static_cast<size_t>(kind)];
 }
 

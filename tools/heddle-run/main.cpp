@@ -25,6 +25,7 @@ public:
     addDevices();
     addTrain();
     addAverage();
+    addMerge();
     addTranslate();
     addExplain();
     addScore();
@@ -70,6 +71,7 @@ private:
             "decoder alone (GPT-2) on plain text, or a model that gives labels on records of texts and labels",
             [this] { return runTrain(train); });
     addArtifact(command, train.common);
+    addBase(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
     addText(command, train.text, "Target sentences, a sentence on each line");
     CLI::Option *validText = command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
@@ -165,10 +167,22 @@ private:
         ->excludes(decay);
   }
 
+  void addMerge() {
+    CLI::App *command = add("merge", "Add an adapter to the weights of the published model that it was trained for",
+                            [this] { return runMerge(merge); });
+    addArtifact(command, merge.common);
+    addBase(command, merge.common);
+    command->get_option("--base")->required();
+    command->add_option("--checkpoint", merge.checkpoint, "Folder of the adapter: a checkpoint, or one that PEFT wrote")
+        ->required();
+    command->add_option("--output", merge.output, "The Hugging Face folder to write")->required();
+  }
+
   void addTranslate() {
     CLI::App *command =
         add("translate", "Translate the lines of standard input", [this] { return runTranslate(translate); });
     addArtifact(command, translate.common);
+    addBase(command, translate.common);
     addProfile(command, translate.common);
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
@@ -196,6 +210,7 @@ private:
     CLI::App *command = add("explain", "Show the attention of each head in a translation, as a page of HTML",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
+    addBase(command, explain.common);
     addProfile(command, explain.common);
     command->add_option("--checkpoint", explain.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
@@ -209,6 +224,7 @@ private:
     CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations; accuracy of labels",
                             [this] { return runScore(score); });
     addArtifact(command, score.common);
+    addBase(command, score.common);
     addProfile(command, score.common);
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
@@ -248,6 +264,7 @@ private:
             [this] { return runGenerate(generate); });
     command->footer(std::string("An answer is a line: the prompt and its continuation. ") + kEscapes);
     addArtifact(command, generate.common);
+    addBase(command, generate.common);
     addProfile(command, generate.common);
     command->add_option("--checkpoint", generate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
@@ -259,12 +276,29 @@ private:
         ->check(kPositive)
         ->capture_default_str();
     addSampling(command, generate.sampling);
+    command
+        ->add_option("--repetition-penalty", generate.repetitionPenalty,
+                     "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
+        ->check(CLI::Range(1e-2, 1e2))
+        ->capture_default_str();
+    command
+        ->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
+        ->allow_extra_args(false)
+        ->type_name("TEXT")
+        ->check([](const std::string &text) { return text.empty() ? "an empty text ends every continuation" : ""; });
+    CLI::Option *json = command->add_flag(
+        "--json", generate.json,
+        "Answer by an object of JSON: prompt, completion, the number of its tokens, and why it ends (end, stop, length or\n"
+        "room: the model was compiled for no more)");
+    command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
+        ->excludes(json);
   }
 
   void addFill() {
     CLI::App *command = add("fill", "Fill in each [MASK] of the lines of standard input with an encoder (BERT)",
                             [this] { return runFill(fill); });
     addArtifact(command, fill.common);
+    addBase(command, fill.common);
     addProfile(command, fill.common);
     command->add_option("--checkpoint", fill.checkpoint, "Hugging Face folder")->required();
     command
@@ -282,6 +316,7 @@ private:
     command->footer("An answer is a line: the label, a tab and its probability; or a label for each word of the line, which\n"
                     "are divided by white space.");
     addArtifact(command, predict.common);
+    addBase(command, predict.common);
     addProfile(command, predict.common);
     command->add_option("--checkpoint", predict.checkpoint, "Folder of the checkpoint")->required();
     command->add_flag("--records", predict.records,
@@ -353,6 +388,7 @@ private:
   std::function<Status()> work;
   TrainCommand train;
   AverageCommand average;
+  MergeCommand merge;
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;

@@ -225,12 +225,14 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
     if (!loop)
       return failure();
     // MLIR's serializer does not find what an inner loop results in when it completes the header's phis; what is selected
-    // of it twice it does.
+    // of it twice it does, and a cooperative matrix times one.
     SmallVector<Value> next(adaptor.getOperands());
     for (auto [value, original] : llvm::zip(next, op.getOperands()))
       if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
-        Value always = spirv::ConstantOp::getOne(rewriter.getI1Type(), op.getLoc(), rewriter);
-        value = spirv::SelectOp::create(rewriter, op.getLoc(), always, value, value);
+        auto matrix = dyn_cast<spirv::CooperativeMatrixType>(value.getType());
+        Value one = spirv::ConstantOp::getOne(matrix ? matrix.getElementType() : rewriter.getI1Type(), op.getLoc(), rewriter);
+        value = matrix ? spirv::MatrixTimesScalarOp::create(rewriter, op.getLoc(), matrix, value, one).getResult()
+                       : spirv::SelectOp::create(rewriter, op.getLoc(), one, value, value).getResult();
       }
     rewriter.replaceOpWithNewOp<spirv::BranchOp>(op, loop.getHeaderBlock(), next);
     return success();

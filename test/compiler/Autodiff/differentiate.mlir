@@ -376,3 +376,49 @@ func.func @scaled() -> tensor<1xf32> {
   }
   return %rate : tensor<1xf32>
 }
+
+// -----
+
+// AdamW shrinks matrices by the learning rate's share of weight_decay before the update, biases never; a step that is skipped
+// leaves both.
+heddle.variable @step counter as steps : tensor<1xi32>
+heddle.variable @loss_scale optimizer_state as loss_scale : tensor<1xf32>
+heddle.variable @good_steps counter as good_steps : tensor<1xi32>
+heddle.variable @skipped_steps counter as skipped_steps : tensor<1xi32>
+heddle.variable @w weight : tensor<4x8xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<4x8xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<4x8xf32>
+heddle.variable @b weight : tensor<8xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<8xf32>
+
+// CHECK-LABEL: func.func @decayed
+func.func @decayed() -> tensor<1xf32> {
+  // CHECK: %[[W:.*]] = heddle.read @w
+  // CHECK: %[[B:.*]] = heddle.read @b
+  // CHECK: %[[RATE:.*]] = heddle.fill 1.000000e-03
+  // CHECK: %[[SCALE:.*]] = heddle.read @loss_scale
+  // CHECK: %[[INVERSE:.*]] = arith.divf %{{.*}}, %[[SCALE]]
+  // CHECK: %[[FACTOR:.*]] = arith.select %{{.*}}, %[[INVERSE]], %{{.*}}
+  // CHECK: %[[DECAY:.*]] = heddle.fill 2.500000e-01
+  // CHECK: %[[LOST:.*]] = arith.mulf %[[RATE]], %[[DECAY]]
+  // CHECK: %[[KEPT:.*]] = arith.subf %{{.*}}, %[[LOST]]
+  // CHECK: %[[TAKEN:.*]] = arith.cmpf ogt, %[[FACTOR]], %{{.*}}
+  // CHECK: %[[SHRINK:.*]] = arith.select %[[TAKEN]], %[[KEPT]], %{{.*}}
+  // CHECK: %[[WIDE:.*]] = heddle.broadcast %[[SHRINK]]
+  // CHECK: %[[SMALLER:.*]] = arith.mulf %[[W]], %[[WIDE]]
+  // CHECK: heddle.adam %[[SMALLER]], {{.*}} : tensor<4x8xf32>
+  // CHECK: heddle.adam %[[B]], {{.*}} : tensor<8xf32>
+  %w = heddle.read @w : tensor<4x8xf32>
+  %b = heddle.read @b : tensor<8xf32>
+  %rows = heddle.sum rows %w : tensor<4x8xf32> -> tensor<8xf32>
+  %all = arith.addf %rows, %b : tensor<8xf32>
+  %loss = heddle.sum columns %all : tensor<8xf32> -> tensor<1xf32>
+  %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32,
+                                 weight_decay = 0.25 : f32, scale_interval = 5 : i64} rate {
+  ^bb0(%number: tensor<1xf32>):
+    %rate_peak = heddle.fill 1.0e-3 : f32 : tensor<1xf32>
+    heddle.yield %rate_peak : tensor<1xf32>
+  }
+  return %rate : tensor<1xf32>
+}

@@ -1,5 +1,7 @@
 // A language model in one layer: what each pass makes of it.
 // RUN: heddle-opt %s --heddle-derive-training | FileCheck %s --check-prefix=TRAIN
+// RUN: sed 's/heddle.training {accumulate,/heddle.training {accumulate, token_weights,/' %s > %t.weighed.mlir
+// RUN: heddle-opt %t.weighed.mlir --heddle-derive-training | FileCheck %s --check-prefix=WEIGHED
 // RUN: heddle-opt %s --heddle-derive-evaluation | FileCheck %s --check-prefix=LOGITS
 // RUN: heddle-opt %s --heddle-derive-decoding | FileCheck %s --check-prefix=STEP
 // RUN: heddle-opt %s --heddle-derive-explanation | FileCheck %s --check-prefix=EXPLAIN
@@ -78,6 +80,14 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // TRAIN-NEXT: %[[HALF:.*]] = heddle.fill 5.000000e-01
 // TRAIN-NEXT: %[[RATE:.*]] = arith.divf %[[HALF]], %[[S]]
 // TRAIN-NEXT: heddle.yield %[[RATE]]
+// WEIGHED: func.func @train_step({{.*}}"loss_scale"{{.*}}%[[WEIGHTS:[a-z0-9]*]]: tensor<?xf32, #heddle.dims<"target_tokens">> {heddle.name = "token_weights"}
+// WEIGHED: heddle.cross_entropy
+// WEIGHED: %[[SCALED:.*]] = arith.mulf
+// WEIGHED: %[[WEIGHED:.*]] = arith.mulf %[[SCALED]], %[[WEIGHTS]]
+// WEIGHED: heddle.sum rows %[[WEIGHED]]
+// WEIGHED: func.func @accumulate_step({{.*}}"token_weights"
+// WEIGHED: func.func @eval(
+// WEIGHED-NOT: token_weights
 // TRAIN: func.func @accumulate_step(
 // TRAIN: %[[MICRO:.*]] = heddle.read @micro_step
 // TRAIN: heddle.dropout {{.*}} step %[[MICRO]]

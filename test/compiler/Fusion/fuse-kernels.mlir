@@ -1,5 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
 
+!heads = tensor<?x2x4xf32, #heddle.dims<"tokens">>
+!numbers = tensor<?x2xf32, #heddle.dims<"tokens">>
 !x = tensor<?x8xf32, #heddle.dims<"tokens">>
 !h = tensor<?x16xf32, #heddle.dims<"tokens">>
 !column = tensor<?xf32, #heddle.dims<"tokens">>
@@ -301,30 +303,87 @@ func.func @two_sums(%x: !x, %g: !x) -> (tensor<8xf32>, tensor<8xf32>) {
   return %gamma, %beta : tensor<8xf32>, tensor<8xf32>
 }
 
-// The gradient of cross entropy walks over the rows once more in the same kernel; what is computed of the losses is a
-// kernel of its own.
+// The gradient of cross entropy walks over the rows once more in the same kernel, which also computes with the losses.
 // CHECK-LABEL: func.func @cross_entropy
 func.func @cross_entropy(%logits: !x, %targets: !indices, %scale: !column) -> (!column, !x) {
-  // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy_cross_entropy_grad"(%arg0, %arg1, %arg2
+  // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy_mulf_cross_entropy_grad"(%arg0, %arg1, %arg2
   // CHECK: %[[LOSS:.*]], %[[LSE:.*]] = heddle.cross_entropy
+  // CHECK: %[[SCALED:.*]] = arith.mulf %[[LOSS]]
   // CHECK: %[[D:.*]] = heddle.cross_entropy_grad %{{.*}}, %{{.*}}, %[[LSE]]
-  // CHECK: heddle.yield %[[LOSS]], %[[D]]
-  // CHECK: heddle.kernel "mulf"(%[[CE]]#0, %arg2
+  // CHECK: heddle.yield %[[SCALED]], %[[D]]
+  // CHECK: return %[[CE]]#0, %[[CE]]#1
   %loss, %lse = heddle.cross_entropy %logits, %targets {smoothing = 0.1 : f32} : !x, !indices -> !column
   %scaled = arith.mulf %loss, %scale : !column
   %g = heddle.cross_entropy_grad %logits, %targets, %lse, %scale {smoothing = 0.1 : f32} : !x, !indices, !column
   return %scaled, %g : !column, !x
 }
 
-// Not if its weight is computed of the losses.
+// Its weight may be computed of the losses, in the same kernel.
 // CHECK-LABEL: func.func @cross_entropy_twice
 func.func @cross_entropy_twice(%logits: !x, %targets: !indices) -> !x {
-  // CHECK: heddle.kernel "cross_entropy"(
-  // CHECK: heddle.kernel "cross_entropy_grad"(
+  // CHECK: heddle.kernel "cross_entropy_exp_cross_entropy_grad"(
+  // CHECK: %[[SCALE:.*]] = math.exp
+  // CHECK: heddle.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %[[SCALE]]
   %loss, %lse = heddle.cross_entropy %logits, %targets {smoothing = 0.1 : f32} : !x, !indices -> !column
   %scale = math.exp %loss : !column
   %g = heddle.cross_entropy_grad %logits, %targets, %lse, %scale {smoothing = 0.1 : f32} : !x, !indices, !column
   return %g : !x
+}
+
+// RMS norms (Zhang, Sennrich 2019): the sum of a row's squares, arithmetic on that, and a second walk over the row. What is computed of
+// columns alone, wherever it stands, joins the kernel that has the first of them.
+// CHECK-LABEL: func.func @rms_norm
+func.func @rms_norm(%x: !x, %gain: tensor<8xf32>, %g: !x) -> (!x, !x) {
+  // CHECK: heddle.kernel "sum_mulf_addf_rsqrt"(%arg0, %arg1 :
+  // CHECK: heddle.kernel "sum_mulf_
+  // CHECK-NOT: heddle.kernel
+  // CHECK: return
+  %square = arith.mulf %x, %x : !x
+  %sum = heddle.sum columns %square : !x -> !column
+  %epsilon = heddle.fill 1.0e-5 : f32 : !column
+  %more = arith.addf %sum, %epsilon : !column
+  %root = math.rsqrt %more : !column
+  %wide = heddle.broadcast %root : !column to !x
+  %normal = arith.mulf %x, %wide : !x
+  %gains = heddle.broadcast %gain : tensor<8xf32> to !x
+  %y = arith.mulf %normal, %gains : !x
+  %p = arith.mulf %g, %y : !x
+  %dot = heddle.sum columns %p : !x -> !column
+  %cube = arith.mulf %root, %root : !column
+  %slope = arith.mulf %dot, %cube : !column
+  %slopes = heddle.broadcast %slope : !column to !x
+  %d = arith.mulf %x, %slopes : !x
+  %dx = arith.subf %g, %d : !x
+  return %y, %dx : !x, !x
+}
+
+// The same of the heads of a row, each with a number of its own.
+// CHECK-LABEL: func.func @norm_of_heads
+func.func @norm_of_heads(%flat: !x, %gain: tensor<4xf32>, %g: !heads) -> (!x, !heads) {
+  // CHECK: %[[X:.*]] = heddle.reshape %arg0
+  // CHECK: %[[NORM:.*]]:2 = heddle.kernel "sum_mulf_addf_rsqrt"(%[[X]], %arg1 :
+  // CHECK: heddle.kernel "sum_mulf_
+  // CHECK-NOT: heddle.kernel
+  // CHECK: return
+  %x = heddle.reshape %flat : !x to !heads
+  %square = arith.mulf %x, %x : !heads
+  %sum = heddle.sum columns %square : !heads -> !numbers
+  %epsilon = heddle.fill 1.0e-5 : f32 : !numbers
+  %more = arith.addf %sum, %epsilon : !numbers
+  %root = math.rsqrt %more : !numbers
+  %wide = heddle.broadcast %root : !numbers to !heads
+  %normal = arith.mulf %x, %wide : !heads
+  %gains = heddle.broadcast %gain : tensor<4xf32> to !heads
+  %y = arith.mulf %normal, %gains : !heads
+  %flatY = heddle.reshape %y : !heads to !x
+  %p = arith.mulf %g, %x : !heads
+  %dot = heddle.sum columns %p : !heads -> !numbers
+  %cube = arith.mulf %root, %root : !numbers
+  %slope = arith.mulf %dot, %cube : !numbers
+  %slopes = heddle.broadcast %slope : !numbers to !heads
+  %d = arith.mulf %x, %slopes : !heads
+  %dx = arith.subf %g, %d : !heads
+  return %flatY, %dx : !x, !heads
 }
 
 // Mean and deviation are columns: an op on them is no epilogue of the matrix, and neither is one that repeats them.

@@ -10,6 +10,7 @@ heddle.variable @wide weight : tensor<32x512xf32>
 heddle.variable @square weight : tensor<32x32xf32>
 !x = tensor<?x32xf32, #heddle.dims<"n">>
 !wide = tensor<?x512xf32, #heddle.dims<"n">>
+!heads = tensor<?x4x8xf32, #heddle.dims<"n">>
 !row = tensor<?xf32, #heddle.dims<"n">>
 
 // The most memory is held at the wide product. %x is held across it for the gradient of its norm, so that the norm can
@@ -35,6 +36,29 @@ func.func @held(%x: !x, %gamma: tensor<32xf32>, %beta: tensor<32xf32>) -> (!row,
   %g = heddle.matmul %n, %y {transpose_lhs} : !x, !x -> tensor<32x32xf32>
   %d = heddle.layer_norm_grad %x, %x, %gamma, %mean, %rstd : !x, tensor<32xf32>, !row
   return %sum, %g, %d : !row, tensor<32x32xf32>, !x
+}
+
+// The same in another shape: it is the norm that is not held, and its other shape is no use of its own.
+// CHECK-LABEL: func.func @reshaped
+// CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = heddle.layer_norm
+// CHECK-NEXT: %[[H:.*]] = heddle.reshape %[[N]]
+// CHECK-NEXT: %[[EXP:.*]] = math.exp %[[H]]
+// CHECK: heddle.sum columns
+// CHEAP: %[[AGAIN:.*]], %{{.*}}, %{{.*}} = heddle.layer_norm %{{.*}}heddle.recomputed
+// CHEAP: %[[OTHER:.*]] = heddle.reshape %[[AGAIN]]
+// CHEAP: arith.addf %{{.*}}, %[[OTHER]]
+// CHECK: return
+func.func @reshaped(%x: !x, %gamma: tensor<32xf32>, %beta: tensor<32xf32>) -> (!row, !heads, !x) {
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %n, %mean, %rstd = heddle.layer_norm %x, %gamma, %beta {epsilon = 1.0e-5 : f32} : !x, tensor<32xf32>, tensor<32xf32> -> !row
+  %h = heddle.reshape %n : !x to !heads
+  %e = math.exp %h : !heads
+  %y = heddle.reshape %e : !heads to !x
+  %wide = heddle.matmul %y, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %a = arith.addf %e, %h : !heads
+  %d = heddle.layer_norm_grad %x, %x, %gamma, %mean, %rstd : !x, tensor<32xf32>, !row
+  return %sum, %a, %d : !row, !heads, !x
 }
 
 // What it would take to make %n again is not held: two products would have to be computed twice.
@@ -69,4 +93,28 @@ func.func @dropout(%x: !x, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> (!row,
   %sum = heddle.sum columns %wide : !wide -> !row
   %e = heddle.matmul %d, %w : !x, tensor<32x32xf32> -> !x
   return %sum, %e : !row, !x
+}
+
+// A chain starts from what is held: %h for its own gradient. Both tanh and what is made of it are made again, tanh but once,
+// although %h is used a little earlier than tanh is. The sum over columns is as cheap as its operand has elements.
+// CHECK-LABEL: func.func @chain
+// CHECK: heddle.sum columns %{{.*}} : tensor<?x512xf32
+// CHEAP: %[[E:.*]] = math.exp %[[H:.*]] : tensor<?x32xf32
+// CHEAP: %[[T:.*]] = math.tanh %[[H]] {heddle.recomputed}
+// CHEAP: %[[S:.*]] = arith.addf %[[T]], %{{.*}} {heddle.recomputed}
+// CHEAP: arith.mulf %[[S]], %[[E]]
+// CHEAP-NOT: math.tanh
+// CHECK: return
+func.func @chain(%x: !x) -> (!row, !x, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %h = heddle.matmul %x, %w : !x, tensor<32x32xf32> -> !x
+  %t = math.tanh %h : !x
+  %s = arith.addf %t, %h : !x
+  %wide = heddle.matmul %s, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %e = math.exp %h : !x
+  %a = arith.mulf %s, %e : !x
+  %b = heddle.matmul %t, %w : !x, tensor<32x32xf32> -> !x
+  return %sum, %a, %b : !row, !x, !x
 }

@@ -91,6 +91,16 @@ tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<colu
 
 // -----
 
+#scalars = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 1>
+tile.func @swap() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} {
+  %t = arith.constant dense<1.0> : tensor<1x64xf32, #scalars>
+  // expected-error @+1 {{exchanges columns within a lane's registers, which hold no pairs in}}
+  %0 = tile.swap %t : tensor<1x64xf32, #scalars>
+  tile.return
+}
+
+// -----
+
 #four = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #one = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
 tile.func @registers() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {

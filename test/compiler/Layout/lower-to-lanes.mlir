@@ -33,6 +33,24 @@ tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   tile.return
 }
 
+// Neighbouring columns are in one register.
+// CHECK-LABEL: tile.func @swap
+// CHECK: %[[X:.*]] = vector.load
+// CHECK-DAG: %[[A:.*]] = vector.extract %[[X]][0]
+// CHECK-DAG: %[[B:.*]] = vector.extract %[[X]][1]
+// CHECK-DAG: %[[C:.*]] = vector.extract %[[X]][2]
+// CHECK-DAG: %[[D:.*]] = vector.extract %[[X]][3]
+// CHECK: %[[Y:.*]] = vector.from_elements %[[B]], %[[A]], %[[D]], %[[C]] : vector<4xf32>
+// CHECK: vector.store %[[Y]]
+tile.func @swap(%a: memref<1x32xf32>, %b: memref<1x32xf32>)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #dealt>
+  %y = tile.swap %x : tensor<1x32xf32, #dealt>
+  tile.store %y, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<1x32xf32>
+  tile.return
+}
+
 // A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)

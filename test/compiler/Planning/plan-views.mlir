@@ -31,6 +31,28 @@ func.func @chunks(%x: !x {heddle.name = "x"}) -> (!x {heddle.name = "y"}) {
 
 // -----
 
+// Another shape is the same memory.
+#g = #tile.grid<"", 1, 1>
+heddle.size @n max 20
+!x = tensor<?x4xf32, #heddle.dims<"n">>
+!p = tensor<?x2x2xf32, #heddle.dims<"n">>
+tile.func @copy(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+// CHECK-LABEL: plan.entry @shapes
+// CHECK:       plan.input "x" : {{.*}} at 0 bytes 320
+// CHECK:       plan.output "y" : {{.*}} at [[Y:[0-9]+]] bytes 320
+// CHECK-NEXT:  plan.launch @copy {{.*}} [#plan.binding<arena "", 0, 320>, #plan.binding<arena "", [[A:[0-9]+]], 320>
+// CHECK-NEXT:  plan.launch barrier @copy {{.*}} [#plan.binding<arena "", [[A]], 320>, #plan.binding<arena "", [[Y]], 320>
+func.func @shapes(%x: !x {heddle.name = "x"}) -> (!x {heddle.name = "y"}) {
+  %p = heddle.reshape %x : !x to !p
+  %a = tile.launch @copy(%p) grid [#g, #g, #g] sizes ["n"] reuse [-1] : (!p) -> !p
+  %f = heddle.reshape %a : !p to !x
+  %y = tile.launch @copy(%f) grid [#g, #g, #g] sizes ["n"] reuse [-1] : (!x) -> !x
+  return %y : !x
+}
+
+// -----
+
 // The whole lives as long as any of its parts is read; what a part's user reads is waited for.
 #g = #tile.grid<"", 1, 1>
 tile.func @make(%r: memref<1x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }

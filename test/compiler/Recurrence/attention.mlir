@@ -27,23 +27,27 @@ heddle.size @step max 8 of @sequences from 0
 // LOWER: %[[STARTS:.*]] = heddle.embedding %[[ORDER]], %arg5 : tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xi32, #heddle.dims<"sequences">> -> tensor<?xi32, #heddle.dims<"sequences">>
 // LOWER: heddle.repeat "target_length"
 // LOWER: %[[NOW:.*]] = heddle.step_rows %{{.*}} : tensor<?xi32, #heddle.dims<"target_tokens">> to tensor<?xi32, #heddle.dims<"step">>
-// LOWER: %[[POSITION:.*]] = heddle.embedding %[[NOW]], %{{.*}} -> tensor<?xi32, #heddle.dims<"step">>
 // LOWER: heddle.slice %{{.*}} from 0 : tensor<?xi32, #heddle.dims<"sequences">> to tensor<?xi32, #heddle.dims<"step">>
-// LOWER: heddle.mask %{{.*}} at(%[[POSITION]]
+// Which keys exist does not depend on the position.
+// LOWER: %[[ZERO:.*]] = heddle.fill 0 : i32 : tensor<?xi32, #heddle.dims<"step">>
+// LOWER: heddle.mask %{{.*}} at(%[[ZERO]]
 // LOWER: %[[WEIGHTS:.*]] = heddle.softmax
 // LOWER: heddle.insert_rows %[[WEIGHTS]] into %{{.*}} : tensor<?x1x16xf32, #heddle.dims<"step">> into tensor<?x1x16xf32, #heddle.dims<"target_tokens">>
 // LOWER: heddle.embedding %[[PLACES]], %{{.*}} -> tensor<?x1x16xf32, #heddle.dims<"target_tokens">>
 
 // That a query is alone in its sequence takes no memory: the kernels number queries by themselves.
+// The query is a chain of kernels' work in a single kernel.
 // FUSE-LABEL: func.func @attend
 // FUSE: heddle.repeat
 // FUSE-NOT: heddle.kernel "iota
-// FUSE: heddle.kernel "scores_mask"
-// FUSE: %[[NUMBER:.*]] = heddle.iota : tensor<?xi32, #heddle.dims<"step">>
-// FUSE: %[[ONE:.*]] = heddle.fill 1 : i32
-// FUSE: heddle.scores %{{.*}}, %{{.*}} queries(%[[NUMBER]], %[[ONE]])
-// FUSE: heddle.kernel "softmax_insert_rows"
-// FUSE: heddle.kernel "context
+// FUSE: heddle.kernel "context_scores_mask_softmax"
+// FUSE-DAG: %[[NUMBER:.*]] = heddle.iota : tensor<?xi32, #heddle.dims<"step">>
+// FUSE-DAG: %[[ONE:.*]] = heddle.fill 1 : i32
+// FUSE: %[[SCORES:.*]] = heddle.scores %{{.*}}, %{{.*}} queries(%[[NUMBER]], %[[ONE]])
+// FUSE: %[[MASKED:.*]] = heddle.mask %[[SCORES]]
+// FUSE: %[[WEIGHTS:.*]] = heddle.softmax %[[MASKED]]
+// FUSE: heddle.context %[[WEIGHTS]]
+// FUSE: heddle.insert_rows %[[WEIGHTS]]
 func.func @attend(%x: tensor<?x8xf32, #target>, %n: tensor<?x8xf32, #source>, %starts: tensor<?xi32, #sequences>,
                   %lengths: tensor<?xi32, #sequences>, %places: tensor<?xi32, #target>, %ks: tensor<?xi32, #sequences>,
                   %kl: tensor<?xi32, #sequences>, %u: tensor<8x8xf32>)

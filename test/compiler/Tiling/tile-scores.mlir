@@ -69,7 +69,7 @@ func.func @attention(%x: !tokens {heddle.name = "x"}, %starts: !segments {heddle
 
 // Each head draws from a stream of its own.
 // CHECK-LABEL: tile.func @softmax_dropout_Tx2x32
-// CHECK: %[[HEAD:.*]] = arith.divui %{{.*}}, %c32
+// CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[COLUMN:.*]] = arith.remui %{{.*}}, %c32
 // CHECK: arith.shli %{{.*}}, %c16_i32
 // CHECK: %[[H:.*]] = arith.index_cast %[[HEAD]]

@@ -1,8 +1,8 @@
 // RUN: heddle-opt %s --split-input-file --verify-diagnostics
 
-func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x4xf32>, %s: tensor<2xi32>) {
-  // expected-error @+1 {{expects the same width in 'tensor<4x8xf32>' (dimension 1) and 'tensor<6x4xf32>' (dimension 1)}}
-  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x4xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
+func.func @scores(%q: tensor<4x8xf32>, %k: tensor<6x6xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{expects keys with a number of heads of 4 columns that divides 2, the number of the queries' heads, got 'tensor<4x8xf32>' and 'tensor<6x6xf32>'}}
+  %0 = heddle.scores %q, %k queries(%s, %s) keys(%s, %s) {query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<6x6xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x2x16xf32>
   return
 }
 
@@ -95,19 +95,19 @@ func.func @iota() {
 
 // -----
 
-func.func @broadcast(%row: tensor<16xf32>) {
-  // expected-error @+1 {{cannot repeat 'tensor<16xf32>' over 'tensor<4x2x16xf32>'}}
-  %0 = heddle.broadcast %row : tensor<16xf32> to tensor<4x2x16xf32>
+func.func @broadcast(%row: tensor<2xf32>) {
+  // expected-error @+1 {{cannot repeat 'tensor<2xf32>' over 'tensor<4x2x16xf32>'}}
+  %0 = heddle.broadcast %row : tensor<2xf32> to tensor<4x2x16xf32>
   return
 }
 
 // -----
 
 !segments = tensor<2xi32>
-func.func @attention(%q: tensor<4x8xf32>, %k: tensor<6x4xf32>, %s: !segments) {
-  // expected-error @+1 {{expects the same width}}
+func.func @attention(%q: tensor<4x8xf32>, %k: tensor<6x12xf32>, %s: !segments) {
+  // expected-error @+1 {{expects keys with a number of heads of 4 columns that divides 2, the number of the queries' heads}}
   %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) {heads = 2 : i64, scale = 1.0 : f32, query_size = "q", key_size = "k"}
-    : (tensor<4x8xf32>, tensor<6x4xf32>, tensor<6x4xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+    : (tensor<4x8xf32>, tensor<6x12xf32>, tensor<6x12xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x8xf32>, tensor<4x2xf32>)
   return
 }
 

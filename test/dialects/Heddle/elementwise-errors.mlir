@@ -17,7 +17,7 @@ func.func @broadcast(%x: tensor<1xi32>) {
 // -----
 
 func.func @broadcast(%x: tensor<1x8xf32>) {
-  // expected-error @+1 {{expects a scalar, a row or a column, got 'tensor<1x8xf32>'}}
+  // expected-error @+1 {{expects a scalar, a row, a column or a number for each part of a row, got 'tensor<1x8xf32>'}}
   %0 = heddle.broadcast %x : tensor<1x8xf32> to tensor<4x8xf32>
   return
 }
@@ -27,6 +27,14 @@ func.func @broadcast(%x: tensor<1x8xf32>) {
 func.func @broadcast(%x: tensor<4xf32>) {
   // expected-error @+1 {{cannot repeat 'tensor<4xf32>' over 'tensor<?x8xf32, #heddle.dims<"tokens">>'}}
   %0 = heddle.broadcast %x : tensor<4xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<4x3xf32>) {
+  // expected-error @+1 {{cannot repeat 'tensor<4x3xf32>' over 'tensor<4x2x3xf32>'}}
+  %0 = heddle.broadcast %x : tensor<4x3xf32> to tensor<4x2x3xf32>
   return
 }
 
@@ -138,6 +146,46 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
   // expected-error @+1 {{expects 'epsilon' above 0}}
   %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 0.0 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @numbers() {
+  // expected-error @+1 {{expects 1 to 4096 numbers and a row of as many, got 2 and 'tensor<3xf32>'}}
+  %0 = heddle.numbers [1.0, 2.0] : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<5xi32>, %frequencies: tensor<2xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.rotary %x at %positions by %frequencies : tensor<4x8xf32>, tensor<5xi32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<4xi32>, %frequencies: tensor<3xf32>) {
+  // expected-error @+1 {{expects heads of two columns for each frequency, got 'tensor<4x8xf32>' and 'tensor<3xf32>'}}
+  %0 = heddle.rotary %x at %positions by %frequencies : tensor<4x8xf32>, tensor<4xi32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x9xf32>, %positions: tensor<4xi32>, %frequencies: tensor<3xf32>) {
+  // expected-error @+1 {{expects heads of pairs of columns, with a frequency for each column, got 'tensor<4x9xf32>' and 'tensor<3xf32>'}}
+  %0 = heddle.rotary %x at %positions by %frequencies {neighbours} : tensor<4x9xf32>, tensor<4xi32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<4xi32>, %frequencies: tensor<6xf32>) {
+  // expected-error @+1 {{expects heads of pairs of columns, with a frequency for each column, got 'tensor<4x8xf32>' and 'tensor<6xf32>'}}
+  %0 = heddle.rotary %x at %positions by %frequencies {neighbours} : tensor<4x8xf32>, tensor<4xi32>, tensor<6xf32>
   return
 }
 

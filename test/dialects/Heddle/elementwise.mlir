@@ -16,13 +16,18 @@ func.func @fill() -> (tensor<1xi32>, !matrix) {
 
 // CHECK-LABEL: func.func @broadcast
 // CHECK-SAME: %[[SCALAR:.*]]: tensor<1xf32>, %[[ROW:.*]]: tensor<8xf32>, %[[COLUMN:.*]]: tensor<?xf32, #heddle.dims<"tokens">>
-func.func @broadcast(%scalar: tensor<1xf32>, %row: tensor<8xf32>, %column: !column) {
+func.func @broadcast(%scalar: tensor<1xf32>, %row: tensor<8xf32>, %column: !column,
+                     %parts: tensor<?x2xf32, #heddle.dims<"tokens">>) {
   // CHECK: heddle.broadcast %[[SCALAR]] : tensor<1xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
   %0 = heddle.broadcast %scalar : tensor<1xf32> to !matrix
   // CHECK: heddle.broadcast %[[ROW]] : tensor<8xf32> to tensor<?x8xf32, #heddle.dims<"tokens">>
   %1 = heddle.broadcast %row : tensor<8xf32> to !matrix
   // CHECK: heddle.broadcast %[[COLUMN]] : tensor<?xf32, #heddle.dims<"tokens">> to tensor<?x8xf32, #heddle.dims<"tokens">>
   %2 = heddle.broadcast %column : !column to !matrix
+  // CHECK: heddle.broadcast %[[ROW]] : tensor<8xf32> to tensor<?x2x8xf32, #heddle.dims<"tokens">>
+  %3 = heddle.broadcast %row : tensor<8xf32> to tensor<?x2x8xf32, #heddle.dims<"tokens">>
+  // CHECK: heddle.broadcast %{{.*}} : tensor<?x2xf32, #heddle.dims<"tokens">> to tensor<?x2x8xf32, #heddle.dims<"tokens">>
+  %4 = heddle.broadcast %parts : tensor<?x2xf32, #heddle.dims<"tokens">> to tensor<?x2x8xf32, #heddle.dims<"tokens">>
   return
 }
 
@@ -38,6 +43,15 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>, %numbers: tensor
   %3 = heddle.iota : tensor<8xi32>
   // CHECK: heddle.sinusoid %{{.*}} {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
   %4 = heddle.sinusoid %indices {halves} : !indices -> !matrix
+  // CHECK: %[[FREQUENCIES:.*]] = heddle.numbers [1.000000e+00, 1.250000e-01] : tensor<2xf32>
+  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %[[FREQUENCIES]] : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<2xf32>
+  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %[[FREQUENCIES]] {inverse} : tensor<?x8xf32
+  %frequencies = heddle.numbers [1.0, 0.125] : tensor<2xf32>
+  %turned = heddle.rotary %0 at %indices by %frequencies : !matrix, !indices, tensor<2xf32>
+  %back = heddle.rotary %turned at %indices by %frequencies {inverse} : !matrix, !indices, tensor<2xf32>
+  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %{{.*}} {neighbours} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<4xf32>
+  %columns = heddle.numbers [1.0, 1.0, 0.125, 0.125] : tensor<4xf32>
+  %others = heddle.rotary %0 at %indices by %columns {neighbours} : !matrix, !indices, tensor<4xf32>
   // CHECK: heddle.embedding %{{.*}}, %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
   %5 = heddle.embedding %indices, %numbers : !indices, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
   return

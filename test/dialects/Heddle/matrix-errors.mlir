@@ -34,8 +34,40 @@ func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<6x8xf32>) {
 // -----
 
 func.func @sum(%x: tensor<2x4x8xf32>) {
-  // expected-error @+1 {{expects a matrix, a row or a column, got 'tensor<2x4x8xf32>'}}
+  // expected-error @+1 {{expects 32 sums of the rows of 'tensor<2x4x8xf32>', got 'tensor<8xf32>'}}
   %0 = heddle.sum rows %x : tensor<2x4x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<2x?x8xf32, #heddle.dims<"n">>) {
+  // expected-error @+1 {{expects a matrix, a row or a column, got 'tensor<2x?x8xf32, #heddle.dims<"n">>'}}
+  %0 = heddle.sum columns %x : tensor<2x?x8xf32, #heddle.dims<"n">> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{expects the same number of parts in 'tensor<2x4x8xf32>' (dimension 1) and 'tensor<2x8xf32>' (dimension 1)}}
+  %0 = heddle.sum columns %x : tensor<2x4x8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @sum(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{cannot sum 'tensor<4x8xf32>' to 'tensor<4x1xf32>'}}
+  %0 = heddle.sum columns %x : tensor<4x8xf32> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @partial_sums(%x: tensor<?x4x8xf32, #heddle.dims<"n">>) {
+  // expected-error @+1 {{expects 32 sums of the rows of 'tensor<?x4x8xf32, #heddle.dims<"n">>', got 'tensor<16x8xf32>'}}
+  %0 = heddle.partial_sums %x : tensor<?x4x8xf32, #heddle.dims<"n">> -> tensor<16x8xf32>
   return
 }
 

@@ -2,6 +2,7 @@
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 
 !matrix = tensor<?x8xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x2x4xf32, #heddle.dims<"tokens">>
 !column = tensor<?xf32, #heddle.dims<"tokens">>
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 
@@ -37,6 +38,19 @@ func.func @sum(%x: !matrix, %column: !column, %row: tensor<8xf32>) {
   %2 = heddle.sum rows %column : !column -> tensor<1xf32>
   // CHECK: heddle.sum columns %{{.*}} : tensor<8xf32> -> tensor<1xf32>
   %3 = heddle.sum columns %row : tensor<8xf32> -> tensor<1xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @sum_of_parts
+func.func @sum_of_parts(%x: !heads) {
+  // CHECK: heddle.sum columns %{{.*}} : tensor<?x2x4xf32, #heddle.dims<"tokens">> -> tensor<?xf32, #heddle.dims<"tokens">>
+  %0 = heddle.sum columns %x : !heads -> !column
+  // CHECK: heddle.sum columns %{{.*}} : tensor<?x2x4xf32, #heddle.dims<"tokens">> -> tensor<?x2xf32, #heddle.dims<"tokens">>
+  %1 = heddle.sum columns %x : !heads -> tensor<?x2xf32, #heddle.dims<"tokens">>
+  // CHECK: heddle.sum rows %{{.*}} : tensor<?x2x4xf32, #heddle.dims<"tokens">> -> tensor<8xf32>
+  %2 = heddle.sum rows %x : !heads -> tensor<8xf32>
+  // CHECK: heddle.partial_sums %{{.*}} : tensor<?x2x4xf32, #heddle.dims<"tokens">> -> tensor<16x8xf32>
+  %3 = heddle.partial_sums %x : !heads -> tensor<16x8xf32>
   return
 }
 

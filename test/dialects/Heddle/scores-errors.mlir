@@ -126,7 +126,7 @@ func.func @f(%i: tensor<3xi32>, %t: tensor<5x2x16xf32>) {
 // -----
 
 func.func @f(%x: tensor<4x2x16xf32>) {
-  // expected-error @+1 {{expects a matrix, a row or a column, got 'tensor<4x2x16xf32>'}}
+  // expected-error @+1 {{expects 32 sums of the rows of 'tensor<4x2x16xf32>', got 'tensor<2xf32>'}}
   %0 = heddle.sum rows %x : tensor<4x2x16xf32> -> tensor<2xf32>
   return
 }

@@ -137,6 +137,38 @@ heddle.variable @v weight : tensor<4x4xf32> in @w from 5
 
 // -----
 
+func.func @reshape(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{cannot take 'tensor<8x4xf32>' as 'tensor<2x3x5xf32>': expects as many elements in as many rows}}
+  %0 = heddle.reshape %x : tensor<8x4xf32> to tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<?x4xf32, #heddle.dims<"n">>) {
+  // expected-error @+1 {{cannot take 'tensor<?x4xf32, #heddle.dims<"n">>' as 'tensor<?x2x2xf32, #heddle.dims<"m">>'}}
+  %0 = heddle.reshape %x : tensor<?x4xf32, #heddle.dims<"n">> to tensor<?x2x2xf32, #heddle.dims<"m">>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<?x4xf32, #heddle.dims<"n">>) {
+  // expected-error @+1 {{cannot take 'tensor<?x4xf32, #heddle.dims<"n">>' as 'tensor<?x2x3xf32, #heddle.dims<"n">>'}}
+  %0 = heddle.reshape %x : tensor<?x4xf32, #heddle.dims<"n">> to tensor<?x2x3xf32, #heddle.dims<"n">>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects the same element type in 'tensor<8x4xf32>' and 'tensor<8x4xi32>'}}
+  %0 = heddle.reshape %x : tensor<8x4xf32> to tensor<8x4xi32>
+  return
+}
+
+// -----
+
 func.func @slice(%x: tensor<8x4xf32>) {
   // expected-error @+1 {{expects rows of the same type in 'tensor<8x4xf32>' and 'tensor<4xf32>'}}
   %0 = heddle.slice %x from 0 : tensor<8x4xf32> to tensor<4xf32>

@@ -38,11 +38,15 @@ heddle.variable @cache.k cache : tensor<64x8xf32>
 heddle.variable @left weight : tensor<4x8xf32> in @"encoder.0/w" from 4
 
 // CHECK-LABEL: func.func @views
-func.func @views(%x: tensor<?x8xf32, #heddle.dims<"source_tokens">>) -> tensor<?x8xf32, #heddle.dims<"source_tokens">> {
+func.func @views(%x: tensor<?x8xf32, #heddle.dims<"source_tokens">>, %row: tensor<8xf32>) -> tensor<?x8xf32, #heddle.dims<"source_tokens">> {
   // CHECK: %[[S:.*]] = heddle.slice %{{.*}} from 1536 : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x8xf32, #heddle.dims<"chunk">>
   %s = heddle.slice %x from 1536 : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x8xf32, #heddle.dims<"chunk">>
   // CHECK: heddle.concat %[[S]], %[[S]] : tensor<?x8xf32, #heddle.dims<"chunk">>, tensor<?x8xf32, #heddle.dims<"chunk">> to tensor<?x8xf32, #heddle.dims<"source_tokens">>
   %c = heddle.concat %s, %s : tensor<?x8xf32, #heddle.dims<"chunk">>, tensor<?x8xf32, #heddle.dims<"chunk">> to tensor<?x8xf32, #heddle.dims<"source_tokens">>
+  // CHECK: %[[H:.*]] = heddle.reshape %{{.*}} : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x2x4xf32, #heddle.dims<"source_tokens">>
+  %h = heddle.reshape %c : tensor<?x8xf32, #heddle.dims<"source_tokens">> to tensor<?x2x4xf32, #heddle.dims<"source_tokens">>
+  // CHECK: heddle.reshape %{{.*}} : tensor<8xf32> to tensor<2x4xf32>
+  %m = heddle.reshape %row : tensor<8xf32> to tensor<2x4xf32>
   return %c : tensor<?x8xf32, #heddle.dims<"source_tokens">>
 }
 

@@ -202,6 +202,14 @@ func.func @reduce(%t: tensor<4x64xf32>) {
 
 // -----
 
+func.func @swap(%t: tensor<4x63xf32>) {
+  // expected-error @+1 {{expects pairs of columns, got 'tensor<4x63xf32>'}}
+  %0 = tile.swap %t : tensor<4x63xf32>
+  return
+}
+
+// -----
+
 func.func @columns(%t: tensor<4x64xf32>) {
   // expected-error @+1 {{cannot take 'tensor<4x32xf32>' from column 48 of 'tensor<4x64xf32>'}}
   %0 = tile.columns %t from 48 : tensor<4x64xf32> -> tensor<4x32xf32>

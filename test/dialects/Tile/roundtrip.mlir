@@ -45,6 +45,8 @@ tile.func @values(%a: memref<?x64xf32>, %b: memref<?x4xf32>)
   %wide = tile.broadcast %max : tensor<4x1xf32, #dealt> -> tensor<4x64xf32, #dealt>
   // CHECK: tile.columns %{{.*}} from 32 : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x32xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
   %part = tile.columns %wide from 32 : tensor<4x64xf32, #dealt> -> tensor<4x32xf32, #dealt>
+  // CHECK: tile.swap %{{.*}} : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
+  %swapped = tile.swap %wide : tensor<4x64xf32, #dealt>
   // CHECK: tile.index %{{.*}} dim 0 : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
   %i = tile.index %c0 dim 0 : tensor<4x64xi32, #dealt>
   %j = tile.index %c0 dim 1 : tensor<4x64xi32, #dealt>

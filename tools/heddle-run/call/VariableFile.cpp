@@ -62,7 +62,7 @@ template <typename T> Difference difference(std::span<const T> actual, std::span
 std::vector<std::string> usedWeights(const Session &session, std::string_view entry) {
   std::vector<std::string> names;
   for (uint32_t index : usedVariables(session, {&entry, 1}))
-    if (const VariableInfo &variable = session.variables()[index]; variable.kind == VariableKind::Weight)
+    if (const VariableInfo &variable = session.variables()[index]; variable.isWeight())
       names.push_back(variable.name);
   return names;
 }

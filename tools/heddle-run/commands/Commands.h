@@ -18,6 +18,7 @@ struct ArtifactOptions {
   std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
   std::string profile;        // where to write what host and device do when; empty: nowhere
   bool debugNumerics = false; // for `call` and `train`
+  std::string base;           // the folder of the weights that an adapter is for
 };
 
 struct TrainCommand {
@@ -42,6 +43,11 @@ struct AverageCommand {
   uint64_t last = 5;
   double decay = 1;
   bool ema = false; // the average that the training kept, instead of one of checkpoints
+};
+
+struct MergeCommand {
+  ArtifactOptions common;
+  std::string checkpoint, output;
 };
 
 struct DecodingOptions {
@@ -71,6 +77,9 @@ struct GenerateCommand {
   std::string checkpoint;
   int64_t tokens = 50;
   SamplingFlags sampling;
+  double repetitionPenalty = 1;
+  std::vector<std::string> stops;
+  bool json = false, stream = false;
 };
 
 struct FillCommand {
@@ -140,6 +149,7 @@ struct BenchCommand {
 Status runDevices();
 Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
+Status runMerge(const MergeCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);
 Status runFill(const FillCommand &command);

@@ -31,6 +31,7 @@ Status fill(const FillCommand &command, Profile *profile) {
   if (!vocabulary.maskId())
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
                      MaskFiller::kMask, ", so it has no mask to fill in.");
+  HEDDLE_CHECK(openBase(command.common.base, command.checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
 
   MaskFiller filler(*model.engine, model.description, vocabulary, std::max<int64_t>(command.choices, 1));

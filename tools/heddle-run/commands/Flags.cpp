@@ -34,6 +34,12 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
       "its FLOP/s and bytes/s; launches are timed and run in sequence meanwhile");
 }
 
+void addBase(CLI::App *command, ArtifactOptions &options) {
+  command->add_option("--base", options.base,
+                      "Of an artifact that was compiled with --lora: the Hugging Face folder, or the checkpoint, with the\n"
+                      "weights that the adapter is for; --checkpoint then has the adapter alone");
+}
+
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
   return command->add_flag(
       "--debug-numerics", options.debugNumerics,
@@ -66,8 +72,9 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
       command->add_option("--text", files.text, "Plain text, for a decoder alone")->excludes(source)->excludes(target);
   command
       ->add_option("--data", files.data,
-                   "Records of texts and labels, for a model that gives labels: on each line an object of JSON,\n"
-                   "{\"text\": \"...\", \"label\": \"...\"} or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}")
+                   "Records, on each line an object of JSON: for a model that gives labels {\"text\": \"...\", \"label\": \"...\"}\n"
+                   "or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}; for a decoder alone {\"prompt\": \"...\", \"completion\": \"...\"},\n"
+                   "of which the completion is learnt, or {\"text\": \"...\"}")
       ->excludes(source)
       ->excludes(target)
       ->excludes(text);

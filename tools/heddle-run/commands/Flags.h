@@ -15,6 +15,7 @@ extern const CLI::Validator kPositive, kNotNegative;
 
 void addArtifact(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
+void addBase(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
 void addDecoding(CLI::App *command, DecodingOptions &options);
 

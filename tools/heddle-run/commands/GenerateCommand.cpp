@@ -1,6 +1,7 @@
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 #include "tools/heddle-run/model/LineGenerator.h"
+#include "tools/heddle-run/text/Escapes.h"
 
 namespace heddle::run {
 namespace {
@@ -10,15 +11,25 @@ Status generate(const GenerateCommand &command, Profile *profile) {
                 openTrained(command.common, command.checkpoint, kDecoderAlone, "generate", profile));
   HEDDLE_CHECK(requireEntries(*model.engine, {"decode_step"}, "continuing text"));
 
-  GenerationOptions options{command.tokens, samplingOptions(command.sampling)};
+  GenerationOptions options{command.tokens, samplingOptions(command.sampling), command.repetitionPenalty};
+  AnswerOptions answers{command.stops, command.json};
+  for (std::string &stop : answers.stops)
+    stop = unescaped(stop);
+  if (command.stream)
+    answers.stream = [](std::string_view piece) {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    };
   // Heddle's trainings begin each document with the begin mark; published models continue bare text.
   auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::Bare;
-  LineGenerator generator(*model.engine, model.description, *model.vocabulary, options, beginning);
+  LineGenerator generator(*model.engine, model.description, *model.vocabulary, options, beginning, std::move(answers));
   auto add = [&](const std::string &line) -> Status {
     generator.add(line);
     return Success();
   };
-  return answerLines(generator, kCallsAhead * uint64_t(model.description.maximumSequences), add, printLine);
+  // What is streamed is said prompt by prompt.
+  uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
+  return answerLines(generator, window, add, printLine);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "tools/heddle-run/model/Adapter.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/HuggingFace.h"
 #include "tools/heddle-run/text/BytePairs.h"
@@ -85,6 +86,22 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
   return model;
 }
 
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description) {
+  if (!isFrozen(engine) && isAdapterFolder(checkpoint))
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
+                     "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
+  if (!isFrozen(engine))
+    return base.empty() ? Status(Success())
+                        : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
+                                                                "artifact's weights are all in --checkpoint.");
+  if (base.empty() && isHuggingFaceFolder(checkpoint)) // the model as published, without an adapter
+    return Success();
+  HEDDLE_CHECK(loadBase(base, engine, description));
+  log(LogLevel::Info, str("base ", base));
+  return Success();
+}
+
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
                                             const ModelDescription &description) {
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, engine, description));
@@ -92,8 +109,11 @@ Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engin
   return step;
 }
 
-Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint) {
-  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadVocabulary(checkpoint, *model.engine, model.description));
+Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint) {
+  HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description));
+  bool isAdapter = !base.empty() && isAdapterFolder(checkpoint); // which may have no vocabulary
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
+                loadVocabulary(isAdapter ? base : checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
   return TrainedModel{std::move(model.engine), std::move(model.description), std::move(vocabulary), step};
@@ -102,7 +122,7 @@ Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint)
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
                                  std::string_view architecture, std::string_view command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel model, openModel(options, architecture, command, profile));
-  return withWeights(std::move(model), checkpoint);
+  return withWeights(std::move(model), options.base, checkpoint);
 }
 
 } // namespace heddle::run

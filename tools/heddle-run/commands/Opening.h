@@ -42,6 +42,10 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
 
+// Loads the frozen weights from `base` where the artifact has such weights, and says so on stderr. A published model's folder as
+// checkpoint is its own base.
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine, const ModelDescription &description);
+
 // Loads the weights and says on stderr which these are: the step, where it is known.
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
                                             const ModelDescription &description);
@@ -55,7 +59,7 @@ struct TrainedModel {
 };
 
 // Loads the model's weights and vocabulary.
-Result<TrainedModel> withWeights(OpenModel model, const std::string &checkpoint);
+Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint);
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
                                  std::string_view architecture, std::string_view command, Profile *profile);
 

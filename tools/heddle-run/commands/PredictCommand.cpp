@@ -24,7 +24,7 @@ Status predict(const PredictCommand &command, Profile *profile) {
                      "the artifact's model gives no labels, which predict takes; compile a text with `task classify` or "
                      "`task tag`.");
   HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
-  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
   Predictor predictor(*model.engine, model.description, *model.vocabulary);
   auto add = [&](const std::string &line) { return predictor.add(line, command.records); };

@@ -202,7 +202,7 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(LineBlocks lines, command.text.open(fs::temp_directory_path(error)));
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
   HEDDLE_CHECK(command.text.check(opened.description, "score"));
-  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.checkpoint));
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   HEDDLE_CHECK(requireEntries(*model.engine, {"eval"}, "a score"));
   if (command.text.textKind() == TextKind::Pairs)
     return scorePairs(command, lines, model);

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
+#include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/HiddenWords.h"
 #include "tools/heddle-run/text/Records.h"
 
@@ -30,6 +31,8 @@ Result<LineBlocks> TextFiles::open(const std::filesystem::path &spool) const {
 
 std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, const TextCodec &vocabulary,
                                                    const BatchLimits &limits, Labelling labelling) const {
+  if (isRecords() && labelling == Labelling::None)
+    return std::make_unique<Completions>(opened, vocabulary, limits.maximumLength, limits.marks);
   if (isRecords())
     return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (labelling == Labelling::Hidden)

@@ -31,7 +31,7 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
     return own(std::move(tokenizer));
   }
-  if (has("vocab.json") || has("merges.txt")) {
+  if (has("vocab.json") || has("merges.txt") || has(BytePairs::kTokenizerJson)) {
     HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(folder));
     return own(std::move(pairs));
   }

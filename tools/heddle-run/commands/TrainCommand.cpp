@@ -7,6 +7,7 @@
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
 #include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
 #include "tools/heddle-run/text/Records.h"
 #include "tools/heddle-run/text/Tokenizer.h"
@@ -106,7 +107,7 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.mask = model.labelling() == Labelling::Hidden;
   how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
-    how.textOfLine = textOfRecord;
+    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion : textOfRecord;
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), how));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
@@ -118,6 +119,8 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
                                                   SessionEngine &engine, const LineBlocks &text) {
   if (command.resume)
     return loadVocabulary(command.checkpoint, engine, model);
+  if (!command.common.base.empty() && command.vocabulary.empty())
+    return loadVocabulary(command.common.base, engine, model);
   if (!command.weights.empty())
     return loadVocabulary(command.weights, engine, model);
   if (!command.vocabulary.empty())
@@ -182,6 +185,7 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
     HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common, nullptr));
+    HEDDLE_CHECK(openBase(command.common.base, "", *again, inputs.model));
     return std::unique_ptr<Engine>(std::move(again));
   };
   Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
@@ -228,6 +232,7 @@ Status train(const TrainCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(command.text.check(model, "train"));
+  HEDDLE_CHECK(openBase(command.common.base, "", *engine, model));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, command.text.open(spoolFolder(command)));
   if (text.lines() == 0)
@@ -235,13 +240,15 @@ Status train(const TrainCommand &command, Profile *profile) {
                      command.text.isPlain()     ? " is empty; give text."
                      : command.text.isRecords() ? " is empty; give records, each on a line of its own."
                                                 : " are empty; give text with a sentence on each line.");
+  if (command.text.isRecords() && model.labelling() == Labelling::None)
+    HEDDLE_CHECK(checkCompletions(text)); // a mistake in a record shows now and not in the midst of an epoch
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
   if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
     return makeError(ErrorKind::InvalidArgument, !vocabulary->maskId()
                          ? str("the vocabulary has no piece '", kMaskPiece, "' to hide words behind; let it be learnt from the text.")
                          : str("two sentences with their marks do not fit into a max_length of ", limits.maximumLength, "."));
-  if (command.text.isRecords()) {
+  if (command.text.isRecords() && model.labelling() != Labelling::None) {
     HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, text));
   }
   std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits, model.labelling());

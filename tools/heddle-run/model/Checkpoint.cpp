@@ -4,6 +4,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
+#include "tools/heddle-run/model/Adapter.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
@@ -196,21 +197,29 @@ Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &
   const char *const files[] = {kWeightsFile, kOptimizerFile};
   auto save = [&](const fs::path &into) -> Status {
     HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
+    if (isFrozen(engine))
+      HEDDLE_CHECK(writeAdapter(into, engine)); // what PEFT reads, beside what a training resumes from
     return engine.save(into / kOptimizerFile, kOptimizerKinds);
   };
   return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));
 }
 
-Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
-                                CheckpointUse use) {
+// The manifest of a checkpoint of a model that computes what this one does, without adapters where these do not matter.
+static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model) {
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
-  if (auto different = differences(manifest.description, model.json, /*functionOnly=*/true); !different.empty()) {
+  if (auto different = differences(manifest.description, model, /*functionOnly=*/true); !different.empty()) {
     std::string list;
     for (const std::string &difference : different)
       list += (list.empty() ? "" : ", ") + difference;
     return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
                      "' was trained with another model: ", list, ". Use the artifact that it was trained with.");
   }
+  return manifest;
+}
+
+Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
+                                CheckpointUse use) {
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(folder, model.json));
   HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
   if (use == CheckpointUse::Training)
     HEDDLE_CHECK(checkFile(folder, kOptimizerFile, manifest));
@@ -225,11 +234,38 @@ Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engi
   if (isHuggingFaceFolder(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));
+    HEDDLE_CHECK(clearAdapter(engine));
+    return std::optional<uint64_t>();
+  }
+  if (isAdapterFolder(folder)) {
+    HEDDLE_CHECK(loadAdapter(folder, engine));
     return std::optional<uint64_t>();
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights));
   return std::optional(manifest.step);
+}
+
+bool isFrozen(const Engine &engine) {
+  return std::ranges::any_of(engine.variables(), [](const VariableInfo &variable) { return variable.kind == VariableKind::Frozen; });
+}
+
+Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  Span span("load base");
+  if (folder.empty())
+    return makeError(ErrorKind::InvalidArgument, "the artifact was compiled with --lora: it trains an adapter to a model whose "
+                                                 "weights stay as they are. Name that model's folder by --base=FOLDER.");
+  if (isHuggingFaceFolder(folder)) {
+    auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
+    return loadHuggingFaceWeights(folder, engine.description(), write);
+  }
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  nlohmann::json without = model.json;
+  without.erase("adapter");
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without));
+  HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, manifest));
+  const VariableKinds frozen = {VariableKind::Frozen};
+  return engine.load(checkpoint / kWeightsFile, frozen);
 }
 
 std::string describeWeights(std::optional<uint64_t> step) { return step ? str("of step ", *step) : "as published"; }
@@ -256,7 +292,7 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
-  if (files.contains("merges.txt")) {
+  if (files.contains("merges.txt") || files.contains(BytePairs::kTokenizerJson)) {
     HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(checkpoint));
     vocabulary = std::make_unique<BytePairs>(std::move(pairs));
   } else {

@@ -74,10 +74,17 @@ enum class CheckpointUse { Weights, Training };
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use);
 
-// Loads the weights of a checkpoint, of the newest one in a training's folder, or of a Hugging Face folder where the
-// artifact was compiled from one. Returns the step that they are of; a Hugging Face folder's have none.
+// Loads the weights of a checkpoint, of the newest one in a training's folder, of an adapter that PEFT wrote, or of a Hugging
+// Face folder where the artifact was compiled from one; adapters are zeros then. Returns the step that they are of; published
+// weights have none.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
                                             const ModelDescription &model);
+
+// Whether the model's own weights are frozen: checkpoints hold its adapters alone.
+bool isFrozen(const Engine &engine);
+
+// Loads the frozen weights, from a Hugging Face folder or from a checkpoint of the model without adapters.
+Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model);
 
 // Fails where the file is not what was written.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);

@@ -9,8 +9,8 @@ namespace heddle::run {
 namespace {
 
 // What a weight means depends on these; every other key may change between a training and its continuation.
-constexpr std::array<std::string_view, 21> kFunctionKeys = {
-    "classes",
+constexpr std::array<std::string_view, 22> kFunctionKeys = {
+    "adapter",      "classes",
     "architecture", "d_model",     "heads",      "d_ff",   "encoder_layers",   "decoder_layers",    "vocab_size",
     "norm",         "positions",   "activation", "head",   "share_embeddings", "scale_embeddings",  "embedding_norm",
     "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
@@ -51,6 +51,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.hasTypes = read->tokenTypes > 0;
   description.hasTokenTypes = read->tokenTypes > 0;
   description.scalesLoss = read->lossScale > 0;
+  description.weighsTokens = read->json.value("token_weights", false);
   description.json = std::move(read->json);
   return description;
 }
@@ -131,11 +132,16 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
                      " not for the artifact's model, which guesses hidden words of plain text: give --text instead.");
   if (kind == TextKind::Records && givesLabels)
     return Success();
+  if (kind == TextKind::Records && description.architecture == kDecoderAlone) {
+    if (command != "train" || description.weighsTokens)
+      return Success();
+    return makeError(ErrorKind::InvalidArgument, "the artifact's training counts every token alike, and of prompts with completions "
+                                                 "only the completions count: compile it with --set token_weights=true.");
+  }
   if (kind == TextKind::Records)
     return makeError(ErrorKind::InvalidArgument,
                      "--data is for a model that gives labels, of a text with `task classify` or `task tag`, and the "
-                     "artifact's model gives no labels: give ",
-                     description.architecture == kDecoderAlone ? "--text" : "--src and --tgt", " instead.");
+                     "artifact's model gives no labels: give --src and --tgt instead.");
   if (givesLabels)
     return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",
                      " not for the artifact's model, which gives labels: give --data with records of texts and labels "

@@ -33,7 +33,7 @@ struct ModelDescription {
   int64_t widestBeam = 1;                                             // that `beam_step` was compiled for
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 where the description is silent
   int64_t classes = 0; // labels that the model tells apart; 0: it gives none
-  bool hasTokenTypes = false, scalesLoss = false;
+  bool hasTokenTypes = false, scalesLoss = false, weighsTokens = false;
   nlohmann::json json; // all keys, to be compared and kept
 
   // Fails where the text is not a description that Description::parse takes, or not that of a Transformer.

@@ -32,6 +32,8 @@ public:
   virtual Result<PendingTensor> outputLater(std::string_view name) = 0;
   virtual Result<PendingTensor> variableLater(std::string_view name) = 0;
 
+  // All that live between calls.
+  virtual std::span<const VariableInfo> variables() const = 0;
   // What the variable of a role of the model's own is called.
   virtual std::string variableOf(VariableRole role) const { return variableName(role); }
 
@@ -63,6 +65,7 @@ public:
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }
   Result<PendingTensor> outputLater(std::string_view name) override { return session->outputLater(name); }
   Result<PendingTensor> variableLater(std::string_view name) override { return session->variableLater(name); }
+  std::span<const VariableInfo> variables() const override { return session->variables(); }
   std::string variableOf(VariableRole role) const override {
     const VariableInfo *found = session->findVariable(role);
     return found ? found->name : variableName(role);

@@ -20,8 +20,9 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
   std::vector<double> sums;
   for (int64_t i = 0; i < batch.target.sequences(); ++i) {
     double sum = 0;
-    for (float loss : tokens.subspan(size_t(batch.target.starts[i]), size_t(batch.target.lengths[i])))
-      sum += loss;
+    auto first = size_t(batch.target.starts[i]);
+    for (size_t token = first; token < first + size_t(batch.target.lengths[i]); ++token)
+      sum += batch.weights.empty() ? tokens[token] : tokens[token] * batch.weights[token];
     sums.push_back(sum);
   }
   return sums;

@@ -54,11 +54,17 @@ Status Generator::runStep() {
 
 // What is the largest of NaN is a token too. So logits are looked at where a sequence begins, also without sampling.
 bool Generator::needsLogits(const Job &job) const {
-  return job.read + job.taken == job.tokens.size() && (options.sampling || job.tokens.size() == job.prompt);
+  return job.read + job.taken == job.tokens.size() && (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
 }
 
 Result<int32_t> Generator::chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const {
   HEDDLE_CHECK(checkLogits(logits));
+  std::vector<float> penalised;
+  if (options.repetitionPenalty != 1) {
+    penalised = penaliseRepetition(logits, job.tokens, options.repetitionPenalty);
+    logits = penalised;
+    greedy = int32_t(std::ranges::max_element(logits) - logits.begin());
+  }
   return options.sampling
              ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
              : greedy;
@@ -68,10 +74,17 @@ std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
   if (token != model.marks.end)
     job.tokens.push_back(token);
   auto length = int64_t(job.tokens.size());
-  if (token != model.marks.end && length < job.rows)
+  std::span<const int32_t> continuation = std::span(job.tokens).subspan(job.prompt);
+  std::optional<Ending> ending;
+  if (token == model.marks.end)
+    ending = Ending::Mark;
+  else if (watch && watch(job.number, continuation))
+    ending = Ending::Wish;
+  else if (length >= job.rows)
+    ending = length < int64_t(job.prompt) + options.tokens ? Ending::Room : Ending::Length;
+  if (!ending)
     return std::nullopt;
-  bool cutOff = token != model.marks.end && length < int64_t(job.prompt) + options.tokens;
-  return Continuation{job.number, {job.tokens.begin() + ptrdiff_t(job.prompt), job.tokens.end()}, cutOff};
+  return Continuation{job.number, {continuation.begin(), continuation.end()}, *ending};
 }
 
 Result<std::vector<Continuation>> Generator::step() {

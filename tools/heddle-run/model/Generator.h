@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <optional>
 #include <span>
@@ -20,7 +21,12 @@ namespace heddle::run {
 struct GenerationOptions {
   int64_t tokens = 50;                     // to continue a prompt with at most
   std::optional<SamplingOptions> sampling; // none: the most probable token each time
+  double repetitionPenalty = 1;            // of tokens that the sequence has (Keskar et al. 2019, section 4.1); 1: none
 };
+
+// Why a continuation ends: by the end mark, after as many tokens as were asked for, where the model has no room for more, or by
+// the caller's wish.
+enum class Ending { Mark, Length, Room, Wish };
 
 struct Prompt {
   uint64_t number = 0; // names it, and its random numbers
@@ -30,13 +36,16 @@ struct Prompt {
 struct Continuation {
   uint64_t number = 0;
   std::vector<int32_t> tokens; // without the end mark
-  bool cutOff = false;         // there was no room in the model for more
+  Ending ending = Ending::Mark;
 };
+
+// Looks at a sequence's continuation so far after each token; true ends it.
+using Watch = std::function<bool(uint64_t number, std::span<const int32_t> continuation)>;
 
 class Generator {
 public:
-  Generator(Engine &engine, const ModelDescription &model, GenerationOptions options)
-      : engine(engine), model(model), options(options), cacheRows(model.maximumTokens) {}
+  Generator(Engine &engine, const ModelDescription &model, GenerationOptions options, Watch watch = {})
+      : engine(engine), model(model), options(options), watch(std::move(watch)), cacheRows(model.maximumTokens) {}
 
   // Tokens of a prompt with its continuation at most.
   int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
@@ -71,6 +80,7 @@ private:
   Engine &engine;
   const ModelDescription &model;
   GenerationOptions options;
+  Watch watch;
   std::deque<Prompt> waiting;
   std::list<Job> jobs; // in the order in which they came
   RowRanges cacheRows;

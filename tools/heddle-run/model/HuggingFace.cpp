@@ -4,7 +4,6 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 
-#include <map>
 
 namespace heddle::run {
 namespace {
@@ -16,21 +15,7 @@ constexpr const char *kWholeFile = "model.safetensors";
 constexpr const char *kIndexFile = "model.safetensors.index.json";
 constexpr uint64_t kIndexLimit = 64 << 20;
 
-// All tensors of a folder, in whatever number of files.
-class TensorFiles {
-public:
-  static Result<TensorFiles> open(const fs::path &folder);
-
-  // The tensor under the first of the names that the folder has.
-  Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
-
-private:
-  Status add(const fs::path &file);
-  Status addIndexed(const fs::path &index);
-
-  fs::path folder;
-  std::map<std::string, SafetensorsReader> files;
-};
+} // namespace
 
 Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
   TensorFiles tensors;
@@ -95,6 +80,8 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
   return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
                    "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
+
+namespace {
 
 // The weight that a tensor holds; nothing where the tensor has another shape than it should.
 Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {

@@ -21,6 +21,15 @@ double uniform(uint64_t seed, uint64_t sentence, uint64_t position) {
   return double(mix(mix(mix(seed) ^ sentence) ^ position) >> 11) * 0x1p-53;
 }
 
+std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty) {
+  std::vector<float> result(logits.begin(), logits.end());
+  for (int32_t token : tokens) {
+    float logit = logits[size_t(token)]; // a token counts once, however often it is there
+    result[size_t(token)] = float(logit > 0 ? double(logit) / penalty : double(logit) * penalty);
+  }
+  return result;
+}
+
 std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count) {
   std::vector<int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);

@@ -23,6 +23,9 @@ double uniform(uint64_t seed, uint64_t sentence, uint64_t position);
 // The token that a number in [0, 1) draws. Equal logits are ordered by token.
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random);
 
+// The logits with those of the given tokens divided by `penalty`, or multiplied by it where they are negative.
+std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty);
+
 // The `count` most probable tokens, the most probable first; equal logits are ordered by token.
 std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count);
 

@@ -133,6 +133,7 @@ Result<Trainer::StartedStep> Trainer::startStep() {
     report.sourceTokens += batch.source.layout.tokens();
     report.targetTokens += batch.target.tokens();
     report.labels += int64_t(batch.labels.size());
+    report.predictions += batch.predictions();
     report.sentences += int64_t(batch.follows.size());
     parts.push_back(std::move(batch));
   }
@@ -142,9 +143,14 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   report.epoch = batches->cursor().epoch;
 
   started.lastEntry = options.microBatches > 1 ? "accumulate_step" : "train_step";
-  float lossScale = 1 / float(report.targetTokens + report.labels), sentenceScale = 1 / float(report.sentences);
+  float lossScale = 1 / float(report.predictions), sentenceScale = 1 / float(report.sentences);
   for (const Batch &part : parts) {
     CallInputs values;
+    std::vector<float> ones; // of a batch in which all tokens count
+    if (inputs.model.weighsTokens) {
+      ones.assign(part.weights.empty() ? size_t(part.target.tokens()) : 0, 1.0f);
+      values.add("token_weights", std::span<const float>(ones.empty() ? part.weights : ones));
+    }
     values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
     if (report.sentences != 0)
       values.add("sentence_scale", std::span<const float>(&sentenceScale, 1));

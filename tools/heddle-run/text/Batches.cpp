@@ -1,5 +1,7 @@
 #include "tools/heddle-run/text/Batches.h"
 
+#include <algorithm>
+
 namespace heddle::run {
 
 void PackedSequences::add(int64_t length) {
@@ -37,7 +39,12 @@ void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t
   targetOut.push_back(source.marks.end);
 }
 
-void Batch::add(std::span<const int32_t> sequence) {
+void Batch::add(std::span<const int32_t> sequence, size_t given) {
+  if (given > 1 || !weights.empty()) {
+    weights.resize(size_t(target.tokens()), 1);
+    weights.insert(weights.end(), given - 1, 0);
+    weights.insert(weights.end(), sequence.size() - given, 1);
+  }
   target.add(int64_t(sequence.size()) - 1);
   targetIn.insert(targetIn.end(), sequence.begin(), sequence.end() - 1);
   targetOut.insert(targetOut.end(), sequence.begin() + 1, sequence.end());
@@ -63,13 +70,19 @@ void Batch::add(const Examples &examples, size_t example) {
   else if (examples.hasSource(example))
     add(examples.source(example), examples.target(example));
   else
-    add(examples.target(example));
+    add(examples.target(example), examples.given(example));
+}
+
+int64_t Batch::predictions() const {
+  if (!hasTarget())
+    return int64_t(labels.size());
+  return weights.empty() ? target.tokens() : std::ranges::count(weights, 1.0f);
 }
 
 bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
   return sequences() < limits.maximumSequences &&
          source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
-         predictions() + targetTokens <= limits.maximumTokens;
+         (hasTarget() ? target.tokens() : predictions()) + targetTokens <= limits.maximumTokens;
 }
 
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {

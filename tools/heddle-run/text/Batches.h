@@ -55,19 +55,22 @@ struct Batch {
   std::vector<int32_t> targetIn;  // the begin mark and a sentence; of a sequence all tokens but the last
   std::vector<int32_t> targetOut; // what is to be predicted: the sentence and the end mark; all tokens but the first
 
+  // Of each token that is to be predicted 1, or 0 where it does not count; empty where all count.
+  std::vector<float> weights;
+
   // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.
   std::vector<int32_t> labels, labelled;
   std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels);
-  void add(std::span<const int32_t> sequence);
+  void add(std::span<const int32_t> sequence, size_t given = 1);
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }
   bool hasTarget() const { return target.sequences() != 0; }
   int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }
-  // Of the tokens of the target, or of the labels: what the loss is of.
-  int64_t predictions() const { return hasTarget() ? target.tokens() : int64_t(labels.size()); }
+  // Of the tokens of the target that count, or of the labels: what the loss is of.
+  int64_t predictions() const;
   // For that many more tokens, marks among them.
   bool hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const;
   int64_t tokens() const { return source.layout.tokens() + target.tokens(); }

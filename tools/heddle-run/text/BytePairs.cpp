@@ -22,68 +22,67 @@ std::array<char32_t, 256> byteCharacters() {
   return characters;
 }
 
-enum class Kind { Letter, Number, Space, Other };
-
-Kind kindOf(char32_t point) {
-  return isLetter(point)       ? Kind::Letter
-         : isNumber(point)     ? Kind::Number
-         : isWhiteSpace(point) ? Kind::Space
-                               : Kind::Other;
-}
-
 } // namespace
 
-size_t firstWordBytes(std::string_view text) {
-  for (std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
-    if (text.starts_with(contraction))
-      return contraction.size();
-  size_t space = text[0] == ' ' && text.size() > 1 ? 1 : 0, last = 0, count = 0;
-  if (space == 1 && kindOf(firstCharacter(text.substr(1)).point) == Kind::Space)
-    space = 0;
-  Kind kind = kindOf(firstCharacter(text.substr(space)).point);
-  size_t bytes = space;
-  for (; bytes < text.size(); bytes += last, ++count) {
-    Character next = firstCharacter(text.substr(bytes));
-    if (kindOf(next.point) != kind)
-      return kind == Kind::Space && count > 1 ? bytes - last : bytes;
-    last = next.bytes;
-  }
-  return bytes;
-}
-
 Result<BytePairs> BytePairs::load(const std::filesystem::path &folder) {
+  std::error_code error;
+  auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
+  if (has(kTokenizerJson)) {
+    // GPT-2's own two files say all of GPT-2, but not how other models cut words, nor their added tokens.
+    bool isGpt2 = false;
+    if (has("vocab.json") && has("merges.txt")) {
+      HEDDLE_ASSIGN(isGpt2, cutsAsGpt2(folder));
+    }
+    if (!isGpt2)
+      return loadJson(folder);
+  }
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.json", "merges.txt"}, "GPT-2"));
   std::filesystem::path path = folder / "vocab.json";
   BytePairs pairs;
   HEDDLE_ASSIGN(pairs.stored, readTokenizerFiles(folder, kFileNames));
   HEDDLE_ASSIGN(pairs.table, PieceTable::fromJson(pairs.stored.front().bytes, path.string()));
+  HEDDLE_CHECK(pairs.readAlphabet(path));
+  pairs.end = pairs.table.find(kEndPiece);
+  if (!pairs.end)
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of GPT-2: it lacks \"", kEndPiece,
+                     "\"; take the vocabulary that was published with the model.");
+  pairs.wholes = {*pairs.end};
+  HEDDLE_CHECK(pairs.readMerges(folder / "merges.txt"));
+  return pairs;
+}
+
+// The piece of each byte, and the bytes of each piece.
+Status BytePairs::readAlphabet(const std::filesystem::path &path) {
   std::array<char32_t, 256> characters = byteCharacters();
   std::unordered_map<char32_t, char> bytes;
   for (size_t byte = 0; byte < characters.size(); ++byte) {
     bytes[characters[byte]] = char(byte);
-    std::string character = toUtf8(std::u32string_view(&characters[byte], 1));
-    std::optional<int32_t> id = pairs.table.find(character);
+    alphabet[byte] = toUtf8(std::u32string_view(&characters[byte], 1));
+    std::optional<int32_t> id = table.find(alphabet[byte]);
     if (!id)
-      return makeError(ErrorKind::Malformed, "'", path.string(),
-                       "' is not a vocabulary of GPT-2: it lacks the piece \"", character, "\", which is the byte ",
-                       byte, "; take the vocabulary that was published with the model.");
-    pairs.byteIds[byte] = *id;
+      return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of bytes as GPT-2's is: it lacks the piece \"",
+                       alphabet[byte], "\", which is the byte ", byte, "; take the vocabulary that was published with the model.");
+    byteIds[byte] = *id;
   }
-  for (int32_t id = 0; id < pairs.pieces(); ++id) {
-    std::string &text = pairs.texts.emplace_back();
-    for (char32_t point : codePoints(pairs.table[id]))
+  texts.clear();
+  for (int32_t id = 0; id < pieces(); ++id) {
+    std::string &text = texts.emplace_back();
+    for (char32_t point : codePoints(table[id]))
       if (auto byte = bytes.find(point); byte != bytes.end())
         text += byte->second;
       else
         text += toUtf8(std::u32string_view(&point, 1));
   }
-  std::optional<int32_t> end = pairs.table.find(kEndPiece);
-  if (!end)
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of GPT-2: it lacks \"", kEndPiece,
-                     "\"; take the vocabulary that was published with the model.");
-  pairs.end = *end;
-  HEDDLE_CHECK(pairs.readMerges(folder / "merges.txt"));
-  return pairs;
+  return Success();
+}
+
+Status BytePairs::addMerge(std::string_view left, std::string_view right, int32_t rank, const std::string &where) {
+  std::optional<int32_t> first = table.find(left), second = table.find(right), product = table.find(str(left, right));
+  if (!first || !second || !product)
+    return makeError(ErrorKind::Malformed, where, " is \"", left, right.empty() ? "" : " ", right,
+                     "\", and not two pieces of the vocabulary that make a third.");
+  merges.try_emplace(pairOf(*first, *second), Merge{rank, *product});
+  return Success();
 }
 
 Status BytePairs::readMerges(const std::filesystem::path &path) {
@@ -95,12 +94,7 @@ Status BytePairs::readMerges(const std::filesystem::path &path) {
     size_t space = line.find(' ');
     std::string_view left = std::string_view(line).substr(0, space);
     std::string_view right = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
-    std::optional<int32_t> first = table.find(left), second = table.find(right);
-    std::optional<int32_t> product = table.find(str(left, right));
-    if (!first || !second || !product)
-      return makeError(ErrorKind::Malformed, "'", path.string(), "', line ", reader.lineNumber(), ", is \"", line,
-                       "\", and not two pieces of vocab.json that make a third; the two files belong together.");
-    merges.try_emplace(pairOf(*first, *second), Merge{rank++, *product});
+    HEDDLE_CHECK(addMerge(left, right, rank++, str("'", path.string(), "', line ", reader.lineNumber(), ",")));
   }
   return reader.status();
 }
@@ -112,11 +106,18 @@ const BytePairs::Merge *BytePairs::findMerge(int32_t left, int32_t right) const 
 
 std::vector<int32_t> BytePairs::encode(std::string_view line) const {
   std::vector<int32_t> ids;
-  for (TextPart part : table.cutAt(std::span(&end, 1), line)) {
-    if (part.whole)
+  for (TextPart part : table.cutAt(wholes, line)) {
+    if (part.whole) {
       ids.push_back(*part.whole);
-    for (size_t bytes; !part.whole && !part.text.empty(); part.text.remove_prefix(bytes)) {
-      bytes = firstWordBytes(part.text);
+      continue;
+    }
+    std::string normal;
+    if (composes) {
+      normal = composed(part.text);
+      part.text = normal;
+    }
+    for (size_t bytes; !part.text.empty(); part.text.remove_prefix(bytes)) {
+      bytes = firstWordBytes(part.text, words);
       appendWord(part.text.substr(0, bytes), ids);
     }
   }
@@ -126,6 +127,15 @@ std::vector<int32_t> BytePairs::encode(std::string_view line) const {
 // While there is a pair of neighbours with a merge, all those of the first merge are merged, from left to right. What
 // that makes can have a merge of its own, even an earlier one: its turn is afterwards.
 void BytePairs::appendWord(std::string_view bytes, std::vector<int32_t> &ids) const {
+  if (wholeWordsFirst) {
+    std::string word;
+    for (char byte : bytes)
+      word += alphabet[uint8_t(byte)];
+    if (std::optional<int32_t> whole = table.find(word)) {
+      ids.push_back(*whole);
+      return;
+    }
+  }
   constexpr int32_t kGone = -1;
   struct Node {
     int32_t id;

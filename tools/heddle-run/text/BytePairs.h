@@ -1,10 +1,11 @@
-// GPT-2's vocabulary (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019): byte pair encoding
-// (Sennrich et al., 2016) of bytes, so that every text has its tokens, and tokens their text.
+// Vocabularies of GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019) and its like: byte pair
+// encoding (Sennrich et al., 2016) of bytes, so that every text has its tokens, and tokens their text.
 #pragma once
 
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/text/PieceTable.h"
 #include "tools/heddle-run/text/TextCodec.h"
+#include "tools/heddle-run/text/Words.h"
 
 #include <array>
 #include <filesystem>
@@ -14,10 +15,12 @@ namespace heddle::run {
 class BytePairs final : public TextCodec {
 public:
   // Reads vocab.json, whose pieces have a printable character in the place of each byte, and merges.txt, whose lines
-  // are pairs of pieces that become one, the first ones first.
+  // are pairs of pieces that become one, the first ones first; or tokenizer.json, which has both, tokens that are added to
+  // them, and how words are cut. A tokenizer.json of another kind of vocabulary is an error that says what it has.
   static Result<BytePairs> load(const std::filesystem::path &folder);
 
-  // decode(encode(line)) is the line, byte by byte, be it UTF-8 or not. "<|endoftext|>" in it is the end mark.
+  // decode(encode(line)) is the line, byte by byte, be it UTF-8 or not, but for a vocabulary that composes characters. Added tokens
+  // in it are themselves, such as GPT-2's end mark "<|endoftext|>".
   std::vector<int32_t> encode(std::string_view line) const override;
   // Any bytes: a character may be cut off at either end. Ids that name no piece are left out.
   std::string decode(std::span<const int32_t> ids) const override;
@@ -26,6 +29,7 @@ public:
   std::optional<int32_t> endId() const override { return end; }
 
   static constexpr std::string_view kFileNames[] = {"vocab.json", "merges.txt"};
+  static constexpr const char *kTokenizerJson = "tokenizer.json";
   const std::vector<TokenizerFile> &files() const override { return stored; }
 
 private:
@@ -34,21 +38,26 @@ private:
   };
   static uint64_t pairOf(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
 
+  static Result<BytePairs> loadJson(const std::filesystem::path &folder);
+  // Whether tokenizer.json cuts words by GPT-2's rule alone.
+  static Result<bool> cutsAsGpt2(const std::filesystem::path &folder);
+  Status readAlphabet(const std::filesystem::path &path);
   Status readMerges(const std::filesystem::path &path);
+  Status addMerge(std::string_view left, std::string_view right, int32_t rank, const std::string &where);
   const Merge *findMerge(int32_t left, int32_t right) const;
   void appendWord(std::string_view bytes, std::vector<int32_t> &ids) const;
 
   PieceTable table;
   std::vector<std::string> texts; // the bytes that each piece stands for
   std::array<int32_t, 256> byteIds{};
+  std::array<std::string, 256> alphabet; // the characters that stand for bytes
   std::unordered_map<uint64_t, Merge> merges;
-  int32_t end = 0;
+  std::vector<int32_t> wholes; // tokens that a text has as a whole
+  std::optional<int32_t> end;
+  WordRule words;
+  bool composes = false;        // text in normalization form C
+  bool wholeWordsFirst = false; // a word that is a piece is no matter of merges
   std::vector<TokenizerFile> stored;
 };
-
-// The words that pairs are merged within: bytes of the first one of `text`, which is not empty. Contractions, letters,
-// numbers and other characters, each with a space before it, and white space, of which the last character is left to
-// the word behind it.
-size_t firstWordBytes(std::string_view text);
 
 } // namespace heddle::run

@@ -30,6 +30,13 @@ public:
   // before it.
   void add(std::span<const int32_t> sequence) { add({}, sequence); }
 
+  // The same, of which the first `given` tokens are not predicted.
+  void addCompletion(std::span<const int32_t> sequence, size_t given) {
+    add(sequence);
+    givens.resize(size(), 1);
+    givens.back() = uint32_t(given);
+  }
+
   // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none. The
   // examples of a corpus are of one kind.
   void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels) {
@@ -45,6 +52,8 @@ public:
 
   Labelling labelling() const { return labelled; }
   bool follows(size_t example) const { return follow[example] != 0; }
+  // How many of a sequence's tokens are not predicted: the first, or a prompt.
+  size_t given(size_t example) const { return example < givens.size() ? givens[example] : 1; }
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
   bool hasSource(size_t example) const { return !source(example).empty(); }
@@ -67,6 +76,7 @@ private:
   std::vector<int32_t> sourceIds, targetIds;
   std::vector<uint64_t> sourceEnds, targetEnds;
   std::vector<uint8_t> follow;
+  std::vector<uint32_t> givens; // of the first examples
 };
 
 // What was read and what was left out, and why.

@@ -231,4 +231,8 @@ Result<ParallelText> LineBlocks::readAll() const {
   return all;
 }
 
+std::string LineBlocks::placeOf(size_t block, size_t line) const {
+  return str("'", source().string(), "' line ", firstLineOf(block) + line);
+}
+
 } // namespace heddle::run

@@ -42,6 +42,8 @@ public:
     return blocks() == 0 ? perBlock : std::max(perBlock, (count + blocks() - 1) / blocks());
   }
   uint64_t firstLineOf(size_t block) const { return firstLines[block] + 1; } // from 1
+  // "'train.jsonl' line 3": where line `line`, from 0 on, of a block stands in the source.
+  std::string placeOf(size_t block, size_t line) const;
 
   // Of the lines of all files, whatever they are compressed with; 32 hexadecimal digits.
   const std::string &fingerprint() const { return hash; }

@@ -5,6 +5,7 @@
 #include "tools/heddle-run/text/Lines.h"
 
 #include <algorithm>
+#include <array>
 
 namespace heddle::run {
 namespace {
@@ -73,6 +74,17 @@ Result<PieceTable> PieceTable::fromJson(std::string_view text, const std::string
   return table;
 }
 
+Status PieceTable::add(int32_t id, const std::string &piece, const std::string &name) {
+  if (id < 0 || size_t(id) >= kMostPieces || piece.empty())
+    return makeError(ErrorKind::Malformed, "'", name, "' adds the token \"", piece, "\" with the number ", id,
+                     "; a token has a text, and a number below ", kMostPieces, ".");
+  if (size_t(id) >= texts.size())
+    texts.resize(size_t(id) + 1);
+  texts[size_t(id)] = piece;
+  ids[piece] = id;
+  return Success();
+}
+
 Result<PieceTable> PieceTable::readLines(const std::filesystem::path &path) {
   PieceTable table;
   HEDDLE_ASSIGN(table.texts, run::readLines(path));
@@ -95,14 +107,22 @@ std::vector<TextPart> PieceTable::cutAt(std::span<const int32_t> wholes, std::st
     if (place > begin)
       parts.push_back({text.substr(begin, place - begin), {}});
   };
+  std::array<bool, 256> begins{}; // bytes that any of them begins with
+  for (int32_t id : wholes)
+    begins[uint8_t((*this)[id].front())] = true;
   for (size_t place = 0; place < text.size();) {
-    auto here = std::ranges::find_if(wholes, [&](int32_t id) { return text.substr(place).starts_with((*this)[id]); });
-    if (here == wholes.end()) {
+    std::optional<int32_t> here;
+    size_t bytes = 0;
+    for (int32_t id : begins[uint8_t(text[place])] ? wholes : wholes.first(0))
+      if (const std::string &piece = (*this)[id]; piece.size() > bytes && text.substr(place).starts_with(piece)) {
+        here = id;
+        bytes = piece.size();
+      }
+    if (!here) {
       ++place;
       continue;
     }
     end(place);
-    size_t bytes = (*this)[*here].size();
     parts.push_back({text.substr(place, bytes), *here});
     begin = place += bytes;
   }

@@ -29,6 +29,9 @@ public:
   // A file with a piece a line.
   static Result<PieceTable> readLines(const std::filesystem::path &path);
 
+  // Gives the number to the piece, be it there by another number or not.
+  Status add(int32_t id, const std::string &piece, const std::string &name);
+
   int32_t size() const { return int32_t(texts.size()); }
   std::optional<int32_t> find(std::string_view piece) const;
   // Empty where the number has no piece.
@@ -37,7 +40,7 @@ public:
   // For people: "#7" where 7 has no piece.
   std::string shown(int32_t id) const;
 
-  // Cuts a text at the pieces with these numbers, of which none begins another, wherever they are in it.
+  // Cuts a text at the pieces with these numbers, wherever they are in it; of several that begin at a place at the longest.
   std::vector<TextPart> cutAt(std::span<const int32_t> wholes, std::string_view text) const;
 
 private:

@@ -38,10 +38,6 @@ std::optional<std::string> labelOf(const Json &value) {
   return std::nullopt;
 }
 
-std::string originOf(const LineBlocks &file, size_t block, size_t line) {
-  return str("'", file.source().string(), "' line ", file.firstLineOf(block) + line);
-}
-
 } // namespace
 
 Record Record::ofLine(std::string_view line, Labelling kind) {
@@ -137,7 +133,7 @@ Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling
     for (size_t i = 0; i < lines.size(); ++i) {
       if (isBlank(lines[i]))
         continue;
-      HEDDLE_ASSIGN(Record record, Record::parse(lines[i], originOf(file, block, i), kind, /*wantsLabels=*/true));
+      HEDDLE_ASSIGN(Record record, Record::parse(lines[i], file.placeOf(block, i), kind, /*wantsLabels=*/true));
       labels.insert(record.labels.begin(), record.labels.end());
     }
   }
@@ -177,7 +173,7 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
     if (isBlank(lines[i]))
       continue;
     ++here.read;
-    std::string origin = originOf(records, block, i);
+    std::string origin = records.placeOf(block, i);
     HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
     HEDDLE_ASSIGN(std::vector<int32_t> labels, numberLabels(record, origin));
     EncodedRecord encoded = encodeRecord(record, kind, vocabulary, marks);

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstdint>
 #include <vector>
 
@@ -96,6 +97,15 @@ std::u32string decomposed(std::u32string_view text) {
   }
   // Below 0 for what is no text.
   return {points.begin(), points.begin() + std::max<utf8proc_ssize_t>(count, 0)};
+}
+
+std::string composed(std::string_view text) {
+  utf8proc_uint8_t *result = nullptr;
+  utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()), utf8proc_ssize_t(text.size()),
+                                        &result, utf8proc_option_t(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+  std::string composed = bytes < 0 ? std::string(text) : std::string(reinterpret_cast<char *>(result), size_t(bytes));
+  std::free(result);
+  return composed;
 }
 
 std::string toUtf8(std::u32string_view text) {

@@ -23,6 +23,9 @@ std::u32string lowerCase(std::u32string_view text);
 // Normalization form D. `text` has no surrogates.
 std::u32string decomposed(std::u32string_view text);
 
+// Normalization form C of UTF-8; what is not UTF-8 is left as it is.
+std::string composed(std::string_view text);
+
 std::string toUtf8(std::u32string_view text);
 
 } // namespace heddle::run

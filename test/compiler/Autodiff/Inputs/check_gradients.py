@@ -209,6 +209,8 @@ def broadcast(op, x):
     shape, (extents, column) = shape_of(op.results[0])[0], shape_of(op.inputs[0])
     if extents != (1,) and column and len(shape) == 2:
         x = x[:, None]
+    if len(extents) == 2:  # a number for each part
+        x = x[:, :, None]
     return (np.broadcast_to(x, shape),)
 
 
@@ -280,6 +282,7 @@ OPS = {
     "heddle.project_grad_input": lambda op, w, *g: (sum(g_i @ w_i.T for g_i, w_i in zip(g, np.split(w, len(g)))),),
     "heddle.project_grad_weights": lambda op, x, *g: (
         np.concatenate([x.T @ g_i for g_i in g]), np.concatenate([g_i.sum(0) for g_i in g])),
+    "heddle.reshape": lambda op, x: (np.reshape(x, shape_of(op.results[0])[0]),),
     "heddle.sum": lambda op, x: (np.reshape(x.sum(-1 if op.flag("columns") else 0), shape_of(op.results[0])[0]),),
     "heddle.layer_norm": forward_layer_norm,
     "heddle.layer_norm_grad": layer_norm_grad,

@@ -1,7 +1,8 @@
-#include "compiler/Import/HuggingFace.h"
+#include "compiler/HuggingFace/HuggingFace.h"
 
-#include "compiler/Import/HuggingFaceConfig.h"
-#include "compiler/Import/HuggingFaceNames.h"
+#include "compiler/HuggingFace/Config.h"
+#include "compiler/HuggingFace/Names.h"
+#include "compiler/Language/ModelText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -10,6 +11,9 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr StringLiteral kArchitectures =
+    "MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
+    "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Gemma2ForCausalLM";
 constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
 /// Keys of every configuration that do not change what a model computes: the program that wrote it, settings of
@@ -88,9 +92,12 @@ public:
   void readMarian();
   void readBert(bool maskedLM);
   void readGPT2();
+  /// Of the library's text `llama`: models whose blocks are LLaMA's, and differ in few keys.
+  void readLlama(StringRef architecture);
 
   Description d;
   int64_t longest = 0; // of a sequence, in the model as published
+  int64_t dynamicFrom = 0; // the length beyond which rotary frequencies depend on each sequence's length; 0: none
 
 private:
   /// What is said of our key `ours` points at the line of theirs.
@@ -106,6 +113,12 @@ private:
   void readDropout(StringRef theirs, StringRef ours, double &rate);
   void readLongest(StringRef theirs);
   void requireEqual(StringRef theirs, int64_t value, StringRef other);
+  /// The text's parameter `name`, as their key says.
+  void set(StringRef name, decltype(language::Setting::value) value, StringRef theirs) {
+    d.settings[name] = {std::move(value), config.whereIs(theirs)};
+  }
+  void readRotary();
+  void readWindows(int64_t layers, bool isGemma, bool isQwen);
 
   HuggingFaceConfig &config;
 };
@@ -245,8 +258,154 @@ void Reader::readGPT2() {
                  "cross_attention_hidden_size"});
 }
 
-FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, StringRef folder,
-                                                     const DescriptionChanges &changes) {
+void Reader::readRotary() {
+  config.ignore({"rope_scaling", "rope_parameters"}); // either may be there and empty
+  double base = config.number("rope_theta", 10000);
+  std::string theirs = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  if (std::optional<HuggingFaceConfig> scaling = config.nested(theirs)) {
+    base = scaling->number("rope_theta", base);
+    std::string kind = scaling->text(scaling->has("type") ? "type" : "rope_type", "default");
+    std::string scaled = llvm::StringSwitch<std::string>(kind)
+                             .Case("default", "none")
+                             .Case("dynamic", "none") // up to the length before
+                             .Cases({"linear", "llama3", "yarn"}, kind)
+                             .Default("");
+    if (scaled.empty())
+      config.fail(theirs) << "'" << theirs << "' is of type \"" << kind
+                          << "\", and Heddle has default, linear, dynamic, llama3 "
+                          << "and yarn";
+    if (kind == "dynamic") {
+      dynamicFrom = scaling->whole("original_max_position_embeddings", 1, kMostTokens, longest);
+      d.maxLength = std::min(d.maxLength, dynamicFrom);
+      scaling->number("factor", 1);
+    }
+    set("rotary_scaling", scaled, theirs);
+    if (!scaled.empty() && scaled != "none")
+      set("rotary_factor", scaling->number("factor", 1), theirs);
+    if (scaled == "llama3" || scaled == "yarn")
+      set("rotary_length", scaling->whole("original_max_position_embeddings", 1, kMostTokens, longest), theirs);
+    if (scaled == "llama3") {
+      set("rotary_low", scaling->number("low_freq_factor", 1), theirs);
+      set("rotary_high", scaling->number("high_freq_factor", 4), theirs);
+    } else if (scaled == "yarn") {
+      set("rotary_slow", scaling->number("beta_slow", 1), theirs);
+      set("rotary_fast", scaling->number("beta_fast", 32), theirs);
+    }
+    scaling->ignore({"rope_type", "type"});
+    scaling->rejectOthers();
+    if (scaling->hasFailed())
+      config.setFailed();
+  }
+  set("rotary_base", base, "rope_theta");
+}
+
+/// Which layers see a window of tokens only: those from one on, or every so many of them.
+void Reader::readWindows(int64_t layers, bool isGemma, bool isQwen) {
+  int64_t window = config.isNull("sliding_window") ? 0 : config.whole("sliding_window", 0, kMostTokens, 4096);
+  if (isQwen && !config.flag("use_sliding_window", false))
+    window = 0;
+  bool slides = window > 0;
+  int64_t from = isQwen ? config.whole("max_window_layers", 0, kMostLayers, 28) : 0, every = isGemma ? 2 : 1;
+  std::vector<std::string> types = config.list("layer_types");
+  if (!types.empty()) {
+    SmallVector<int64_t> sliding;
+    for (auto [i, type] : llvm::enumerate(types)) {
+      if (type == "sliding_attention")
+        sliding.push_back(static_cast<int64_t>(i));
+      else if (type != "full_attention")
+        return void(config.fail("layer_types")
+                    << "'layer_types' has \"" << type << "\", and Heddle has full_attention and "
+                    << "sliding_attention");
+    }
+    if (static_cast<int64_t>(types.size()) != layers)
+      return void(config.fail("layer_types")
+                  << "'layer_types' has " << types.size() << " layers, and 'num_hidden_layers' is " << layers);
+    if (!sliding.empty() && window == 0)
+      return void(config.fail("layer_types")
+                  << "'layer_types' has layers with a window, and the configuration says no length "
+                  << "of it");
+    slides = !sliding.empty();
+    from = slides ? sliding.front() : 0;
+    every = sliding.size() > 1 ? sliding[1] - from : layers;
+    for (int64_t i = 0; slides && i < layers; ++i)
+      if ((i >= from && (i - from) % every == 0) != llvm::is_contained(sliding, i))
+        return void(config.fail("layer_types")
+                    << "'layer_types' has windows in no regular order: Heddle has them in every n-th "
+                    << "layer from one on");
+  }
+  set("attention_window", slides ? window : 0, "sliding_window");
+  set("window_from", from, "layer_types");
+  set("window_every", every, "layer_types");
+}
+
+void Reader::readLlama(StringRef architecture) {
+  bool isGemma = architecture == "Gemma2ForCausalLM", isMistral = architecture == "MistralForCausalLM";
+  bool isQwen2 = architecture == "Qwen2ForCausalLM", isQwen3 = architecture == "Qwen3ForCausalLM";
+  StringRef name = isGemma ? "gemma2" : "llama";
+  FailureOr<language::ModelText> text =
+      language::ModelText::read(config.getContext(), (name + ".weft").str(), language::findLibraryText(name));
+  if (failed(text))
+    return config.setFailed();
+  d.text = std::make_shared<language::ModelText>(std::move(*text));
+  d.architecture = "decoder";
+  int64_t width = config.whole("hidden_size", 1, kMostWidth), heads = config.whole("num_attention_heads", 1, kMostWidth);
+  int64_t headWidth = config.whole("head_dim", 1, kMostWidth, isGemma ? 256 : std::max<int64_t>(1, width / heads));
+  set("d_model", width, "hidden_size");
+  set("heads", heads, "num_attention_heads");
+  set("key_heads", config.whole("num_key_value_heads", 1, kMostWidth, heads), "num_key_value_heads");
+  set("head_width", headWidth, "head_dim");
+  set("d_ff", config.whole("intermediate_size", 1, kMostWidth), "intermediate_size");
+  int64_t layers = config.whole("num_hidden_layers", 1, kMostLayers);
+  set("layers", layers, "num_hidden_layers");
+  set("norm_epsilon", config.number("rms_norm_eps", 1e-6), "rms_norm_eps");
+  set("share_embeddings", config.flag("tie_word_embeddings", isGemma), "tie_word_embeddings");
+  set("query_key_norm", isQwen3, "architectures");
+  readVocabulary();
+  // Gemma 2 has both keys, and does not look at the second.
+  StringRef activation = isGemma ? "hidden_activation" : "hidden_act";
+  if (!isGemma || config.has(activation))
+    readActivation(activation);
+  else
+    d.activation = "gelu-tanh";
+  set("activation", d.activation, activation);
+  readLongest("max_position_embeddings");
+  readRotary();
+
+  bool hasBias = config.flag("attention_bias", isQwen2);
+  if (isQwen2 || isMistral)
+    config.require("attention_bias", isQwen2,
+                   "a " + architecture.str() + (isQwen2 ? " has biases always" : " never has biases"));
+  set("attention_bias", hasBias, "attention_bias");
+  set("output_bias", hasBias && !isQwen2, "attention_bias");
+  if (architecture == "LlamaForCausalLM")
+    set("feed_forward_bias", config.flag("mlp_bias", false), "mlp_bias");
+  else
+    config.require("mlp_bias", false, "only a LlamaForCausalLM has such biases");
+  if (architecture == "LlamaForCausalLM")
+    config.ignore({"sliding_window", "use_sliding_window", "max_window_layers", "layer_types"});
+  else
+    readWindows(layers, isGemma, isQwen2 || isQwen3);
+  if (isGemma) {
+    set("score_width", config.whole("query_pre_attn_scalar", 1, kMostWidth, 256), "query_pre_attn_scalar");
+    auto readCap = [&](StringRef ours, StringRef theirs, double published) {
+      set(ours, config.isNull(theirs) ? 0 : config.number(theirs, published), theirs);
+    };
+    readCap("attention_soft_cap", "attn_logit_softcapping", 50);
+    readCap("logit_soft_cap", "final_logit_softcapping", 30);
+    config.require("use_bidirectional_attention", false, "Heddle's decoders see the tokens before a token only");
+    config.ignore({"hidden_act", "cache_implementation"});
+  }
+
+  int64_t last = d.vocabSize - 1;
+  d.beginId = config.whole("bos_token_id", 0, last, last);
+  d.endId = config.whole("eos_token_id", 0, last, last);
+  d.unknownId.reset(); // the tokenizer's to say
+  config.notInTraining("attention_dropout", 0.0);
+  config.require("pretraining_tp", 1, "Heddle computes each product as a whole");
+  config.ignore({"pad_token_id", "rope_interleaved", "is_llama_config"});
+}
+
+static FailureOr<Description> readFolder(MLIRContext *context, StringRef folder, const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
   if (failed(config))
     return failure();
@@ -255,9 +414,8 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
     return failure();
   if (architectures.size() != 1)
     return config->fail("architectures")
-           << "'architectures' names " << architectures.size()
-           << " models and should name a single model: MarianMTModel, BertModel, BertForMaskedLM "
-           << "or GPT2LMHeadModel";
+           << "'architectures' names " << architectures.size() << " models and should name a single model of these: "
+           << kArchitectures;
 
   Reader reader(*config);
   reader.d.start = config->whereIs("architectures");
@@ -268,10 +426,12 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
     reader.readBert(name == "BertForMaskedLM");
   else if (name == "GPT2LMHeadModel")
     reader.readGPT2();
+  else if (name == "LlamaForCausalLM" || name == "MistralForCausalLM" || name == "Qwen2ForCausalLM" ||
+           name == "Qwen3ForCausalLM" || name == "Gemma2ForCausalLM")
+    reader.readLlama(name);
   else
-    return config->fail("architectures") << "'" << name
-                                         << "' is an architecture that Heddle cannot import; Heddle takes "
-                                         << "MarianMTModel, BertModel, BertForMaskedLM and GPT2LMHeadModel";
+    return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
+                                         << kArchitectures;
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config->require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
   config->ignore(kGeneralKeys);
@@ -284,9 +444,20 @@ FailureOr<Description> heddle::readHuggingFaceFolder(MLIRContext *context, Strin
   if (description->learnedPositions() && description->maxLength > reader.longest)
     return emitError(UnknownLoc::get(context)) << "--set max_length=" << description->maxLength << " is more than the "
                                                << reader.longest << " positions that the published model has learned";
+  if (reader.dynamicFrom > 0 && description->maxLength > reader.dynamicFrom)
+    return emitError(UnknownLoc::get(context))
+           << "--set max_length=" << description->maxLength << " is more than " << reader.dynamicFrom
+           << " tokens, beyond which this model's rotary positions "
+           << "(\"dynamic\") change with the length of each sequence; Heddle has them up to there";
   if (name == "MarianMTModel")
     description->tensors = nameMarianTensors(*description);
+  else if (description->text)
+    description->tensors = nameLlamaTensors(*description, /*hasNormsBehind=*/name == "Gemma2ForCausalLM");
   else
     description->tensors = name == "GPT2LMHeadModel" ? nameGPT2Tensors(*description) : nameBertTensors(*description);
   return description;
+}
+
+OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes) {
+  return importModel(context, readFolder(context, folder, changes));
 }

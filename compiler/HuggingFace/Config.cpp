@@ -1,4 +1,4 @@
-#include "compiler/Import/HuggingFaceConfig.h"
+#include "compiler/HuggingFace/Config.h"
 
 #include "compiler/Import/Nesting.h"
 #include "llvm/Support/FileSystem.h"
@@ -127,6 +127,22 @@ std::vector<std::string> HuggingFaceConfig::list(StringRef key) {
   if (!array || texts.size() != array->size())
     wrongType(key, "a list of strings", *value);
   return texts;
+}
+
+std::optional<HuggingFaceConfig> HuggingFaceConfig::nested(StringRef key) {
+  const llvm::json::Value *value = find(key);
+  if (!value)
+    return std::nullopt;
+  const llvm::json::Object *inner = value->getAsObject();
+  if (!inner) {
+    wrongType(key, "an object", *value);
+    return std::nullopt;
+  }
+  HuggingFaceConfig config = *this;
+  config.object = *inner;
+  config.known.clear();
+  config.failed = false;
+  return config;
 }
 
 //===-- Keys that are not followed ------------------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 // The keys of a config.json, each read once: what nobody read or set aside is unknown in the end.
-#ifndef HEDDLE_COMPILER_IMPORT_HUGGINGFACECONFIG_H
-#define HEDDLE_COMPILER_IMPORT_HUGGINGFACECONFIG_H
+#ifndef HEDDLE_COMPILER_HUGGINGFACE_CONFIG_H
+#define HEDDLE_COMPILER_HUGGINGFACE_CONFIG_H
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -18,7 +18,9 @@ public:
   /// Fails after an error where there is no such file or it is no JSON object.
   static FailureOr<HuggingFaceConfig> read(MLIRContext *context, StringRef path);
 
+  MLIRContext *getContext() const { return context; }
   bool hasFailed() const { return failed; }
+  void setFailed() { failed = true; }
   InFlightDiagnostic fail(StringRef key);
   /// The line of the key, or the file's first where it has none.
   LocationAttr whereIs(StringRef key) const;
@@ -32,6 +34,12 @@ public:
   std::string text(StringRef key, std::optional<StringRef> otherwise = {});
   /// The strings of a list; none where the key is not there.
   std::vector<std::string> list(StringRef key);
+
+  bool has(StringRef key) { return find(key); }
+  /// Whether the key is there as null, which a default would hide.
+  bool isNull(StringRef key) { return !find(key) && object.get(key); }
+  /// An object within, whose keys are read and rejected like those of the whole. Nothing where the key is not there.
+  std::optional<HuggingFaceConfig> nested(StringRef key);
 
   //===-- Keys that are not followed ----------------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 // Which tensors of a Hugging Face folder are which weights.
-#ifndef HEDDLE_COMPILER_IMPORT_HUGGINGFACENAMES_H
-#define HEDDLE_COMPILER_IMPORT_HUGGINGFACENAMES_H
+#ifndef HEDDLE_COMPILER_HUGGINGFACE_NAMES_H
+#define HEDDLE_COMPILER_HUGGINGFACE_NAMES_H
 
 #include "compiler/Import/Description.h"
 
@@ -12,6 +12,8 @@ namespace mlir::heddle {
 llvm::json::Object nameMarianTensors(const Description &description);
 llvm::json::Object nameBertTensors(const Description &description);
 llvm::json::Object nameGPT2Tensors(const Description &description);
+/// `hasNormsBehind`: each block has norms behind its attention and its feed-forward too, as Gemma 2's have.
+llvm::json::Object nameLlamaTensors(const Description &description, bool hasNormsBehind);
 
 } // namespace mlir::heddle
 

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""A LLaMA-like decoder, by default of SmolLM2-135M's shape: a training step, and decoding a token at a time, of Heddle on software
+Vulkan and of PyTorch on the same processors, in turns.
+
+  bench/llama_beside_torch.py [--tokens N] [--layers N] [--rounds N] [--repeat N] [--decode N]
+
+Random weights, one sequence of --tokens tokens, f32, Adam. PyTorch's model is written as one would write it: products of whole
+matrices, torch.optim.Adam, a cache of keys and values of key heads in decoding, whose last --decode tokens are timed. Prints a
+line a round and the medians as JSON, with the peak memory of a training step: of Heddle the device memory that the compiler says, of
+PyTorch what the resident set grows by.
+"""
+
+import argparse
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import torch_cpu
+
+ROOT = Path(__file__).resolve().parent.parent
+SHAPE = {"d_model": 576, "layers": 30, "d_ff": 1536, "heads": 9, "key_heads": 3, "vocab_size": 49152, "rotary_base": 100000}
+
+
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * self.gain
+
+
+class Layer(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        width, self.heads, self.key_heads = shape["d_model"], shape["heads"], shape["key_heads"]
+        self.head = width // self.heads
+        linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
+        self.query, self.output = linear(width, width), linear(width, width)
+        self.key, self.value = (linear(width, self.key_heads * self.head) for _ in range(2))
+        self.gate, self.inner = (linear(width, shape["d_ff"]) for _ in range(2))
+        self.outer = linear(shape["d_ff"], width)
+        self.norm1, self.norm2 = Norm(width), Norm(width)
+
+    def forward(self, x, cosines, sines, mask, cache=None):
+        def turn(t):
+            a, b = t.chunk(2, -1)
+            return t * cosines + torch.cat([-b, a], -1) * sines
+
+        split = lambda t, heads: t.view(len(t), heads, self.head).transpose(0, 1)
+        normal = self.norm1(x)
+        query, key = turn(split(self.query(normal), self.heads)), turn(split(self.key(normal), self.key_heads))
+        value = split(self.value(normal), self.key_heads)
+        if cache is not None:
+            place, keys, values = cache
+            keys[:, place], values[:, place] = key[:, 0], value[:, 0]
+            key, value = keys[:, : place + 1], values[:, : place + 1]
+        group = self.heads // self.key_heads  # queries of a group side by side, so that no key is copied
+        rows = query.shape[1]
+        scores = query.reshape(self.key_heads, group * rows, self.head) @ key.transpose(1, 2) / math.sqrt(self.head)
+        scores = scores.view(self.key_heads, group, rows, -1)
+        if mask is not None:
+            scores = scores.masked_fill(mask, float("-inf"))
+        context = torch.softmax(scores, -1).view(self.key_heads, group * rows, -1) @ value
+        x = x + self.output(context.view(self.heads, rows, self.head).transpose(0, 1).reshape(rows, -1))
+        normal = self.norm2(x)
+        return x + self.outer(F.silu(self.gate(normal)) * self.inner(normal))
+
+
+class Decoder(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.embedding = nn.Embedding(shape["vocab_size"], shape["d_model"])
+        nn.init.normal_(self.embedding.weight, std=0.02)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape["layers"]))
+        self.norm = Norm(shape["d_model"])
+        head = shape["d_model"] // shape["heads"]
+        frequencies = shape["rotary_base"] ** (-torch.arange(0, head, 2).double() / head)
+        angles = (torch.arange(4096)[:, None] * frequencies[None]).repeat(1, 2)
+        self.cosines, self.sines = angles.cos().float(), angles.sin().float()
+
+    def forward(self, ids, place=0, caches=None):
+        x, rows = self.embedding(ids), slice(place, place + len(ids))
+        mask = torch.ones(len(ids), len(ids)).triu(1).bool() if caches is None else None
+        for number, layer in enumerate(self.layers):
+            x = layer(x, self.cosines[rows], self.sines[rows], mask, None if caches is None else (place, *caches[number]))
+        return self.norm(x) @ self.embedding.weight.t()
+
+
+def timed(action, repeat):
+    times = []
+    for _ in range(repeat + 1):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+def torch_side(arguments, shape):
+    """Runs alone in its process, so that its memory is its own."""
+    torch.manual_seed(1)
+    torch.set_num_threads(arguments.threads)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model = Decoder(shape)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    ids = torch.randint(3, shape["vocab_size"], (arguments.tokens + 1,))
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(model(ids[:-1]), ids[1:]).backward()
+        optimizer.step()
+
+    seconds = timed(step, arguments.repeat)
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    head = shape["d_model"] // shape["heads"]
+    room = arguments.tokens
+    caches = [[torch.randn(shape["key_heads"], room, head) for _ in range(2)] for _ in model.layers]
+    with torch.inference_mode():
+        def decode():
+            for place in range(room - arguments.decode, room):
+                model(ids[:1], place, caches).argmax(-1)
+
+        tokens = arguments.decode / timed(decode, 1)
+    print(json.dumps({"step_seconds": seconds, "peak_bytes": peak, "decode_tokens_per_second": tokens, "torch": torch.__version__,
+                      **torch_cpu.matmul_record()}))
+
+
+def heddle_side(arguments, shape, artifact):
+    def seconds(entry):
+        words = [arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", entry, "--repeat",
+                 str(arguments.repeat), "--ceilings", "none", "--sequences", "1", "--json"]
+        done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return json.loads(done.stdout)["entries"][0]["median_seconds"]
+
+    return {"step_seconds": seconds("train_step"), "decode_tokens_per_second": 1 / seconds("decode_step")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/bin", help="folder of heddle-compile and heddle-run")
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=SHAPE["layers"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=3, help="timed steps of each side a round, of which the median counts")
+    parser.add_argument("--decode", type=int, default=16, help="tokens to decode")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch")
+    parser.add_argument("--torch", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    shape = {**SHAPE, "layers": arguments.layers}
+    if arguments.torch:
+        torch_side(arguments, shape)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        text, artifact = Path(folder) / "model.weft", Path(folder) / "model.heddle"
+        text.write_text("use llama\n")
+        settings = {**shape, "max_tokens": arguments.tokens, "max_length": arguments.tokens, "max_sequences": 1}
+        report = Path(folder) / "report.json"
+        subprocess.run([arguments.bin / "heddle-compile", text, "--target=vulkan:software", "-o", artifact, f"--report={report}",
+                        *(f"--set={key}={value}" for key, value in settings.items())], check=True, stdout=subprocess.DEVNULL)
+        (memory,) = (entry["memory_bytes"] for entry in json.loads(report.read_text()) if entry["entry"] == "train_step")
+        rounds = []
+        for number in range(1, arguments.rounds + 1):
+            heddle = heddle_side(arguments, shape, artifact)
+            torch_words = [sys.executable, __file__, "--torch", *(f"--{name}={getattr(arguments, name)}" for name in (
+                "tokens", "layers", "repeat", "decode", "threads"))]
+            other = json.loads(subprocess.run(torch_words, check=True, stdout=subprocess.PIPE).stdout)
+            rounds.append({"heddle": heddle["step_seconds"], "torch": other["step_seconds"],
+                           "times": heddle["step_seconds"] / other["step_seconds"], "matmul_gflops": other["matmul_gflops"],
+                           "decode": heddle["decode_tokens_per_second"], "torch_decode": other["decode_tokens_per_second"],
+                           "decode_ratio": heddle["decode_tokens_per_second"] / other["decode_tokens_per_second"],
+                           "torch_peak_bytes": other["peak_bytes"]})
+            print("round {}: a step takes Heddle {heddle:.2f} s, PyTorch {torch:.2f} s, {times:.2f} times; tokens decoded a second "
+                  "{decode:.1f} and {torch_decode:.1f}, ratio {decode_ratio:.2f}".format(number, **rounds[-1]),
+                  file=sys.stderr, flush=True)
+    median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
+    print(json.dumps({"shape": shape, "tokens": arguments.tokens, "heddle_memory_bytes": memory,
+                      "memory_ratio": memory / median["torch_peak_bytes"], "torch": other["torch"], "blas": other["blas"], "median": median,
+                      "rounds": rounds}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+// Fine-tuning by adapters of low rank (Hu et al. 2021, section 4.1): the published weights W stay as they are, and beside
+// each chosen one two small matrices are trained: y = x W + alpha / rank (x A) B, A of in x rank, B of rank x out.
+#ifndef HEDDLE_COMPILER_DERIVE_ADAPTERS_H
+#define HEDDLE_COMPILER_DERIVE_ADAPTERS_H
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir::heddle {
+
+struct AdapterOptions {
+  int64_t rank = 8;
+  double alpha = 16;
+  /// Weights by what their linear transformation is called: `query` means every `....query.weight`.
+  std::vector<std::string> targets;
+};
+
+/// Of "rank=8,alpha=16,targets=query,value": keys in any order, each with a default; `targets` takes all names that follow
+/// it. An error says which part is wrong.
+llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
+
+/// Gives a model's functions adapters, and freezes all weights that there were. An adapter is called like its weight,
+/// with `lora_a` and `lora_b` in the place of `weight`; A starts uniform within 1 / sqrt(in), B as zeros, so that a model
+/// begins as it was published. Flag: heddle-add-adapters.
+std::unique_ptr<Pass> createAddAdaptersPass(AdapterOptions options);
+void registerAddAdaptersPass();
+
+} // namespace mlir::heddle
+
+#endif

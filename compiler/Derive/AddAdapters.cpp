@@ -1,0 +1,207 @@
+#include "compiler/Derive/Adapters.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
+#include <set>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static constexpr StringLiteral kWeightSuffix = ".weight";
+static constexpr StringLiteral kDefaultTargets[] = {"query", "value"};
+static constexpr int64_t kLargestRank = 4096;
+
+llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
+  AdapterOptions options;
+  auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  bool areTargets = false;
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    if (part.contains('=')) {
+      areTargets = key == "targets";
+      if (key == "rank") {
+        if (value.getAsInteger(10, options.rank) || options.rank < 1 || options.rank > kLargestRank)
+          return wrong("rank expects a whole number from 1 to " + Twine(kLargestRank) + ", got '" + value + "'");
+      } else if (key == "alpha") {
+        if (value.getAsDouble(options.alpha) || !std::isfinite(options.alpha) || options.alpha <= 0)
+          return wrong("alpha expects a number above 0, got '" + value + "'");
+      } else if (!areTargets) {
+        return wrong("there is no '" + key + "'; the keys are rank, alpha and targets");
+      }
+    } else if (areTargets) {
+      value = part;
+    } else {
+      return wrong("'" + part + "' is no key with a value; write rank=8,alpha=16,targets=query,value");
+    }
+    if (areTargets) {
+      if (value.empty())
+        return wrong("a name in targets is empty; targets=query,value names two");
+      options.targets.push_back(value.str());
+    }
+  }
+  if (options.targets.empty())
+    options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
+  return options;
+}
+
+namespace {
+
+class AddAdaptersPass : public PassWrapper<AddAdaptersPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddAdaptersPass)
+
+  AddAdaptersPass() = default;
+  AddAdaptersPass(const AddAdaptersPass &other) : PassWrapper(other), options(other.options) {}
+  explicit AddAdaptersPass(AdapterOptions options) : options(std::move(options)) {}
+
+  StringRef getArgument() const override { return "heddle-add-adapters"; }
+  StringRef getDescription() const override { return "Freeze a model's weights and train adapters of low rank beside them"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<HeddleDialect, arith::ArithDialect>();
+  }
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (text.empty())
+      return success();
+    llvm::Expected<AdapterOptions> parsed = parseAdapters(text);
+    if (!parsed)
+      return emitError(UnknownLoc::get(context)) << "heddle-add-adapters: " << llvm::toString(parsed.takeError());
+    options = std::move(*parsed);
+    return success();
+  }
+
+  void runOnOperation() override;
+
+private:
+  /// A linear transformation by a weight of a name that may be chosen.
+  struct Linear {
+    MatmulOp product;
+    VariableOp weight;
+    StringRef path, name; // "decoder.0.self.query", "query"
+  };
+  std::vector<Linear> findLinears(SymbolTable &symbols);
+  LogicalResult checkTargets(ArrayRef<Linear> linears);
+  /// The adapter's two variables, declared at the weight's first use.
+  std::pair<VariableOp, VariableOp> getAdapter(Linear linear, SymbolTable &symbols);
+  void adapt(Linear linear, SymbolTable &symbols);
+  void describe();
+
+  AdapterOptions options;
+  Option<std::string> text{*this, "lora", llvm::cl::desc("rank=R,alpha=A,targets=NAME,...")};
+};
+
+} // namespace
+
+std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &symbols) {
+  std::vector<Linear> linears;
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kModelFunction))
+      continue;
+    function.walk([&](MatmulOp product) {
+      auto read = product.getRhs().getDefiningOp<ReadOp>();
+      auto weight = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
+      if (!weight || product.getTransposeLhs() || product.getTransposeRhs() ||
+          !weight.getSymName().ends_with(kWeightSuffix))
+        return;
+      StringRef path = weight.getSymName().drop_back(kWeightSuffix.size());
+      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1)});
+    });
+  }
+  return linears;
+}
+
+LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
+  std::set<StringRef> names;
+  for (const Linear &linear : linears)
+    names.insert(linear.name);
+  for (const std::string &target : options.targets)
+    if (!names.count(target))
+      return getOperation().emitError() << "no linear transformation of the model is called '" << target
+                                        << "', which an adapter is to be for; the model has "
+                                        << (names.empty() ? std::string("none") : llvm::join(names, ", "));
+  return success();
+}
+
+std::pair<VariableOp, VariableOp> AddAdaptersPass::getAdapter(Linear linear, SymbolTable &symbols) {
+  std::string first = (linear.path + ".lora_a").str(), second = (linear.path + ".lora_b").str();
+  if (auto known = symbols.lookup<VariableOp>(first))
+    return {known, symbols.lookup<VariableOp>(second)};
+  RankedTensorType type = linear.weight.getTensorType();
+  int64_t inputs = type.getDimSize(0), outputs = type.getDimSize(1);
+  OpBuilder b(linear.weight->getContext());
+  b.setInsertionPointAfter(linear.weight);
+  auto declare = [&](StringRef name, ArrayRef<int64_t> shape, StartKind kind, double scale) {
+    auto start = StartAttr::get(b.getContext(), kind, b.getF64FloatAttr(scale));
+    auto variable = VariableOp::create(b, linear.weight.getLoc(), name, VariableKind::Weight, type.clone(shape), start);
+    symbols.insert(variable);
+    return variable;
+  };
+  auto a = declare(first, {inputs, options.rank}, StartKind::Uniform, 1 / std::sqrt(static_cast<double>(inputs)));
+  return {a, declare(second, {options.rank, outputs}, StartKind::Constant, 0)};
+}
+
+void AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
+  auto [first, second] = getAdapter(linear, symbols);
+  MatmulOp product = linear.product;
+  OpBuilder b(product.getContext());
+  b.setInsertionPointAfter(product.getRhs().getDefiningOp());
+  Location loc = product.getLoc();
+  auto read = [&](VariableOp variable) -> Value {
+    return ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
+  };
+  Value a = read(first), down = read(second);
+  b.setInsertionPointAfter(product);
+  auto type = cast<RankedTensorType>(product.getType());
+  SmallVector<int64_t> narrow{type.getDimSize(0), options.rank};
+  Value inner = MatmulOp::create(b, loc, type.clone(narrow), product.getLhs(), a);
+  Value scale = FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
+  Value scaled = arith::MulFOp::create(b, loc, inner, scale);
+  Value change = MatmulOp::create(b, loc, type, scaled, down);
+  auto sum = arith::AddFOp::create(b, loc, product, change);
+  product.getResult().replaceAllUsesExcept(sum, sum);
+}
+
+/// The runtime writes and reads files of adapters by these numbers.
+void AddAdaptersPass::describe() {
+  ModuleOp module = getOperation();
+  auto attribute = module->getAttrOfType<StringAttr>("heddle.description");
+  llvm::json::Object description;
+  if (attribute)
+    description = *llvm::cantFail(llvm::json::parse(attribute.getValue())).getAsObject(); // the importer wrote it
+  llvm::json::Array targets;
+  for (const std::string &target : options.targets)
+    targets.push_back(target);
+  description["adapter"] =
+      llvm::json::Object{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
+  std::string json = llvm::formatv("{0}", llvm::json::Value(std::move(description)));
+  module->setAttr("heddle.description", StringAttr::get(&getContext(), json));
+}
+
+void AddAdaptersPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  if (options.targets.empty())
+    options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
+  std::vector<Linear> linears = findLinears(symbols);
+  if (failed(checkTargets(linears)))
+    return signalPassFailure();
+  for (auto variable : module.getOps<VariableOp>())
+    if (variable.getKind() == VariableKind::Weight)
+      variable.setKind(VariableKind::Frozen);
+  for (const Linear &linear : linears)
+    if (llvm::is_contained(options.targets, linear.name))
+      adapt(linear, symbols);
+  describe();
+}
+
+std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {
+  return std::make_unique<AddAdaptersPass>(std::move(options));
+}
+void heddle::registerAddAdaptersPass() { PassRegistration<AddAdaptersPass>(); }

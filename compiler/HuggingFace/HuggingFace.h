@@ -1,0 +1,17 @@
+// Imports the models of Hugging Face folders: their config.json is read as a description. Weights are not read here: the
+// description says which tensors of the folder's safetensors files they are, and whoever runs the artifact loads them.
+#ifndef HEDDLE_COMPILER_HUGGINGFACE_HUGGINGFACE_H
+#define HEDDLE_COMPILER_HUGGINGFACE_HUGGINGFACE_H
+
+#include "compiler/Import/Import.h"
+
+namespace mlir::heddle {
+
+/// Imports the model of one of the architectures that config.json may name, with the description that is made of it changed. A
+/// key that is missing, unknown or has a value that Heddle cannot honour is an error of `context`, and the module is null; a key
+/// that only matters in training is a warning.
+OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);
+
+} // namespace mlir::heddle
+
+#endif

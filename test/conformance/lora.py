@@ -1,0 +1,204 @@
+"""Adapters of low rank beside a published LLaMA's weights, against PyTorch: 20 losses of Adam and the adapter behind them, PEFT's
+files, several adapters for one artifact, and the merged model.
+
+    lora.py --bin build/bin [--case NAME]"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import published
+import reference
+import subwords
+from language_model import BOUND, RATE, STEPS, WARMUP, compare, pieces, torch_losses, train
+from parity import Report, relative, run
+from tokenize_lines import CORPUS
+
+RANK, ALPHA, TARGETS = 4, 6, {"query": "q_proj", "value": "v_proj", "gate": "gate_proj", "outer": "down_proj"}
+LENGTH = 20
+
+
+class Adapted(published.Llama):
+    """A LLaMA with an adapter: by module A, rank x inputs, and B, outputs x rank; alpha over the rank is `scale`."""
+
+    def __init__(self, config, tensors, adapter, scale):
+        super().__init__(config, tensors)
+        self.scale = scale
+        self.adapter = {name: torch.tensor(value, requires_grad=True) for name, value in adapter.items()}
+
+    def linear(self, x, name):
+        y = super().linear(x, name)
+        if name + ".lora_A.weight" in self.adapter:
+            y = y + self.scale * (x @ self.adapter[name + ".lora_A.weight"].t()) @ self.adapter[name + ".lora_B.weight"].t()
+        return y
+
+
+def draw_adapter(tensors, rank, seed, targets=TARGETS.values()):
+    random = np.random.default_rng(seed)
+    return {f"{name[:-len('.weight')]}.lora_{half}.weight": (0.2 * random.standard_normal(shape)).astype(np.float32)
+            for name, tensor in tensors.items() if name.split(".")[-2] in targets
+            for half, shape in (("A", (rank, tensor.shape[1])), ("B", (tensor.shape[0], rank)))}
+
+
+def write_adapter(folder, adapter, rank, alpha, **changes):
+    Path(folder).mkdir()
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "bias": "none", "target_modules": ["q_proj"],
+              "modules_to_save": None, "rank_pattern": {}, "use_rslora": False, **changes}
+    Path(folder, "adapter_config.json").write_text(json.dumps(config))
+    published.write_safetensors(f"{folder}/adapter_model.safetensors",
+                                {"base_model.model." + name: value for name, value in adapter.items()})
+
+
+def read_adapter(folder):
+    tensors = reference.load_safetensors(f"{folder}/adapter_model.safetensors")
+    return {name.removeprefix("base_model.model."): value for name, value in tensors.items()}
+
+
+class Case:
+    """A published model, its text as a batch, and an artifact with room for adapters."""
+
+    def __init__(self, arguments, folder):
+        self.tool, self.folder, self.report = f"{arguments.bin}/heddle-run", folder, Report()
+        self.arguments, self.base = arguments, f"{folder}/published"
+        self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
+        self.end = self.vocabulary.vocabulary[subwords.END]
+        self.config = {**published.LLAMA, "vocab_size": self.end + 1, "max_position_embeddings": LENGTH,
+                       "bos_token_id": self.end, "eos_token_id": self.end}
+        self.tensors = published.write_folder(self.base, self.config, published.draw_llama(self.config), kind=arguments.kind)
+        self.vocabulary.write_json(Path(self.base), "gpt2", [])
+        self.artifact = self.compile("model", self.base, f"--lora=rank={RANK},alpha={ALPHA},targets={','.join(TARGETS)}")
+        self.text = CORPUS[:400].rstrip() + "\n"
+        self.batch = pieces([[self.end, *self.vocabulary.encode(self.text), self.end]], LENGTH)
+
+    def compile(self, name, model, *flags):
+        sizes = {"max_tokens": 512, "max_sequences": 64, "warmup": WARMUP, "learning_rate": RATE}
+        sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
+        run([f"{self.arguments.bin}/heddle-compile", model, "-o", f"{self.folder}/{name}.heddle", *sets, *flags])
+        return f"{self.folder}/{name}.heddle"
+
+    def oracle(self, adapter, scale):
+        return Adapted(self.config, self.tensors, adapter, scale)
+
+    def loss(self, oracle):
+        labels = torch.tensor([label for _, _, labels in self.batch for label in labels])
+        return torch.nn.functional.cross_entropy(
+            torch.cat([oracle.logits(torch.tensor(read)) for _, read, _ in self.batch]), labels)
+
+    def score(self, artifact, *flags):
+        Path(self.folder, "scored").write_text(self.text)
+        said = subprocess.run([self.tool, "score", artifact, "--text", f"{self.folder}/scored", "--documents", "file", *flags],
+                              capture_output=True, text=True, check=True).stdout
+        return float(said.split()[1])
+
+    def expect_score(self, what, oracle, artifact, *flags):
+        self.report.check(what, relative([self.score(artifact, *flags)], [self.loss(oracle).item()]), 1e-4)  # of four decimals
+
+    def refuse(self, *command, words):
+        done = subprocess.run([self.tool, *command], capture_output=True, text=True, input="The\n")
+        good = done.returncode == 1 and all(word in done.stderr for word in words) and done.stderr.count("\n") <= 3
+        if not good:
+            print(done.returncode, done.stderr)
+        self.report.check(f"a mistake that is not refused: {words[0]}"[:42], int(not good), 0)
+
+
+def check_training(case):
+    start = draw_adapter(case.tensors, RANK, seed=5)
+    write_adapter(f"{case.folder}/start", start, RANK, ALPHA)
+    oracle = case.oracle(start, ALPHA / RANK)
+    flags = ["--documents", "file", "--base", case.base]
+    actual = train(case.arguments, case.folder, case.artifact, case.text, *flags, "--weights", f"{case.folder}/start")
+    compare(case.report, actual, torch_losses(oracle.adapter.values(), lambda step: case.loss(oracle)))
+    checkpoint = next(Path(case.folder, "ck").glob(f"step-*{STEPS}"))
+    trained = read_adapter(checkpoint)
+    case.report.check("tensors of the adapter that are missing", len(set(oracle.adapter) ^ set(trained)), 0)
+    case.report.check("the adapter after the steps", max(
+        relative(value, oracle.adapter[name].detach().numpy()) for name, value in trained.items()), 1e-4)
+    case.report.check("the adapter has moved", float(
+        min(relative(value, start[name]) for name, value in trained.items()) < 1e-3), 0)
+    case.expect_score("its loss", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/ck")
+
+    # PEFT's files alone, and the merged model compiled without adapters.
+    for file in ("adapter_config.json", "adapter_model.safetensors"):
+        Path(case.folder, "peft").mkdir(exist_ok=True)
+        shutil.copy(checkpoint / file, f"{case.folder}/peft")
+    case.expect_score("its loss from PEFT's files", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/peft")
+    for name in ("ck", "peft"):
+        run([case.tool, "merge", case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/{name}", "--output",
+             f"{case.folder}/merged-{name}"])
+        plain = case.compile(f"merged-{name}", f"{case.folder}/merged-{name}")
+        case.expect_score(f"its loss merged from {name}", oracle, plain, "--checkpoint", f"{case.folder}/merged-{name}")
+    run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/ck",
+         "--resume", "--steps", "22"])
+    run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/proof",
+         "--verify-resume", "--steps", "6"])
+    # A new adapter changes nothing.
+    run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/new",
+         "--steps", "1", "--log", f"{case.folder}/new.log"])
+    first = json.loads(Path(case.folder, "new.log").read_text().splitlines()[0])["loss"]
+    case.report.check("the loss before the first step", relative([first], [case.loss(case.oracle({}, 1)).item()]), BOUND)
+
+
+def check_switching(case):
+    """Adapters of other ranks, scales and modules, one after another."""
+    case.expect_score("the loss without an adapter", case.oracle({}, 1), case.artifact, "--checkpoint", case.base)
+    for name, rank, alpha, scale, targets, changes in (
+            ("narrow", 2, 8, 4.0, TARGETS.values(), {}), ("some", RANK, 2, 0.5, ["v_proj"], {}),
+            ("stable", RANK, 8, 4.0, TARGETS.values(), {"use_rslora": True})):
+        adapter = draw_adapter(case.tensors, rank, seed=len(name), targets=targets)
+        write_adapter(f"{case.folder}/{name}", adapter, rank, alpha, **changes)
+        case.expect_score(f"the loss of the adapter '{name}'", case.oracle(adapter, scale), case.artifact, "--base", case.base,
+                          "--checkpoint", f"{case.folder}/{name}")
+
+
+def check_mistakes(case):
+    flags = ["generate", case.artifact, "--base", case.base, "--checkpoint"]
+    wide = draw_adapter(case.tensors, RANK + 1, seed=1)
+    write_adapter(f"{case.folder}/wide", wide, RANK + 1, 1)
+    case.refuse(*flags, f"{case.folder}/wide", words=["rank 5", "--lora rank=5"])
+    other = draw_adapter(case.tensors, 2, seed=1, targets=["k_proj"])
+    write_adapter(f"{case.folder}/other", other, 2, 1)
+    case.refuse(*flags, f"{case.folder}/other", words=["k_proj", "targets="])
+    adapter = draw_adapter(case.tensors, 2, seed=1)
+    for key, value in (("peft_type", "IA3"), ("bias", "all"), ("use_dora", True), ("modules_to_save", ["lm_head"]),
+                       ("rank_pattern", {"q_proj": 3}), ("r", 0), ("lora_alpha", "x")):
+        write_adapter(f"{case.folder}/{key}", adapter, 2, 1, **{key: value})
+        case.refuse(*flags, f"{case.folder}/{key}", words=[key])
+    half = {name: value for name, value in adapter.items() if not name.endswith("0.self_attn.q_proj.lora_B.weight")}
+    write_adapter(f"{case.folder}/half", half, 2, 1)
+    case.refuse(*flags, f"{case.folder}/half", words=["one half", "lora_B"])
+    turned = {name: value.T.copy() if "v_proj.lora_A" in name else value for name, value in adapter.items()}
+    write_adapter(f"{case.folder}/turned", turned, 2, 1)
+    case.refuse(*flags, f"{case.folder}/turned", words=["v_proj.lora_A", "another model"])
+    case.refuse("generate", case.artifact, "--checkpoint", f"{case.folder}/wide", words=["--base=FOLDER"])
+    plain = case.compile("plain", case.base)
+    case.refuse("generate", plain, "--checkpoint", f"{case.folder}/wide", words=["--lora"])
+    case.refuse("generate", plain, "--base", case.base, "--checkpoint", case.base, words=["--base is for artifacts"])
+    case.refuse("merge", plain, "--base", case.base, "--checkpoint", f"{case.folder}/wide", "--output", f"{case.folder}/no",
+                words=["--lora"])
+    case.refuse("merge", case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/wide", "--output", case.base,
+                words=["exists"])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--kind", choices=("F32", "BF16"), default="F32", help="of the published weights")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(arguments, folder)
+        check_training(case)
+        check_switching(case)
+        check_mistakes(case)
+    print(f"{case.report.failed} failed")
+    sys.exit(case.report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
