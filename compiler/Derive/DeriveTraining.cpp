@@ -30,9 +30,15 @@ public:
     }
     if (failed(checkLoss()) || failed(checkRate()))
       return signalPassFailure();
-    addState();
-    buildTrainStep();
-    if (model->training.getAccumulate()) {
+    // Packed numbers are not trained.
+    bool isTrained = llvm::none_of(module.getOps<VariableOp>(), [](VariableOp variable) {
+      return variable.getRole() == VariableRole::Scales && variable.getKind() == VariableKind::Weight;
+    });
+    if (isTrained) {
+      addState();
+      buildTrainStep();
+    }
+    if (isTrained && model->training.getAccumulate()) {
       buildAccumulateStep();
       buildApplyStep();
     }

@@ -36,7 +36,7 @@ bool isRowsOfStep(Operation *op) {
 /// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there. So are
 /// conversions to more bits, whose operand is the smaller one.
 bool isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(op) || isRowsOfStep(op) ||
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) ||
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 
@@ -50,6 +50,15 @@ bool isNumberOfSequence(OpOperand &operand) {
 bool isOwnQuery(OpOperand &operand) {
   auto grad = dyn_cast<ScoresGradQueryOp>(operand.getOwner());
   return grad && operand.get() == grad.getQuery();
+}
+
+/// Weights that the op unpacks where it reads them.
+bool isUnpacked(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  auto product = dyn_cast<MatmulOp>(op);
+  auto rows = dyn_cast<EmbeddingOp>(op);
+  return operand.get().getDefiningOp<DequantizeOp>() &&
+         (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
 }
 
 struct Group {
@@ -183,7 +192,7 @@ private:
       bool computesOperands = isElementwise(&op) || isOfChain || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
         if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
-            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand))) {
+            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand)) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));

@@ -164,7 +164,7 @@ int64_t Recomputer::flopsOf(Operation *op) {
 /// A variable's new value lies in the variable.
 int64_t Recomputer::bytesInMemory(Value value, bool acrossPeak) {
   Operation *producer = value.getDefiningOp();
-  if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp>(producer))
+  if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(producer))
     return 0;
   if (!acrossPeak && value.hasOneUse() && isElementwise(*value.user_begin()))
     return 0;

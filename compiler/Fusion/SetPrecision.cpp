@@ -57,6 +57,10 @@ struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::Func
 private:
   /// Those that may be rounded.
   SmallVector<OpOperand *> getFactors(ProductOpInterface product) {
+    // Weights that are unpacked where they are read are multiplied there, in f32.
+    if (llvm::any_of(product.getFactors(),
+                     [](OpOperand *factor) { return factor->get().getDefiningOp<DequantizeOp>(); }))
+      return {};
     std::optional<int64_t> width = product.getHeadWidth();
     return width && !heads.has(*width) ? SmallVector<OpOperand *>() : product.getFactors();
   }

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <array>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -41,17 +42,60 @@ bool cutsRuns(Value limit, int64_t vector) {
   return vector > 1 && (!constant || *constant % vector != 0);
 }
 
-/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it.
-bool movesRuns(Value memory, int64_t vector) {
-  return vector > 1 && cast<MemRefType>(memory.getType()).getDimSize(1) % vector == 0;
+/// What is read: a matrix whose words may hold several elements, or whose elements may count for several columns.
+struct Source {
+  Value memory;
+  int64_t bits = 32;   // of an element; fewer than 32 are several to a word
+  int64_t repeats = 1; // columns that an element counts for
+  int64_t together = 1; // rows that begin at a multiple of so many, and follow each other in a lane
+
+  Source(Value memory) : memory(memory) {}
+  template <typename Op> static Source of(Op op) {
+    Source source(op.getMemory());
+    if (op.getPacked() != 0)
+      source.bits = op.getPacked();
+    source.repeats = op.getRepeats();
+    return source;
+  }
+  int64_t ofWord() const { return 32 / bits; }
+};
+
+/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it, and one element
+/// counts for all of them or each for one.
+bool movesRuns(const Source &source, int64_t vector) {
+  int64_t columns = cast<MemRefType>(source.memory.getType()).getDimSize(1) * source.repeats;
+  return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
+}
+
+/// The elements of `type`, a register or a number, that begin at a column of a row of the memory.
+Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, Value column) {
+  auto vector = dyn_cast<VectorType>(type);
+  bool isRepeated = source.repeats > 1;
+  std::array<Value, 2> at{row, isRepeated ? b.createOrFold<arith::DivUIOp>(column, b.index(source.repeats)) : column};
+  if (vector && !isRepeated)
+    return vector::LoadOp::create(b, vector, source.memory, at);
+  Value element = memref::LoadOp::create(b, source.memory, at);
+  return vector ? b.splat(vector, element) : element;
+}
+
+/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. Its bits go to the top, and
+/// come down with their sign.
+Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int64_t number) {
+  Type type = words.getType();
+  auto constant = [&](int64_t value) { return b.constant(type, static_cast<double>(value)); };
+  if (first)
+    words = arith::ShRUIOp::create(b, words, isa<VectorType>(type) ? b.splat(type, first) : first);
+  if (int64_t up = 32 - source.bits * (number + 1))
+    words = arith::ShLIOp::create(b, words, constant(up));
+  return arith::ShRSIOp::create(b, words, constant(32 - source.bits));
 }
 
 /// Reads the registers of tiles; `rows` are the lane's rows of the matrix.
-SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, Value memory, ArrayRef<Bounded> rows,
+SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source &source, ArrayRef<Bounded> rows,
                             const LanePlace &place, Value columnLimit, bool anyPadding) {
   tile::LaneShape shape = tile::getLaneShape(tile);
   Type type = getRegisterType(tile);
-  bool runs = movesRuns(memory, shape.vector);
+  bool runs = movesRuns(source, shape.vector);
   int64_t unit = runs ? shape.vector : 1, pieces = shape.vector / unit;
 
   // A piece is what one load reads: a whole register, or one element of it.
@@ -72,12 +116,27 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, Value memory,
 
   Type pieceType = runs ? type : tile.getElementType();
   Value zero = anyPadding ? Value() : b.constant(pieceType, 0);
-  SmallVector<Value> registers, parts;
-  for (const Bounded &row : rows)
-    for (const Bounded &column : columns) {
-      std::array<Value, 2> at{row.index, column.index};
-      Value part = runs ? vector::LoadOp::create(b, cast<VectorType>(type), memory, at).getResult()
-                        : memref::LoadOp::create(b, memory, at).getResult();
+  SmallVector<Value> registers, parts, words(columns.size());
+  Value memoryRow, first; // of packed elements: the bit that the first of those together begins at, unless it is the lowest
+  for (auto [i, row] : llvm::enumerate(rows))
+    for (auto [j, column] : llvm::enumerate(columns)) {
+      auto number = static_cast<int64_t>(i) % source.together;
+      Value part;
+      if (source.bits == 32) {
+        part = readElements(b, pieceType, source, row.index, column.index);
+      } else {
+        if (number == 0 && j == 0) {
+          Value ofWord = b.index(source.ofWord());
+          memoryRow = b.createOrFold<arith::DivUIOp>(row.index, ofWord);
+          if (source.together < source.ofWord()) {
+            Value bit = b.createOrFold<arith::MulIOp>(b.createOrFold<arith::RemUIOp>(row.index, ofWord), b.index(source.bits));
+            first = arith::IndexCastOp::create(b, b.getI32Type(), bit);
+          }
+        }
+        if (number == 0)
+          words[j] = readElements(b, pieceType, source, memoryRow, column.index);
+        part = unpack(b, source, words[j], first, number);
+      }
       Value inside = anyPadding ? Value() : b.both(row.inside, column.inside);
       parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
       if (static_cast<int64_t>(parts.size()) == pieces) {
@@ -113,7 +172,10 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     SmallVector<Bounded> rows;
     for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i)
       rows.push_back(bound(b, place.row(b, i), limit, last));
-    return readRows(b, tile, op.getMemory(), rows, place, op.getColumnLimit(), op.getAnyPadding());
+    Source source = Source::of(op);
+    if (Dealing::of(tile, 0).lanes == 1)
+      source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
+    return readRows(b, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
   }
 
   /// Every lane needs all of the tile. Each reads its share of the registers and hands them to the others: lane l has
@@ -192,7 +254,7 @@ struct LowerGather : LanePattern<tile::GatherOp> {
     SmallVector<Bounded> rows;
     for (Value row : adaptor.getRows())
       rows.push_back({arith::IndexCastOp::create(b, b.getIndexType(), row), {}});
-    rewriter.replaceOpWithMultiple(op, {readRows(b, op.getType(), op.getMemory(), rows, place, op.getColumnLimit(),
+    rewriter.replaceOpWithMultiple(op, {readRows(b, op.getType(), Source::of(op), rows, place, op.getColumnLimit(),
                                                  /*anyPadding=*/false)});
     return success();
   }

@@ -32,6 +32,8 @@ static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
+  if (options.weights)
+    passes.addPass(createQuantizeWeightsPass(*options.weights));
   passes.addNestedPass<func::FuncOp>(createHoistScansPass()); // so that entries share what need not be done a step at a time
   passes.addPass(createDeriveTrainingPass());
   passes.addPass(createDeriveEvaluationPass());

@@ -3,6 +3,7 @@
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
 #include "compiler/Derive/Adapters.h"
+#include "compiler/Derive/QuantizeWeights.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Target/TargetProfile.h"
@@ -49,6 +50,8 @@ struct PipelineOptions {
   Recomputation recompute = Recomputation::None;
   /// What is trained of a model whose weights stay, for phase `derive`.
   std::optional<AdapterOptions> adapters;
+  /// What weights are kept as that nothing trains, for phase `derive`; f32 without it.
+  std::optional<WeightFormat> weights;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.

@@ -69,6 +69,7 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 
 void mlir::heddle::registerAllPasses() {
   registerAddAdaptersPass();
+  registerQuantizeWeightsPass();
   registerDeriveTrainingPass();
   registerDeriveEvaluationPass();
   registerDeriveDecodingPass();

@@ -45,6 +45,9 @@ static bool isReadByNumber(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
 }
 
+/// Packed numbers, and the scales of groups of columns: the width that counts is that of what they make.
+static bool isUnpacked(Value value) { return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<DequantizeOp>); }
+
 /// Numbers of the parts of rows are taken one by one, too.
 static bool isReadByPart(Value value) {
   if (cast<RankedTensorType>(value.getType()).getRank() != 2)
@@ -89,7 +92,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
                     << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
-    if (matrix->columns > 1 && !isReadByNumber(value) && !isReadByPart(value))
+    if (matrix->columns > 1 && !isReadByNumber(value) && !isReadByPart(value) && !isUnpacked(value))
       widths.push_back(matrix->partColumns());
     return success();
   };
@@ -103,6 +106,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return failure();
   // Registers of several columns must not reach across the places where columns are cut and joined.
   for (Operation &op : body) {
+    if (auto unpacked = dyn_cast<DequantizeOp>(op))
+      widths.push_back(unpacked.getResult().getType().getDimSize(1));
     if (auto columns = dyn_cast<ColumnsOp>(op))
       widths.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});
     if (auto join = dyn_cast<JoinOp>(op))
@@ -345,11 +350,27 @@ Value KernelEmitter::memoryOfResult(Value value) {
   return {};
 }
 
-Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
+static tile::LoadOp createLoad(KernelEmitter &emitter, Value matrix, const Place &place, Padding padding, bool transposed) {
   int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
-  return tile::LoadOp::create(b, tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType()), matrix,
-                              place.row, place.column, place.rowLimit, place.columnLimit, padding == Padding::Any,
-                              transposed);
+  Type type = emitter.tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType());
+  return tile::LoadOp::create(emitter.builder(), type, matrix, place.row, place.column, place.rowLimit, place.columnLimit,
+                              padding == Padding::Any, transposed);
+}
+
+Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
+  return createLoad(*this, matrix, place, padding, transposed);
+}
+
+Value KernelEmitter::loadNumbers(DequantizeOp unpacked, const Place &place) {
+  tile::LoadOp load = createLoad(*this, memoryOf(unpacked.getWords()), place, Padding::Zero, /*transposed=*/false);
+  load.setPacked(unpacked.getBits());
+  return arith::SIToFPOp::create(b, tileType(place.rows, place.columns), load);
+}
+
+Value KernelEmitter::loadRepeated(Value matrix, const Place &place, int64_t repeats) {
+  tile::LoadOp load = createLoad(*this, matrix, place, Padding::Any, /*transposed=*/false);
+  load.setRepeats(repeats);
+  return load;
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {

@@ -1,5 +1,6 @@
 // Matrix products. A workgroup owns a tile of the result, in registers, and walks along the contracted dimension.
 #include "compiler/Kernels/Fragments.h"
+#include "compiler/Tiling/FewRows.h"
 #include "compiler/Tiling/ProductFrame.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,14 +24,19 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool fragments = emitter.usesTensorCores(op, matmul.getLhs());
     if (transposeLhs && transposeRhs && !fragments)
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
+    if (!fragments && hasFewRows(matmul, emitter))
+      return emitFewRows(matmul, emitter);
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     SumOp sum;
     for (SumOp companion : op->getBlock()->getOps<SumOp>())
       sum = companion;
 
     // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
+    std::optional<int64_t> group; // of rows of the right side
+    if (auto unpacked = matmul.getRhs().getDefiningOp<DequantizeOp>())
+      group = unpacked.getGroup().first;
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0);
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group);
     SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);

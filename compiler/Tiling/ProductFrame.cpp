@@ -4,6 +4,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -11,17 +13,21 @@ using namespace mlir::heddle;
 /// iterations, a step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
+/// The rows that a word of packed numbers may hold, and columns of a lane: unpacked, they are in registers all at once.
+static constexpr int64_t kPackedStep = 8, kPackedColumns = 8;
+
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts)
+                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
+                           std::optional<int64_t> group)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   std::optional<std::pair<int64_t, int64_t>> block;
-  if (!fragments)
+  if (!fragments && !group) // what is unpacked comes to lanes through no shared memory
     block = chooseBlocks(result, loops);
   blocks = block.has_value();
   auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)
                          : blocks  ? *block
-                                   : chooseRegisters(contracted, result, loops);
+                                   : chooseRegisters(contracted, result, loops, group);
 
   auto [row, column] = fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
@@ -83,8 +89,8 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
           emitter.mul(divide(inStrip, strip), columns)};
 }
 
-std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result,
-                                                          int64_t loops) {
+std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
+                                                          std::optional<int64_t> group) {
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
@@ -96,12 +102,15 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
     columns = llvm::alignTo(part.whole, vector);
   } else {
     rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
-    columns = lanes * part.dealt;
+    columns = lanes * (group ? std::min(part.dealt, kPackedColumns) : part.dealt);
   }
-  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : kStep, loops);
+  int64_t plain = group ? kPackedStep : kStep;
+  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
   step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+  if (int64_t whole = std::gcd(group.value_or(0), step); group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
+    step = whole;
   return {rows, columns};
 }
 
@@ -143,7 +152,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   // result's rows or columns only reach elements that are never stored.
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
-  return emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
+  auto unpacked = rhs.getDefiningOp<DequantizeOp>();
+  bool scalesAll = unpacked && hasScalesOfColumns(unpacked);
+  SmallVector<Value> totals = emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
     Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                   : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
     Place rhsPlace = transposeRhs
@@ -155,7 +166,11 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
     Value left = emitter.widen(turns ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
                                      : emitter.evaluate(lhs, lhsPlace, padding));
-    Value right = emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+    bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
+    Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
+                                          : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+    if (scalesStep)
+      return {addGroup(state[0], left, right, unpacked, rhsPlace)};
     SmallVector<Value> next{tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns,
                                                 transposeRhs)};
     if (state.size() > 1) {
@@ -165,6 +180,45 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     }
     return next;
   });
+  if (scalesAll)
+    totals[0] = scaleColumns(totals[0], unpacked);
+  return totals;
+}
+
+//===-- Packed numbers ------------------------------------------------------------------------------------------===//
+// Where the products of numbers have a scale together, it multiplies their sum.
+
+/// Whether each column of the result has a scale.
+bool ProductFrame::hasScalesOfColumns(DequantizeOp unpacked) const {
+  auto [rows, columns] = unpacked.getGroup();
+  ArrayRef<int64_t> shape = unpacked.getResult().getType().getShape();
+  bool ofColumns = transposeRhs ? rows == 1 && columns == shape[1] : rows == shape[0] && columns == 1;
+  return unpacked.getScales() && !transposeLhs && ofColumns;
+}
+
+Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
+  Value zero = emitter.index(0), memory = emitter.memoryOf(unpacked.getScales());
+  Place place = transposeRhs ? Place{tile.column, zero, tile.columns, 1, tile.columnLimit, {}}
+                             : Place{zero, tile.column, 1, tile.columns, {}, tile.columnLimit};
+  Value scales = emitter.load(memory, place, Padding::Any, transposeRhs);
+  return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
+}
+
+/// Whether each column of the rows at the place has a scale.
+bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
+  auto [rows, columns] = unpacked.getGroup();
+  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0;
+}
+
+Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const {
+  auto &b = emitter.builder();
+  Value group = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(unpacked.getGroup().first));
+  Value scales = emitter.load(emitter.memoryOf(unpacked.getScales()),
+                              {group, place.column, 1, place.columns, {}, place.columnLimit}, Padding::Any);
+  Value none = emitter.constant(tile.rows, tile.columns, 0);
+  Value product = tile::DotOp::create(b, none.getType(), left, numbers, none, /*transposeLhs=*/false, /*transposeRhs=*/false);
+  Value scaled = arith::MulFOp::create(b, product, emitter.broadcast(scales, tile.rows, tile.columns));
+  return arith::AddFOp::create(b, sum, scaled);
 }
 
 /// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.

@@ -13,8 +13,10 @@ public:
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
   /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores. Each of `parts` of the contracted
   /// dimension has workgroups of its own, along the third axis.
+  /// `group`: of rows of the right side, in whole steps of which it has to be taken.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1);
+               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
+               std::optional<int64_t> group = {});
 
   /// The workgroup's tile of the result.
   const Place &place() const { return tile; }
@@ -33,7 +35,8 @@ private:
   /// These set the spread and `step`, and return the rows and columns of the workgroup's tile; of blocks, nothing where
   /// the product is not computed in blocks.
   std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops);
-  std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops);
+  std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
+                                               std::optional<int64_t> group);
   /// These set the grid, and return the first row and column of a workgroup's tile.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
@@ -41,6 +44,10 @@ private:
   /// Bounds the loop over the contracted dimension to the workgroup's part of it.
   void takePart(int64_t parts);
   Value sumOfRows(Value rows) const;
+  bool hasScalesOfColumns(DequantizeOp unpacked) const;
+  Value scaleColumns(Value total, DequantizeOp unpacked) const;
+  bool isWithinGroup(DequantizeOp unpacked, const Place &place) const;
+  Value addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const;
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
 
   KernelEmitter &emitter;

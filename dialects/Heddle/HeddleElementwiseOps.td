@@ -41,6 +41,30 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
+def DequantizeOp : Heddle_Op<"dequantize", [Pure, Heddle_Elementwise]> {
+  let summary = "A matrix of packed whole numbers of 8 or 4 bits, each times the scale of its group";
+  let description = [{
+    A word holds the numbers of 4 neighbouring rows, or 8 of 4 bits each, in a column, the first in its lowest bits; they are
+    signed. A scale is that of as many rows, and as many columns, as the matrix has more than the scales; without scales numbers
+    are what they are. Kernels unpack words where they read them; the matrix is never in memory.
+
+    ```mlir
+    // Groups of 32 rows.
+    %0 = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<72x1536xi32>, tensor<18x1536xf32> -> tensor<576x1536xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_F32Matrix>:$scales, I64Attr:$bits);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $words (`scales` `(` $scales^ `)`)? attr-dict `:` type($words) (`,` type($scales)^)? `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Rows, and columns, that share a scale; 1 where there are no scales.
+    std::pair<int64_t, int64_t> getGroup();
+  }];
+  let hasVerifier = 1;
+}
+
 def SumPartsOp : Heddle_Op<"sum_parts", [Pure, Heddle_Elementwise]> {
   let summary = "The sum of the parts of each row, in their order: tensor<MxGxN> becomes tensor<MxN>";
   let arguments = (ins Heddle_F32:$parts);

@@ -243,7 +243,8 @@ LogicalResult VariableOp::verify() {
                          << "`";
   if (!hasOwner(*role) && getOwnerAttr())
     return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
-  if (getKind() != heddle::getKind(*role))
+  bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // as its weight is
+  if (getKind() != heddle::getKind(*role) && !isFrozen)
     return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
                          << stringifyVariableKind(heddle::getKind(*role));
   return success();
@@ -289,6 +290,11 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
     return variable.emitOpError() << "belongs to " << variable.getOwnerAttr() << ", which is "
                                   << stringifyVariableKind(owner.getKind()) << " and no weight";
   RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
+  if (variable.getRole() == VariableRole::Scales)
+    return whole.getElementType().isInteger(32) && whole.getRank() == 2 && type.getElementType().isF32() && type.getRank() == 2
+               ? success()
+               : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a " << whole
+                                        << "; expects a matrix of f32 for a matrix of packed words";
   bool isRounded = variable.getRole() == VariableRole::Rounded;
   if (isRounded ? type.getShape() != whole.getShape() : type != whole)
     return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr() << ", which it belongs to, is a "
@@ -425,6 +431,32 @@ LogicalResult EmbeddingOp::verify() {
     if (failed(expectSameDim(*this, "width", {table, dim}, {{result, dim}})))
       return failure();
   return expectSameDim(*this, "number of rows", {typeOf(getIndices()), 0}, {{result, 0}});
+}
+
+std::pair<int64_t, int64_t> DequantizeOp::getGroup() {
+  if (!getScales())
+    return {1, 1};
+  RankedTensorType whole = getResult().getType(), scales = typeOf(getScales());
+  return {whole.getDimSize(0) / scales.getDimSize(0), whole.getDimSize(1) / scales.getDimSize(1)};
+}
+
+LogicalResult DequantizeOp::verify() {
+  RankedTensorType words = typeOf(getWords()), result = typeOf(getResult());
+  auto bits = static_cast<int64_t>(getBits());
+  if (bits != 4 && bits != 8)
+    return emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
+  if (!words.hasStaticShape() || !result.hasStaticShape() || words.getDimSize(1) != result.getDimSize(1) ||
+      words.getDimSize(0) != llvm::divideCeil(result.getDimSize(0), 32 / bits))
+    return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and " << result;
+  if (!getScales())
+    return success();
+  RankedTensorType scales = typeOf(getScales());
+  auto divides = [&](int64_t dim) {
+    return !scales.isDynamicDim(dim) && scales.getDimSize(dim) > 0 && result.getDimSize(dim) % scales.getDimSize(dim) == 0;
+  };
+  if (divides(0) && divides(1))
+    return success();
+  return emitOpError() << "expects scales of equal groups of rows and columns, got " << scales << " for " << result;
 }
 
 LogicalResult DensifyOp::verify() {

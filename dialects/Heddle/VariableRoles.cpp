@@ -7,7 +7,7 @@ using namespace mlir::heddle;
 
 static_assert(kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
 
-bool heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded; }
+bool heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || role == VariableRole::Scales; }
 
 std::string heddle::getVariableName(VariableRole role, StringRef owner) {
   assert(hasOwner(role) == !owner.empty() && "a weight's variable is named after it");
@@ -26,6 +26,8 @@ VariableKind heddle::getKind(VariableRole role) {
     return VariableKind::Gradient;
   case VariableRole::Rounded:
     return VariableKind::Cache;
+  case VariableRole::Scales:
+    return VariableKind::Weight;
   case VariableRole::Steps:
   case VariableRole::MicroSteps:
   case VariableRole::GoodSteps:

@@ -161,11 +161,28 @@ static LogicalResult verifyElement(Operation *op, Value memory, Value tile) {
   return op->emitOpError() << "moves " << expected << " elements, but the tile is " << tile.getType();
 }
 
-LogicalResult LoadOp::verify() { return verifyElement(*this, getMemory(), getResult()); }
+/// Of matrices whose columns are not the tile's.
+template <typename Op> static LogicalResult verifyColumns(Op op) {
+  int64_t bits = op.getPacked(), repeats = op.getRepeats();
+  if (bits != 0 && bits != 4 && bits != 8)
+    return op.emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
+  if (bits != 0 && !typeOf(op.getResult()).getElementType().isInteger(32))
+    return op.emitOpError() << "unpacks words to i32, but the tile is " << op.getType();
+  if (repeats < 1 || (bits != 0 && repeats > 1))
+    return op.emitOpError() << "repeats each element at least once, and packed elements no more, got " << repeats;
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
+    return failure();
+  return getTransposed() && (getPacked() != 0 || getRepeats() > 1) ? emitOpError("transposes neither packed nor repeated elements")
+                                                           : LogicalResult(success());
+}
 LogicalResult StoreOp::verify() { return verifyElement(*this, getMemory(), getValue()); }
 
 LogicalResult GatherOp::verify() {
-  if (failed(verifyElement(*this, getMemory(), getResult())))
+  if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();
   if (typeOf(getRows()).getShape() == ArrayRef<int64_t>{typeOf(getResult()).getDimSize(0), 1})
     return success();

@@ -73,8 +73,13 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
   let description = [{
     With `transposed`, element (i, j) of the tile is element (row + j, column + i) of the matrix; limits are then still
     the matrix's.
+
+    With `packed`, a number of bits, the matrix's words hold 32 / `packed` elements of a column each, signed whole numbers of
+    neighbouring rows, the first in the lowest bits; the tile begins at a multiple of as many rows as it has or a word holds. With
+    `repeats`, each of the matrix's elements counts for so many columns. Places and limits are in elements of the tile.
   }];
-  let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed));
+  let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$packed,
+                                        DefaultValuedAttr<I64Attr, "1">:$repeats));
   let results = (outs Tile_Any:$result);
   let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
   let hasVerifier = 1;
@@ -89,7 +94,9 @@ def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrit
 
 def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads, for each row of the tile, the matrix row that `rows` names, from `column` on";
-  let arguments = (ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit);
+  let description = [{ `packed` and `repeats` are those of `tile.load`. }];
+  let arguments = (ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit,
+                       DefaultValuedAttr<I64Attr, "0">:$packed, DefaultValuedAttr<I64Attr, "1">:$repeats);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$memory `[` $rows `,` $column `]` (`columns` `(` $column_limit^ `)`)? attr-dict `:` type($memory) `,` type($rows) `->` type($result)";
   let hasVerifier = 1;

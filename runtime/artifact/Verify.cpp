@@ -128,9 +128,15 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
     return broken(
         str(what, " belongs to variable ", variable.owner(), ", and there are ", module.variables()->size(), "."));
   const schema::Variable &owner = *module.variables()->Get(variable.owner());
-  if (variable.role() == schema::VariableRole::None || variable.role() > schema::VariableRole::Rounded ||
+  bool isScales = variable.role() == schema::VariableRole::Scales;
+  if (variable.role() == schema::VariableRole::None || (variable.role() > schema::VariableRole::Rounded && !isScales) ||
       (owner.kind() != schema::VariableKind::Weight && owner.kind() != schema::VariableKind::Frozen))
     return broken(str(what, " belongs to '", owner.name()->c_str(), "', which is no weight or has no such variable."));
+  auto isMatrixOf = [](const schema::Variable &other, schema::ElementType element) {
+    return other.type() && other.type()->element() == element && other.type()->dims()->size() == 2;
+  };
+  if (isScales && (!isMatrixOf(variable, schema::ElementType::F32) || !isMatrixOf(owner, schema::ElementType::I32)))
+    return broken(str(what, " is to scale '", owner.name()->c_str(), "', and the two are no matrices of f32 and of packed i32."));
   return Success();
 }
 

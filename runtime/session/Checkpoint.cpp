@@ -53,11 +53,23 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
                      state->artifact->origin(), "': ", why..., ". Use the artifact that it was trained with.");
   };
 
+  // A weight that the artifact has as packed numbers may be f32 in the file, and then has no scales there.
+  auto isUnpacked = [&](const VariableInfo &weight) {
+    const SafetensorsEntry *entry = reader.find(weight.name);
+    return entry && entry->type == ElementType::F32 && weight.type == ElementType::I32 && findScales(weight);
+  };
+  std::vector<std::string> unpacked;
+
   // Everything is compared before anything is written: a refused checkpoint leaves the model as it was.
   std::vector<std::pair<uint32_t, const SafetensorsEntry *>> loads;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
     const VariableInfo &variable = state->variables[i];
     if (!chosen(kinds, variable))
+      continue;
+    if (isUnpacked(variable))
+      unpacked.push_back(variable.name);
+    const VariableInfo *owner = variable.role == VariableRole::Scales ? findVariable(variable.owner) : nullptr;
+    if (isUnpacked(variable) || (owner && isUnpacked(*owner)))
       continue;
     const SafetensorsEntry *entry = reader.find(variable.name);
     if (!entry)
@@ -78,6 +90,10 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     if (!findVariable(entry.name) && roleOfName(entry.name) == VariableRole::None)
       return another("it has '", entry.name, "', which the artifact does not have");
 
+  for (const std::string &name : unpacked) {
+    HEDDLE_ASSIGN(HostTensor values, reader.read(name));
+    HEDDLE_CHECK(writeVariable(name, values));
+  }
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
     HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));

@@ -3,6 +3,7 @@
 #include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
 #include "runtime/session/LaunchCosts.h"
+#include "runtime/session/PackedWeights.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -356,9 +357,23 @@ Result<PendingTensor> Session::variableLater(std::string_view name) {
   return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape);
 }
 
+const VariableInfo *Session::findScales(const VariableInfo &variable) const {
+  auto found = std::ranges::find_if(state->variables, [&](const VariableInfo &other) {
+    return other.role == VariableRole::Scales && other.owner == variable.name;
+  });
+  return found == state->variables.end() ? nullptr : &*found;
+}
+
 Status Session::writeVariable(std::string_view name, const TensorView &value) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
+  if (const VariableInfo *scales = value.type == ElementType::F32 && info.type == ElementType::I32 ? findScales(info) : nullptr) {
+    Result<PackedWeight> packed = packWeight(value, info.shape, scales->shape);
+    if (!packed.ok())
+      return std::move(packed).error().within(str("variable '", name, "'"));
+    HEDDLE_CHECK(writeVariable(name, packed->words));
+    return writeVariable(scales->name, packed->scales);
+  }
   if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes)
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");

@@ -97,7 +97,8 @@ enum class VariableRole : uint8_t {
   MicroSteps,
   GoodSteps,
   SkippedSteps,
-  Seed
+  Seed,
+  Scales
 };
 
 // What checkpoints call the variable of a role; for a role that belongs to a weight, of the weight `owner`.
@@ -197,6 +198,7 @@ public:
   const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
   const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
   const VariableInfo *findVariable(VariableRole role) const;     // of the model's own; null where it has none
+  const VariableInfo *findScales(const VariableInfo &weight) const; // of a weight of packed numbers; null of any other
 
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
@@ -249,6 +251,7 @@ public:
 
   // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape.
   Result<HostTensor> readVariable(std::string_view name);
+  // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).
   Status writeVariable(std::string_view name, const TensorView &value);
 
   // Writes the variables of these kinds, and the metadata, as a safetensors file, wholly or not at all.

@@ -5,7 +5,7 @@
 
 namespace heddle {
 
-static_assert(static_cast<int>(VariableRole::Seed) == static_cast<int>(schema::VariableRole::Seed) &&
+static_assert(static_cast<int>(VariableRole::Scales) == static_cast<int>(schema::VariableRole::Scales) &&
                   static_cast<int>(VariableRole::Rounded) == static_cast<int>(schema::VariableRole::Rounded),
               "roles have the artifact's numbers");
 

@@ -47,9 +47,13 @@ def run(command, text=""):
 
 
 class Case:
-    def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1):
+    def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1, weights=None):
         self.tensors = published.write_folder(Path(folder) / "published", config, tensors, kind, shards)
-        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"), overrides, folder)
+        flags = [f"--weights={weights}"] if weights else []
+        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"), overrides, folder, flags=flags)
+        self.is_trained = not weights
+        if weights:
+            self.tensors = published.quantised(self.tensors, config, weights)
         self.report = Report()
         self.random = np.random.default_rng(5)
 
@@ -151,7 +155,8 @@ def check_decoder(case, oracle, config, pairs):
             cached[s].append(row)
     case.report.check("logits with a cache", error(np.concatenate([np.stack(rows) for rows in cached]), torch.cat(
         [rows[:steps] for rows in expected])), BOUND)
-    case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, pairs)
+    if case.is_trained:
+        case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, pairs)
     return case
 
 
@@ -311,6 +316,15 @@ CASES = {
                                           "tie_word_embeddings": False, "hidden_activation": "silu", "layer_types": [
                                               "full_attention", "full_attention", "sliding_attention"]},
                                      "", family=published.GEMMA2),
+    # Weights of whole numbers; no width here is a multiple of 32.
+    **{f"llama-{weights.replace(':', '-')}": lambda *a, weights=weights: llama(*a, weights=weights)
+       for weights in ("int8", "int4", "int8:16", "int4:8")},
+    "llama-untied-int4": lambda *a: llama(*a, {"tie_word_embeddings": False}, weights="int4", kind="BF16"),
+    "gpt2-int8": lambda *a: gpt2(*a, weights="int8"),
+    "gpt2-int4": lambda *a: gpt2(*a, weights="int4"),
+    "qwen2-int8": lambda *a: llama(*a, {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_bias": True},
+                                   weights="int8"),
+    "gemma2-int4": lambda *a: llama(*a, family=published.GEMMA2, weights="int4:16"),
 }
 
 

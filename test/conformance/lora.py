@@ -72,8 +72,11 @@ class Case:
         self.config = {**published.LLAMA, "vocab_size": self.end + 1, "max_position_embeddings": LENGTH,
                        "bos_token_id": self.end, "eos_token_id": self.end}
         self.tensors = published.write_folder(self.base, self.config, published.draw_llama(self.config), kind=arguments.kind)
+        weights = [f"--weights={arguments.weights}"] if arguments.weights else []
+        if weights:
+            self.tensors = published.quantised(self.tensors, self.config, arguments.weights)
         self.vocabulary.write_json(Path(self.base), "gpt2", [])
-        self.artifact = self.compile("model", self.base, f"--lora=rank={RANK},alpha={ALPHA},targets={','.join(TARGETS)}")
+        self.artifact = self.compile("model", self.base, f"--lora=rank={RANK},alpha={ALPHA},targets={','.join(TARGETS)}", *weights)
         self.text = CORPUS[:400].rstrip() + "\n"
         self.batch = pieces([[self.end, *self.vocabulary.encode(self.text), self.end]], LENGTH)
 
@@ -129,7 +132,7 @@ def check_training(case):
         Path(case.folder, "peft").mkdir(exist_ok=True)
         shutil.copy(checkpoint / file, f"{case.folder}/peft")
     case.expect_score("its loss from PEFT's files", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/peft")
-    for name in ("ck", "peft"):
+    for name in () if case.arguments.weights else ("ck", "peft"):  # what is merged is as it was published
         run([case.tool, "merge", case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/{name}", "--output",
              f"{case.folder}/merged-{name}"])
         plain = case.compile(f"merged-{name}", f"{case.folder}/merged-{name}")
@@ -190,6 +193,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--kind", choices=("F32", "BF16"), default="F32", help="of the published weights")
+    parser.add_argument("--weights", help="what the artifact keeps them as")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         case = Case(arguments, folder)

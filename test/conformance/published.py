@@ -102,6 +102,26 @@ def write_folder(folder, config, tensors, kind="F32", shards=1):
     return tensors
 
 
+def quantised(tensors, config, weights):
+    """What `heddle-compile --weights` makes of the matrices that products multiply by and rows are taken of, as f32: whole numbers
+    times scales, of groups of inputs of each output. `weights` is int8, int4, or one of them with a number of inputs."""
+    name, _, number = weights.partition(":")
+    bits, wanted = int(name[3:]), int(number) if number else {"int8": 0, "int4": 32}[name]
+
+    def of(matrix):
+        count = matrix.shape[1]
+        group = np.gcd(wanted, count) if wanted else count
+        groups = matrix.reshape(len(matrix), -1, group)  # in f32: halves are rounded as they are there
+        largest = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)
+        scale = np.abs(largest) / np.float32(127) if bits == 8 else largest / np.float32(-8)
+        with np.errstate(invalid="ignore"):
+            numbers = np.nan_to_num(np.rint(groups / scale)).clip(-127 if bits == 8 else -8, 127 if bits == 8 else 7)
+        return (numbers.astype(np.float64) * scale).reshape(matrix.shape).astype(np.float32)
+
+    is_turned = lambda name: "GPT2LMHeadModel" in config["architectures"] and ".c_" in name  # inputs x outputs
+    return {name: t if t.ndim != 2 else of(t.T).T if is_turned(name) else of(t) for name, t in tensors.items()}
+
+
 def write_sentencepiece(path, words):
     """A unigram model of whole words in SentencePiece's format, a protocol buffer."""
     varint = lambda n: bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)

@@ -56,6 +56,12 @@ struct Flags {
       cl::desc("Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
                "weights as they are; defaults: rank=8, alpha=16, targets=query,value"),
       cl::value_desc("rank=R,alpha=A,targets=name,..."), cl::cat(category)};
+  cl::opt<std::string> weights{
+      "weights",
+      cl::desc("Keep the weights of linear transformations and tables as whole numbers with scales, for models that are not "
+               "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or either "
+               "with a number of inputs, int4:128"),
+      cl::value_desc("format"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -227,6 +233,12 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!adapters)
       return wrong("--lora: " + llvm::toString(adapters.takeError()));
     line.adapters = std::move(*adapters);
+  }
+  if (flags.weights.getNumOccurrences()) {
+    llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
+    if (!weights)
+      return wrong("--weights: " + llvm::toString(weights.takeError()));
+    line.weights = *weights;
   }
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;

@@ -23,6 +23,7 @@ struct CommandLine {
   Precision precision = Precision::F32;
   Recomputation recompute = Recomputation::None;
   std::optional<AdapterOptions> adapters; // --lora
+  std::optional<WeightFormat> weights;    // --weights
   std::string ptxas;                  // empty: CUDA kernels are left as PTX
   std::string vocabulary;             // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;             // empty: tiles come from the cost model

@@ -97,6 +97,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.precision = line.precision;
   options.recompute = line.recompute;
   options.adapters = line.adapters;
+  options.weights = line.weights;
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

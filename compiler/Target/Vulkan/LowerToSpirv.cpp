@@ -135,14 +135,14 @@ private:
     return any;
   }
 
-  /// The loads of an argument that texels can serve: four neighbouring f32 each.
+  /// The loads of an argument that texels can serve: four neighbouring f32 each, or i32, whose bits a texel of f32 has too.
   static SmallVector<vector::LoadOp> getTexelLoads(BlockArgument argument) {
     SmallVector<vector::LoadOp> loads;
     for (Operation *user : argument.getUsers())
       if (isa<memref::StoreOp, vector::StoreOp>(user))
         return {};
       else if (auto load = dyn_cast<vector::LoadOp>(user);
-               load && load.getVectorType().getElementType().isF32() && load.getVectorType().getNumElements() == 4)
+               load && load.getVectorType().getElementTypeBitWidth() == 32 && load.getVectorType().getNumElements() == 4)
         loads.push_back(load);
     return loads;
   }

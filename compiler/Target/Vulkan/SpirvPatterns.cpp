@@ -83,8 +83,12 @@ struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
     if (!cast || !isa<spirv::ImageType>(cast.getInputs().front().getType()))
       return failure();
     Value texel = texelOf(rewriter, op.getLoc(), op.getMemRefType(), op.getIndices());
-    rewriter.replaceOpWithNewOp<spirv::ImageFetchOp>(op, op.getVectorType(), cast.getInputs().front(), texel,
-                                                     spirv::ImageOperandsAttr(), ValueRange());
+    VectorType floats = op.getVectorType().clone(rewriter.getF32Type());
+    Value fetched = spirv::ImageFetchOp::create(rewriter, op.getLoc(), floats, cast.getInputs().front(), texel,
+                                                spirv::ImageOperandsAttr(), ValueRange());
+    if (op.getVectorType() != floats)
+      fetched = spirv::BitcastOp::create(rewriter, op.getLoc(), op.getVectorType(), fetched);
+    rewriter.replaceOp(op, fetched);
     return success();
   }
 };

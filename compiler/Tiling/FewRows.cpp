@@ -1,0 +1,68 @@
+// y = x W^T with few rows of x. With a row of W for each lane, as products of many rows have it, most lanes would have nothing but
+// rows that are not there. Here all lanes share a row of W, each a part of its columns, and add up what they have:
+//
+//   for (block of rows of W in the tile)
+//     for (row of x)                       // the block's rows are in the cache from then on
+//       for (k)  sums += x[row, k..] * W[block, k..]
+//       shared[block, row] = the sum over all lanes
+//   for (row of x)  epilogue of y[row, tile] = shared[.., row]
+#include "compiler/Tiling/FewRows.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static constexpr int64_t kMostRows = 8;
+
+/// Rows of W whose sums a lane holds. Packed numbers of 4 bits are 8 to a word.
+static constexpr int64_t kBlock = 4;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+bool heddle::hasFewRows(MatmulOp product, KernelEmitter &emitter) {
+  if (product.getTransposeLhs() || !product.getTransposeRhs())
+    return false;
+  Matrix result = *Matrix::of(product.getType());
+  int64_t together = emitter.getLanes() * emitter.getVector();
+  return emitter.maximumRows(result) <= kMostRows && result.columns >= together && together % kBlock == 0 &&
+         emitter.getLanes() > 1;
+}
+
+LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
+  auto &b = emitter.builder();
+  Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
+  emitter.setSpread(tile::Spread::Columns);
+  int64_t depth = lhs.columns, most = emitter.maximumRows(result);
+  int64_t tile = emitter.getLanes() * emitter.getVector(); // columns of y, and of W at a time
+  Value zero = emitter.index(0), rows = emitter.rowsOf(result);
+  Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, tile), tile);
+  Value columnLimit = result.columns % tile ? emitter.index(result.columns) : Value();
+  Value depthLimit = depth % tile ? emitter.index(depth) : Value();
+  Value shared = emitter.sharedTile(emitter.tileType(tile, most));
+
+  emitter.loop(zero, emitter.index(tile), kBlock, tile, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
+    Value first = emitter.add(column, block);
+    emitter.loop(zero, rows, 1, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+      Value none = emitter.constant(kBlock, tile, 0);
+      Value sums = emitter.loop(zero, emitter.index(depth), tile, depth, none, [&](Value k, ValueRange sums) -> SmallVector<Value> {
+        Value x = emitter.widen(emitter.evaluate(product.getLhs(), {row, k, 1, tile, {}, depthLimit}));
+        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, kBlock, tile, columnLimit, depthLimit}));
+        return {math::FmaOp::create(b, emitter.broadcast(x, kBlock, tile), w, sums[0])};
+      })[0];
+      tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row, Value(), Value());
+      return {};
+    });
+    return {};
+  });
+  tile::WaitOp::create(b, 0);
+  LogicalResult finished = success();
+  emitter.loop(zero, rows, 1, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+    Place place{row, column, 1, tile, {}, columnLimit};
+    Value sums = emitter.load(shared, {zero, row, tile, 1, {}, {}}, Padding::Any, /*transposed=*/true);
+    emitter.define(product.getResult(), place, sums);
+    finished = emitter.finish(result, place);
+    return {};
+  });
+  return finished;
+}
