@@ -479,7 +479,9 @@ private:
           return false;
         continue;
       }
-      if (producer && !producer->isBeforeInBlock(placeOf(group)))
+      // What another kernel makes is there where that kernel is.
+      Group *other = groupOf.lookup(producer);
+      if (producer && !(other ? placeOf(*other) : producer)->isBeforeInBlock(placeOf(group)))
         return false;
       outside.insert(operand);
     }

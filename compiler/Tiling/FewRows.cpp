@@ -38,18 +38,22 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   Value zero = emitter.index(0), rows = emitter.rowsOf(result);
   Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, tile), tile);
   Value columnLimit = result.columns % tile ? emitter.index(result.columns) : Value();
-  Value depthLimit = depth % tile ? emitter.index(depth) : Value();
+  int64_t wholeDepth = depth / tile * tile;
   Value shared = emitter.sharedTile(emitter.tileType(tile, most));
 
   emitter.loop(zero, emitter.index(tile), kBlock, tile, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
     Value first = emitter.add(column, block);
     emitter.loop(zero, rows, 1, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
-      Value none = emitter.constant(kBlock, tile, 0);
-      Value sums = emitter.loop(zero, emitter.index(depth), tile, depth, none, [&](Value k, ValueRange sums) -> SmallVector<Value> {
-        Value x = emitter.widen(emitter.evaluate(product.getLhs(), {row, k, 1, tile, {}, depthLimit}));
-        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, kBlock, tile, columnLimit, depthLimit}));
-        return {math::FmaOp::create(b, emitter.broadcast(x, kBlock, tile), w, sums[0])};
-      })[0];
+      auto add = [&](Value sums, Value k, Value limit) -> Value {
+        Value x = emitter.widen(emitter.evaluate(product.getLhs(), {row, k, 1, tile, {}, limit}));
+        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, kBlock, tile, columnLimit, limit}));
+        return math::FmaOp::create(b, emitter.broadcast(x, kBlock, tile), w, sums);
+      };
+      Value sums = emitter.constant(kBlock, tile, 0);
+      sums = emitter.loop(zero, emitter.index(wholeDepth), tile, wholeDepth, sums,
+                          [&](Value k, ValueRange sums) -> SmallVector<Value> { return {add(sums[0], k, Value())}; })[0];
+      if (wholeDepth < depth)
+        sums = add(sums, emitter.index(wholeDepth), emitter.index(depth));
       tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row, Value(), Value());
       return {};
     });

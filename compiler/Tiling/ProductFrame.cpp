@@ -13,8 +13,9 @@ using namespace mlir::heddle;
 /// iterations, a step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
-/// The rows that a word of packed numbers may hold, and columns of a lane: unpacked, they are in registers all at once.
-static constexpr int64_t kPackedStep = 8, kPackedColumns = 8;
+/// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are in
+/// registers all at once, beside sums and those of the step.
+static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDealt = 8;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
@@ -97,12 +98,16 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   int64_t rows = emitter.maximumRows(result), columns = result.columns;
   emitter.setSpread(transposeRhs ? tile::Spread::Rows : tile::Spread::Columns);
   MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
+  if (group) {
+    part.whole = std::min(part.whole, kPackedWhole);
+    part.dealt = std::min(part.dealt, kPackedDealt);
+  }
   if (transposeRhs) {
     rows = lanes * part.dealt;
     columns = llvm::alignTo(part.whole, vector);
   } else {
     rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
-    columns = lanes * (group ? std::min(part.dealt, kPackedColumns) : part.dealt);
+    columns = lanes * part.dealt;
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);

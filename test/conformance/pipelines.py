@@ -22,6 +22,7 @@ MILLISECONDS = 2000  # of a kernel
 SECONDS = 20  # of all kernels of a family
 # Of the vector instructions in the loop that has most of them, in f32: others widen their factors there. Products in
 # blocks are meant, which are those with shared memory; a kernel's name begins with what it computes.
+FEW_ROWS_BYTES = 12 << 10  # of shared memory at most, which products of few rows have for their sums alone
 MULTIPLY_ADDS = {"matmul": 0.6, "project": 0.6, "attention_T": 0.4, "attention_truncf_T": 0.4}
 PUBLISHED = {
     "gpt2": {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
@@ -53,7 +54,7 @@ def problems(kernel, residents, precision):
         yield f"compiled in {kernel['milliseconds']:.0f} ms"
     loop = max(kernel["loops"], key=lambda loop: loop["multiply_adds"], default=None)
     least = next((share for part, share in MULTIPLY_ADDS.items() if kernel["name"].startswith(part)), 0)
-    if loop and least and driver["LDS size"] and precision == "f32":
+    if loop and least and driver["LDS size"] > FEW_ROWS_BYTES and precision == "f32":
         share = loop["multiply_adds"] / (loop["arithmetic"] + loop["memory"])
         if share < least:
             yield f"{share:.0%} of the main loop's vector instructions are multiply-adds, {least:.0%} wanted"
@@ -66,6 +67,7 @@ def main():
     parser.add_argument("--target", required=True)
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--weights", help="what weights are kept as")
     parser.add_argument("--without", action="append", default=[], metavar="PART",
                         help="do not compile kernels with this in their name, which are known to be bad")
     arguments = parser.parse_args()
@@ -81,6 +83,8 @@ def main():
                 json.dump(PUBLISHED[model], file)
             model = folder
         sets = [word for value in arguments.set for word in ("--set", value)]
+        if arguments.weights:
+            sets.append(f"--weights={arguments.weights}")
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact, f"--target={arguments.target}",
                         f"--precision={arguments.precision}", *sets], check=True, stdout=subprocess.DEVNULL)
         words = [f"{arguments.bin}/heddle-inspect", artifact, "--pipelines", "--json"]

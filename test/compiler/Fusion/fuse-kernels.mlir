@@ -411,3 +411,17 @@ func.func @unused(%x: !x, %w: tensor<8x16xf32>) -> !x {
 
 // CHECK: func.func private @declared(
 func.func private @declared(!x) -> !x
+
+// A gated feed-forward: the product that comes second takes what the first one's kernel makes of the gate.
+// CHECK-LABEL: func.func @gate
+// CHECK: %[[GATE:.*]] = heddle.kernel "matmul_tanh"
+// CHECK: %[[H:.*]] = heddle.kernel "matmul_mulf"(%{{.*}}, %{{.*}}, %[[GATE]] :
+// CHECK-NOT: heddle.kernel
+// CHECK: return %[[H]]
+func.func @gate(%x: !x, %w: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> !h {
+  %g = heddle.matmul %x, %w : !x, tensor<8x16xf32> -> !h
+  %p = heddle.matmul %x, %v : !x, tensor<8x16xf32> -> !h
+  %t = math.tanh %g : !h
+  %h = arith.mulf %t, %p : !h
+  return %h : !h
+}

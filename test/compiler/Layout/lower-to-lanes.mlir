@@ -128,3 +128,53 @@ tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
   tile.store %r, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<1x32xf32>
   tile.return
 }
+
+// A word has eight rows of a column: one load for the eight of the tile, whose numbers go to the top and come down with their
+// sign. Each scale counts for 32 columns.
+// CHECK-LABEL: tile.func @packed
+// CHECK-SAME: %[[WORDS:.*]]: memref<8x32xi32>, %[[SCALES:.*]]: memref<64x1xf32>
+// CHECK-DAG: %[[K:.*]] = gpu.block_id y
+// CHECK: %[[ROW:.*]] = arith.muli %[[K]], %c8
+// CHECK: %[[MEMORY_ROW:.*]] = arith.divui %[[ROW]], %c8
+// CHECK: %[[WORD:.*]] = vector.load %[[WORDS]][%[[MEMORY_ROW]], %{{.*}}] : memref<8x32xi32>, vector<4xi32>
+// CHECK-NEXT: %[[UP0:.*]] = arith.shli %[[WORD]], %[[C28:.*]] : vector<4xi32>
+// CHECK-NEXT: arith.shrsi %[[UP0]], %[[C28]] : vector<4xi32>
+// CHECK-COUNT-6: arith.shli %[[WORD]]
+// CHECK: arith.shrsi %[[WORD]], %[[C28]]
+// CHECK-NOT: vector.load %[[WORDS]]
+// CHECK: %[[SCALE:.*]] = memref.load %[[SCALES]][%[[ROW]], %{{.*}}] : memref<64x1xf32>
+// CHECK: vector.broadcast %[[SCALE]] : f32 to vector<4xf32>
+tile.func @packed(%words: memref<8x32xi32>, %scales: memref<64x1xf32>, %out: memref<64x32xf32>)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %k = gpu.block_id y
+  %row = arith.muli %k, %c8 : index
+  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<8x32xi32, #dealt>
+  %s = tile.load %scales[%row, %c0] {any_padding, repeats = 32} : memref<64x1xf32> -> tensor<8x32xf32, #dealt>
+  %f = arith.sitofp %w : tensor<8x32xi32, #dealt> to tensor<8x32xf32, #dealt>
+  %x = arith.mulf %f, %s : tensor<8x32xf32, #dealt>
+  tile.store %x, %out[%row, %c0] : tensor<8x32xf32, #dealt>, memref<64x32xf32>
+  tile.return
+}
+
+// Four rows of eight in a word begin at its lowest bit or in its middle.
+// CHECK-LABEL: tile.func @halves
+// CHECK: %[[PLACE:.*]] = arith.remui %[[R:.*]], %c8
+// CHECK: %[[BIT:.*]] = arith.muli %[[PLACE]], %c4
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[BIT]] : index to i32
+// CHECK: %[[WORD:.*]] = vector.load
+// CHECK: %[[WIDE:.*]] = vector.broadcast %[[FIRST]] : i32 to vector<4xi32>
+// CHECK: arith.shrui %[[WORD]], %[[WIDE]]
+// CHECK-NOT: vector.load
+// CHECK: tile.return
+tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %k = gpu.block_id y
+  %row = arith.muli %k, %c4 : index
+  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<4x32xi32, #dealt>
+  tile.store %w, %out[%row, %c0] : tensor<4x32xi32, #dealt>, memref<64x32xi32>
+  tile.return
+}

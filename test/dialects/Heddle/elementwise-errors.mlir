@@ -228,3 +228,27 @@ func.func @densify(%places: tensor<31x1xi32>, %r: tensor<4x8xf32>) {
   %0 = heddle.densify %places, %r : tensor<31x1xi32>, tensor<4x8xf32> -> tensor<32x8xf32>
   return
 }
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>) {
+  // expected-error @+1 {{unpacks numbers of 4 or 8 bits, got 2}}
+  %0 = heddle.dequantize %words {bits = 2} : tensor<2x8xi32> -> tensor<32x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>) {
+  // expected-error @+1 {{expects a word for 4 rows of a column, got 'tensor<2x8xi32>' and 'tensor<9x8xf32>'}}
+  %0 = heddle.dequantize %words {bits = 8} : tensor<2x8xi32> -> tensor<9x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>, %scales: tensor<3x8xf32>) {
+  // expected-error @+1 {{expects scales of equal groups of rows and columns, got 'tensor<3x8xf32>' for 'tensor<8x8xf32>'}}
+  %0 = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<2x8xi32>, tensor<3x8xf32> -> tensor<8x8xf32>
+  return
+}

@@ -88,3 +88,15 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.99 : f32, epsilon = 1.0e-9 : f32, skips} : tensor<8xf32>
   return
 }
+
+// CHECK-LABEL: func.func @dequantize
+func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>) {
+  // CHECK: heddle.dequantize %{{.*}} {bits = 4 : i64} : tensor<2x8xi32> -> tensor<16x8xf32>
+  %0 = heddle.dequantize %words {bits = 4} : tensor<2x8xi32> -> tensor<16x8xf32>
+  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : tensor<2x8xi32>, tensor<4x8xf32> -> tensor<16x8xf32>
+  %1 = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<2x8xi32>, tensor<4x8xf32> -> tensor<16x8xf32>
+  // The last words are not full.
+  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : tensor<2x8xi32>, tensor<9x2xf32> -> tensor<9x8xf32>
+  %2 = heddle.dequantize %odd scales(%columns) {bits = 4} : tensor<2x8xi32>, tensor<9x2xf32> -> tensor<9x8xf32>
+  return
+}

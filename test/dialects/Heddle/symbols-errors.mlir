@@ -291,3 +291,14 @@ func.func @apply() {
   }
   return
 }
+
+// -----
+
+heddle.variable @w weight : tensor<2x8xi32>
+// expected-error @+1 {{is a 'tensor<8xf32>' of scales, and @w a 'tensor<2x8xi32>'; expects a matrix of f32 for a matrix of packed words}}
+heddle.variable @w.scales weight of @w as scales : tensor<8xf32>
+
+// -----
+
+// expected-error @+1 {{is a weight's scales and does not say of which weight: write `of @weight as scales`}}
+heddle.variable @w.scales weight as scales : tensor<1x8xf32>

@@ -299,3 +299,41 @@ func.func @converted_to_nothing(%t: tensor<4x64xf32, #whole>) {
   %0 = tile.convert_layout %t : tensor<4x64xf32, #whole> -> tensor<4x64xf32>
   return
 }
+
+// -----
+
+tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{unpacks numbers of 4 or 8 bits, got 3}}
+  %0 = tile.load %a[%c0, %c0] {packed = 3} : memref<?x64xi32> -> tensor<4x64xi32>
+  tile.return
+}
+
+// -----
+
+tile.func @packed(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{unpacks words to i32, but the tile is 'tensor<4x64xf32>'}}
+  %0 = tile.load %a[%c0, %c0] {packed = 8} : memref<?x64xf32> -> tensor<4x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{transposes neither packed nor repeated elements}}
+  %0 = tile.load %a[%c0, %c0] {packed = 8, transposed} : memref<?x64xi32> -> tensor<64x4xi32>
+  tile.return
+}
+
+// -----
+
+tile.func @repeats(%a: memref<?x64xi32>, %ids: memref<?x1xi32>)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %rows = tile.load %ids[%c0, %c0] : memref<?x1xi32> -> tensor<4x1xi32>
+  // expected-error @+1 {{repeats each element at least once, and packed elements no more, got 2}}
+  %0 = tile.gather %a[%rows, %c0] {packed = 8, repeats = 2} : memref<?x64xi32>, tensor<4x1xi32> -> tensor<4x64xi32>
+  tile.return
+}

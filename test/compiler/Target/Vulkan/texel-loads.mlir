@@ -6,7 +6,9 @@
 // CHECK-LABEL: spirv.module @scale
 // CHECK-SAME: SampledBuffer
 // CHECK: spirv.GlobalVariable @texels_0 bind(0, 0) : !spirv.ptr<!spirv.image<f32, Buffer, NoDepth, NonArrayed, SingleSampled, NeedSampler, Unknown>, UniformConstant>
+// CHECK: spirv.GlobalVariable @texels_2 bind(0, 2) : !spirv.ptr<!spirv.image<f32, Buffer
 // CHECK-NOT: spirv.GlobalVariable @texels
+// CHECK: %[[WHOLE:.*]] = spirv.Load "UniformConstant"
 // CHECK: %[[TEXELS:.*]] = spirv.Load "UniformConstant"
 // OFF-LABEL: spirv.module @scale
 // OFF-NOT: texels
@@ -34,11 +36,12 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   // CHECK: spirv.ImageFetch %[[TEXELS]], %[[ODD]]
   %off = arith.addi %column, %c2 : index
   %z = vector.load %a[%row, %off] : memref<?x64xf32>, vector<4xf32>
-  // A scalar, integers, and what is written: by address.
+  // Whole numbers are the bits of a texel. A scalar, and what is written: by address.
   // CHECK-NOT: spirv.ImageFetch
   // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : f32
   %s = memref.load %a[%row, %lane] : memref<?x64xf32>
-  // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<4xi32>
+  // CHECK: %[[BITS:.*]] = spirv.ImageFetch %[[WHOLE]], %{{.*}} -> vector<4xf32>
+  // CHECK: spirv.Bitcast %[[BITS]] : vector<4xf32> to vector<4xi32>
   %i = vector.load %c[%c0, %column] : memref<1x64xi32>, vector<4xi32>
   // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<4xf32>
   %old = vector.load %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
@@ -50,6 +53,6 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   %u3 = arith.addf %f, %old : vector<4xf32>
   %u = arith.addf %u2, %u3 : vector<4xf32>
   vector.store %u, %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
-  // CHECK: spirv.EntryPoint "GLCompute" @main{{.*}}@texels_0
+  // CHECK: spirv.EntryPoint "GLCompute" @main{{.*}}@texels
   tile.return
 }

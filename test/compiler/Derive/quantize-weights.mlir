@@ -1,0 +1,86 @@
+// Weights that products multiply by, and tables whose rows are taken, become packed numbers with scales.
+// RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s --check-prefixes=CHECK,INT8
+// RUN: heddle-opt %s --heddle-quantize-weights=weights=int4:16 | FileCheck %s --check-prefixes=CHECK,INT4
+// RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 --heddle-derive-training | FileCheck %s --check-prefix=EVAL
+// RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,targets=up' --heddle-quantize-weights=weights=int8 --heddle-derive-training \
+// RUN:   | FileCheck %s --check-prefix=LORA
+// RUN: not heddle-opt %s --heddle-quantize-weights=weights=int5 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not heddle-opt %s --heddle-quantize-weights=weights=int4:12 2>&1 | FileCheck %s --check-prefix=GROUP
+// FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are int8 and int4
+// GROUP: error: heddle-quantize-weights: a group of weights has a multiple of 8 of them, as in int4:32, got '12'
+
+// A table is contracted by its columns, a weight by its rows; ten rows of the table do not fill the last words.
+// INT8: heddle.variable @table weight : tensor<3x24xi32>
+// INT8-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<10x1xf32>
+// INT8-NEXT: heddle.variable @up.weight weight : tensor<6x32xi32>
+// INT8-NEXT: heddle.variable @up.weight.scales weight of @up.weight as scales : tensor<1x32xf32>
+// Groups of 16 fill 32 inputs; of 24 the largest that do have 8.
+// INT4: heddle.variable @table weight : tensor<2x24xi32>
+// INT4-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<10x3xf32>
+// INT4-NEXT: heddle.variable @up.weight weight : tensor<3x32xi32>
+// INT4-NEXT: heddle.variable @up.weight.scales weight of @up.weight as scales : tensor<3x32xf32>
+// INT4-NEXT: heddle.variable @down.weight weight : tensor<4x24xi32>
+// INT4-NEXT: heddle.variable @down.weight.scales weight of @down.weight as scales : tensor<2x24xf32>
+// What is small, and what is added, stays.
+// CHECK: heddle.variable @small.weight weight : tensor<4x24xf32>
+// CHECK: heddle.variable @bias weight : tensor<24xf32>
+// CHECK: heddle.variable @added weight : tensor<10x24xf32>
+// CHECK-LABEL: func.func private @logits
+// CHECK: %[[WORDS:.*]] = heddle.read @table
+// CHECK-NEXT: %[[SCALES:.*]] = heddle.read @table.scales
+// CHECK-NEXT: %[[TABLE:.*]] = heddle.dequantize %[[WORDS]] scales(%[[SCALES]])
+// CHECK: heddle.embedding %{{.*}}, %[[TABLE]]
+// CHECK: %[[UP:.*]] = heddle.dequantize
+// CHECK: heddle.matmul %{{.*}}, %[[UP]]
+
+// Nothing trains packed numbers.
+// EVAL-NOT: func.func @train_step
+// EVAL-NOT: first_moment
+// EVAL: func.func @eval
+// LORA: heddle.variable @table frozen : tensor<3x24xi32>
+// LORA: heddle.variable @table.scales frozen of @table as scales
+// LORA: heddle.variable @up.lora_a weight : tensor<24x2xf32>
+// LORA: func.func @train_step
+
+#targets = #heddle.dims<"target_tokens">
+!rows = tensor<?x24xf32, #targets>
+module attributes {heddle.description = "{}"} {
+heddle.task "language" {beam = 1 : i64}
+heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32}
+heddle.size @target_tokens max 64
+heddle.variable @step counter as steps : tensor<1xi32> {start = #heddle.start<constant 0.0>}
+heddle.variable @seed counter as seed : tensor<2xi32>
+heddle.variable @table weight : tensor<10x24xf32> {start = #heddle.start<normal 0.5>}
+heddle.variable @up.weight weight : tensor<24x32xf32> {start = #heddle.start<normal 0.5>}
+heddle.variable @down.weight weight : tensor<32x24xf32> {start = #heddle.start<normal 0.5>}
+heddle.variable @small.weight weight : tensor<4x24xf32> {start = #heddle.start<normal 0.5>}
+heddle.variable @bias weight : tensor<24xf32> {start = #heddle.start<constant 0.0>}
+heddle.variable @added weight : tensor<10x24xf32> {start = #heddle.start<constant 0.0>}
+func.func private @logits(%in: tensor<?xi32, #targets> {heddle.name = "target_in", heddle.limit = 10 : i64})
+    -> (tensor<?x10xf32, #targets> {heddle.name = "logits"}) attributes {heddle.model} {
+  %table = heddle.read @table : tensor<10x24xf32>
+  %x = heddle.embedding %in, %table : tensor<?xi32, #targets>, tensor<10x24xf32> -> !rows
+  %up = heddle.read @up.weight : tensor<24x32xf32>
+  %h = heddle.matmul %x, %up : !rows, tensor<24x32xf32> -> tensor<?x32xf32, #targets>
+  %down = heddle.read @down.weight : tensor<32x24xf32>
+  %y = heddle.matmul %h, %down : tensor<?x32xf32, #targets>, tensor<32x24xf32> -> !rows
+  %small = heddle.read @small.weight : tensor<4x24xf32>
+  %few = heddle.matmul %y, %small {transpose_rhs} : !rows, tensor<4x24xf32> -> tensor<?x4xf32, #targets>
+  %wide = heddle.matmul %few, %small : tensor<?x4xf32, #targets>, tensor<4x24xf32> -> !rows
+  %b = heddle.read @bias : tensor<24xf32>
+  %biases = heddle.broadcast %b : tensor<24xf32> to !rows
+  %sum = arith.addf %wide, %biases : !rows
+  %added = heddle.read @added : tensor<10x24xf32>
+  %other = arith.addf %added, %added : tensor<10x24xf32>
+  %logits = heddle.matmul %sum, %table {transpose_rhs} : !rows, tensor<10x24xf32> -> tensor<?x10xf32, #targets>
+  return %logits : tensor<?x10xf32, #targets>
+}
+func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logits"})
+    -> (tensor<?xf32, #targets> {heddle.name = "token_loss"}) attributes {heddle.model} {
+  %loss = heddle.sum columns %logits : tensor<?x10xf32, #targets> -> tensor<?xf32, #targets>
+  return %loss : tensor<?xf32, #targets>
+}
+func.func private @rate(%step: tensor<1xf32> {heddle.name = "step"}) -> (tensor<1xf32> {heddle.name = "rate"}) attributes {heddle.model} {
+  return %step : tensor<1xf32>
+}
+}

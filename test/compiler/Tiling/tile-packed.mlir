@@ -1,0 +1,95 @@
+// Products by packed numbers: words are unpacked where they are read, and scales multiply sums where they can.
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!y = tensor<?x96xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 256
+
+// A scale for each column multiplies what is made of all rows.
+// CHECK-LABEL: tile.func @matmul_Tx96(
+// CHECK-SAME: %{{.*}}: memref<?x64xf32>, %[[WORDS:.*]]: memref<16x96xi32>, %[[SCALES:.*]]: memref<1x96xf32>
+// CHECK: %[[SUM:.*]] = scf.for %[[K:.*]] = %c0 to %c64 step %c8
+// CHECK: %[[LOADED:.*]] = tile.load %[[WORDS]][%[[K]], %{{.*}}] columns({{.*}}) {packed = 8 : i64} : memref<16x96xi32> -> tensor<8x64xi32>
+// CHECK-NEXT: %[[NUMBERS:.*]] = arith.sitofp %[[LOADED]]
+// CHECK-NEXT: tile.dot %{{.*}}, %[[NUMBERS]]
+// CHECK: }
+// CHECK: tile.load %[[SCALES]]
+// CHECK: arith.mulf %[[SUM]]
+func.func @columns(%x: !x, %words: tensor<16x96xi32>, %scales: tensor<1x96xf32>) -> !y {
+  %w = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<16x96xi32>, tensor<1x96xf32> -> tensor<64x96xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
+  return %y : !y
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!y = tensor<?x96xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 256
+
+// Within a group of rows, what a step adds.
+// CHECK-LABEL: tile.func @matmul_Tx96(
+// CHECK: scf.for %[[K:.*]] = %c0 to %c64 step %c8 iter_args(%[[SUM:.*]] =
+// CHECK: %[[GROUP:.*]] = arith.divui %[[K]], %c32
+// CHECK: %[[SCALES:.*]] = tile.load %{{.*}}[%[[GROUP]], %{{.*}}] columns({{.*}}) {any_padding} : memref<2x96xf32> -> tensor<1x64xf32>
+// CHECK: %[[STEP:.*]] = tile.dot %{{.*}}, %{{.*}}, %cst
+// CHECK: %[[WIDE:.*]] = tile.broadcast %[[SCALES]]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[STEP]], %[[WIDE]]
+// CHECK: arith.addf %[[SUM]], %[[SCALED]]
+func.func @groups(%x: !x, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>) -> !y {
+  %w = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<8x96xi32>, tensor<2x96xf32> -> tensor<64x96xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
+  return %y : !y
+}
+
+// -----
+
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 256
+heddle.variable @words weight : tensor<8x64xi32>
+
+// Rows that are named one by one; a scale counts for 32 columns.
+// CHECK-LABEL: tile.func @embedding_Tx64(
+// CHECK: %[[ROWS:.*]] = tile.load %arg0
+// CHECK: %[[NUMBERS:.*]] = tile.gather %arg1[%[[ROWS]], %{{.*}}] {packed = 8 : i64} : memref<8x64xi32>
+// CHECK: %[[FLOATS:.*]] = arith.sitofp %[[NUMBERS]]
+// CHECK: %[[SCALES:.*]] = tile.gather %arg2[%[[ROWS]], %{{.*}}] {repeats = 32 : i64} : memref<32x2xf32>
+// CHECK: arith.mulf %[[FLOATS]], %[[SCALES]]
+func.func @rows(%ids: tensor<?xi32, #heddle.dims<"tokens">>, %words: tensor<8x64xi32>, %scales: tensor<32x2xf32>) -> !x {
+  %table = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<8x64xi32>, tensor<32x2xf32> -> tensor<32x64xf32>
+  %x = heddle.embedding %ids, %table : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x64xf32> -> !x
+  return %x : !x
+}
+
+// -----
+
+!x = tensor<?x72xf32, #heddle.dims<"sequences">>
+!y = tensor<?x128xf32, #heddle.dims<"sequences">>
+heddle.size @sequences max 4
+
+// Few rows by a transposed matrix, packed or not: lanes stand along what is contracted, of which 8 columns are left after two
+// times 32, and the sums come from shared memory as rows.
+// CHECK-LABEL: tile.func @matmul_exp_Tx128(
+// CHECK-SAME: memref<?x72xf32>, %[[W:.*]]: memref<128x72xf32>
+// CHECK-SAME: spread = #tile.spread<columns>
+// CHECK: %[[SHARED:.*]] = tile.shared
+// CHECK: scf.for %[[BLOCK:.*]] = %c0{{.*}} to %c32{{.*}} step %c4
+// CHECK: scf.for %[[ROW:.*]] = %c0
+// CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c64{{.*}} step %c32
+// CHECK: tile.load %arg0[%[[ROW]], %[[K]]] : memref<?x72xf32> -> tensor<1x32xf32>
+// CHECK: tile.load %[[W]][%{{.*}}, %[[K]]] : memref<128x72xf32> -> tensor<4x32xf32>
+// CHECK: math.fma
+// CHECK: }
+// CHECK: tile.load %[[W]][%{{.*}}, %c64{{.*}}] columns(%c72{{.*}})
+// CHECK: %[[SUMS:.*]] = tile.reduce sum %{{.*}} dim 1
+// CHECK: tile.store %[[SUMS]], %[[SHARED]][%[[BLOCK]], %[[ROW]]]
+// CHECK: tile.wait
+// CHECK: scf.for %[[LINE:.*]] = %c0
+// CHECK: %[[Y:.*]] = tile.load %[[SHARED]][%{{.*}}, %[[LINE]]] {any_padding, transposed}
+// CHECK: math.exp %[[Y]]
+// CHECK: tile.store %{{.*}}, %{{.*}}[%[[LINE]], %{{.*}}]
+func.func @few_rows(%x: !x, %w: tensor<128x72xf32>) -> !y {
+  %y = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<128x72xf32> -> !y
+  %e = math.exp %y : !y
+  return %e : !y
+}
