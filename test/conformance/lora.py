@@ -160,6 +160,23 @@ def check_switching(case):
                           "--checkpoint", f"{case.folder}/{name}")
 
 
+def check_quantized(case):
+    """What `quantize` writes is a model and a base."""
+    plain = case.compile("packed", case.base, f"--weights={case.arguments.weights}")
+    flags = ["--checkpoint", case.base, "--output", f"{case.folder}/quantized"]
+    run([case.tool, "quantize", plain, *flags])
+    case.expect_score("the loss of the quantized checkpoint", case.oracle({}, 1), plain, "--checkpoint", f"{case.folder}/quantized")
+    case.expect_score("the adapter's loss on it", case.oracle(read_adapter(f"{case.folder}/peft"), ALPHA / RANK), case.artifact,
+                      "--base", f"{case.folder}/quantized", "--checkpoint", f"{case.folder}/peft")
+    sizes = [Path(case.folder, file).stat().st_size for file in ("quantized/weights.safetensors", "published/model.safetensors")]
+    case.report.check("bytes of the published", sizes[0] / sizes[1], 0.5)
+    full = case.compile("full", case.base)
+    case.refuse("quantize", plain, *flags, words=["exists"])
+    case.refuse("quantize", full, *flags, words=["--weights=int8"])
+    case.refuse("quantize", case.artifact, *flags, words=["--lora"])
+    case.refuse("generate", full, "--checkpoint", f"{case.folder}/quantized", words=["i32", "another model"])
+
+
 def check_mistakes(case):
     flags = ["generate", case.artifact, "--base", case.base, "--checkpoint"]
     wide = draw_adapter(case.tensors, RANK + 1, seed=1)
@@ -199,6 +216,8 @@ def main():
         case = Case(arguments, folder)
         check_training(case)
         check_switching(case)
+        if arguments.weights:
+            check_quantized(case)
         check_mistakes(case)
     print(f"{case.report.failed} failed")
     sys.exit(case.report.failed != 0)

@@ -26,6 +26,7 @@ public:
     addTrain();
     addAverage();
     addMerge();
+    addQuantize();
     addTranslate();
     addExplain();
     addScore();
@@ -176,6 +177,14 @@ private:
     command->add_option("--checkpoint", merge.checkpoint, "Folder of the adapter: a checkpoint, or one that PEFT wrote")
         ->required();
     command->add_option("--output", merge.output, "The Hugging Face folder to write")->required();
+  }
+
+  void addQuantize() {
+    CLI::App *command = add("quantize", "Write the weights as an artifact that was compiled with --weights=int8 or int4 keeps them",
+                            [this] { return runQuantize(quantize); });
+    addArtifact(command, quantize.common);
+    command->add_option("--checkpoint", quantize.checkpoint, "A checkpoint, or the published model's Hugging Face folder")->required();
+    command->add_option("--output", quantize.output, "The checkpoint to write")->required();
   }
 
   void addTranslate() {
@@ -389,6 +398,7 @@ private:
   TrainCommand train;
   AverageCommand average;
   MergeCommand merge;
+  QuantizeCommand quantize;
   TranslateCommand translate;
   ExplainCommand explain;
   ScoreCommand score;

@@ -50,6 +50,11 @@ struct MergeCommand {
   std::string checkpoint, output;
 };
 
+struct QuantizeCommand {
+  ArtifactOptions common;
+  std::string checkpoint, output;
+};
+
 struct DecodingOptions {
   int64_t maximumLength = 0;
   int64_t beam = 1;
@@ -150,6 +155,7 @@ Status runDevices();
 Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runMerge(const MergeCommand &command);
+Status runQuantize(const QuantizeCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);
 Status runFill(const FillCommand &command);
