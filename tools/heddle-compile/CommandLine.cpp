@@ -19,6 +19,15 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// Of "12GiB", "1.5 GiB" or "800MiB".
+static std::optional<int64_t> parseBytes(StringRef text) {
+  double number = 0;
+  for (auto [unit, bytes] : {std::pair("GiB", 1024.0 * 1024 * 1024), {"MiB", 1024.0 * 1024}})
+    if (StringRef rest = text; rest.consume_back(unit) && !rest.trim().getAsDouble(number) && number > 0 && number < 1e6)
+      return static_cast<int64_t>(number * bytes);
+  return std::nullopt;
+}
+
 namespace {
 
 struct Flags {
@@ -62,6 +71,11 @@ struct Flags {
                "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or either "
                "with a number of inputs, int4:128"),
       cl::value_desc("format"), cl::cat(category)};
+  cl::opt<std::string> fit{
+      "fit",
+      cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most this, 12GiB or 800MiB, and the "
+               "recomputation that it takes"),
+      cl::value_desc("size"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -239,6 +253,13 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!weights)
       return wrong("--weights: " + llvm::toString(weights.takeError()));
     line.weights = *weights;
+  }
+  if (flags.fit.getNumOccurrences()) {
+    line.fit = parseBytes(flags.fit);
+    if (!line.fit)
+      return wrong("--fit expects a size such as 12GiB or 800MiB, got '" + flags.fit + "'");
+    if (line.compileFrom || line.compileTo != Phase::Emit)
+      return wrong("--fit chooses a batch for an artifact; leave --compile-from and --compile-to out");
   }
   line.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;

@@ -5,6 +5,7 @@
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/Fit.h"
 #include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Report.h"
@@ -18,8 +19,12 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
+static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
   auto start = std::chrono::steady_clock::now();
+  FailureOr<Fit> fit = asked.fit ? fitMemory(context, asked) : Fit{asked, {}};
+  if (failed(fit))
+    return failure();
+  const CommandLine &line = fit->line;
   FailureOr<CompiledModel> compiled = compileModel(context, line);
   if (failed(compiled))
     return failure();
@@ -36,6 +41,8 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &line) {
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (line.output != "-")
     printReport(llvm::outs(), line, *compiled, seconds.count());
+  if (line.output != "-" && !fit->verdict.empty())
+    llvm::outs() << fit->verdict << "\n";
   return flushStandardOutput(context);
 }
 

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static std::string formatBytes(int64_t bytes) {
+std::string mlir::heddle::formatBytes(int64_t bytes) {
   constexpr int64_t kibi = 1024, mebi = 1024 * kibi;
   if (bytes < kibi)
     return llvm::formatv("{0} B", bytes);
@@ -60,6 +60,40 @@ struct EntryTotals {
 
 } // namespace
 
+DeviceMemory DeviceMemory::of(ModuleOp module) {
+  DeviceMemory memory;
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getStorageAttr()) // its storage is counted
+      continue;
+    int64_t bytes = bytesOf(variable);
+    switch (variable.getKind()) {
+    case VariableKind::Weight:
+    case VariableKind::Frozen:
+      memory.weights += bytes;
+      break;
+    case VariableKind::OptimizerState:
+    case VariableKind::Gradient:
+    case VariableKind::Counter:
+      memory.state += bytes;
+      break;
+    case VariableKind::Cache:
+      memory.caches += bytes;
+      break;
+    }
+  }
+  for (auto entry : module.getOps<plan::EntryOp>())
+    if (auto arena = static_cast<int64_t>(entry.getArenaBytes()); arena > memory.kept + memory.workspace) {
+      memory.kept = entry->getAttrOfType<IntegerAttr>("kept_bytes").getInt();
+      memory.workspace = arena - memory.kept;
+    }
+  return memory;
+}
+
+std::string DeviceMemory::describe() const {
+  return formatBytes(total()) + " = weights " + formatBytes(weights) + " + optimizer state " + formatBytes(state) + " + caches " +
+         formatBytes(caches) + " + activations " + formatBytes(kept) + " + workspace " + formatBytes(workspace);
+}
+
 void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled) {
   llvm::json::OStream json(stream, 2);
   json.arrayBegin();
@@ -91,35 +125,7 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
          << artifact.kernels << " kernels (" << formatBytes(artifact.codeBytes) << " of code), "
          << formatBytes(artifact.bytes.size()) << ", compiled in " << llvm::formatv("{0:F1} s\n", seconds);
   for (auto [profile, module] : llvm::zip(line.targets, compiled.modules)) {
-    int64_t weights = 0, state = 0, caches = 0, arena = 0, kept = 0;
-    for (auto variable : module->getOps<VariableOp>()) {
-      if (variable.getStorageAttr()) // its storage is counted
-        continue;
-      int64_t bytes = bytesOf(variable);
-      switch (variable.getKind()) {
-      case VariableKind::Weight:
-      case VariableKind::Frozen:
-        weights += bytes;
-        break;
-      case VariableKind::OptimizerState:
-      case VariableKind::Gradient:
-      case VariableKind::Counter:
-        state += bytes;
-        break;
-      case VariableKind::Cache:
-        caches += bytes;
-        break;
-      }
-    }
-    for (auto entry : module->getOps<plan::EntryOp>()) {
-      if (static_cast<int64_t>(entry.getArenaBytes()) <= arena)
-        continue;
-      arena = entry.getArenaBytes();
-      kept = entry->getAttrOfType<IntegerAttr>("kept_bytes").getInt();
-    }
-    stream << profile->name << ": device memory " << formatBytes(weights + state + caches + arena) << " = weights "
-           << formatBytes(weights) << " + optimizer state " << formatBytes(state) << " + caches " << formatBytes(caches)
-           << " + activations " << formatBytes(kept) << " + workspace " << formatBytes(arena - kept) << "\n";
+    stream << profile->name << ": device memory " << DeviceMemory::of(*module).describe() << "\n";
     SizeMaxima maxima = getSizeMaxima(*module);
     for (auto entry : module->getOps<plan::EntryOp>()) {
       EntryTotals totals(entry, maxima);

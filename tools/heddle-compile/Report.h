@@ -6,6 +6,21 @@
 
 namespace mlir::heddle {
 
+/// What a model needs of a device's memory, with every size at its maximum, in bytes.
+struct DeviceMemory {
+  int64_t weights = 0, state = 0, caches = 0;
+  int64_t kept = 0, workspace = 0; // of the entry whose arena is largest: what its steps keep, and the rest
+
+  /// Of a module after phase `plan`.
+  static DeviceMemory of(ModuleOp module);
+  int64_t total() const { return weights + state + caches + kept + workspace; }
+  /// "2.4 GiB = weights 0.5 GiB + ..."
+  std::string describe() const;
+};
+
+/// "1.5 MiB"
+std::string formatBytes(int64_t bytes);
+
 /// The artifact, the memory that each target needs, and each entry at the maxima of its sizes.
 void printReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled, double seconds);
 

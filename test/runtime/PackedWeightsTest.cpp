@@ -1,0 +1,83 @@
+// Weights as whole numbers with scales.
+#include "runtime/session/PackedWeights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace heddle {
+namespace {
+
+// What kernels make of a packed weight, in double precision.
+double valueAt(const PackedWeight &packed, Shape whole, int64_t bits, int64_t row, int64_t column) {
+  int64_t ofWord = 32 / bits;
+  Shape scales = packed.scales.shape();
+  auto word = static_cast<uint32_t>(packed.words.values<int32_t>()[size_t(row / ofWord * whole[1] + column)]);
+  int64_t number = (word >> (bits * (row % ofWord))) & ((1u << bits) - 1);
+  if (number >= int64_t(1) << (bits - 1))
+    number -= int64_t(1) << bits;
+  int64_t group = row / (whole[0] / scales[0]) * scales[1] + column / (whole[1] / scales[1]);
+  return static_cast<double>(number) * packed.scales.values<float>()[size_t(group)];
+}
+
+HostTensor draw(Shape shape) {
+  HostTensor values = std::move(HostTensor::uninitialized(ElementType::F32, shape)).value();
+  std::mt19937 random(7);
+  for (float &value : values.values<float>())
+    value = std::normal_distribution<float>()(random);
+  return values;
+}
+
+struct Packing {
+  Shape whole, words, scales;
+  int64_t bits;
+};
+
+// Every number is the nearest one: within half of a scale, and of 4 bits within one where the positive end is cut.
+TEST(PackedWeightsTest, numbersAreTheNearest) {
+  for (const Packing &packing : {Packing{{16, 6}, {4, 6}, {1, 6}, 8}, {{9, 6}, {3, 6}, {9, 1}, 8}, {{32, 6}, {4, 6}, {4, 6}, 4},
+                                 {{10, 32}, {2, 32}, {10, 4}, 4}, {{9, 1}, {2, 1}, {3, 1}, 4}}) {
+    HostTensor values = draw(packing.whole);
+    auto packed = packWeight(values, packing.words, packing.scales);
+    ASSERT_TRUE(packed.ok()) << packed.message();
+    for (int64_t row = 0; row < packing.whole[0]; ++row)
+      for (int64_t column = 0; column < packing.whole[1]; ++column) {
+        double wanted = values.values<float>()[size_t(row * packing.whole[1] + column)];
+        int64_t groupRows = packing.whole[0] / packing.scales[0], groupColumns = packing.whole[1] / packing.scales[1];
+        double scale = std::fabs(packed->scales.values<float>()[size_t(row / groupRows * packing.scales[1] + column / groupColumns)]);
+        EXPECT_NEAR(valueAt(*packed, packing.whole, packing.bits, row, column), wanted,
+                    scale * (packing.bits == 8 ? 0.5 : 1) + 1e-6);
+      }
+  }
+}
+
+TEST(PackedWeightsTest, zerosStayZeros) {
+  HostTensor values = std::move(HostTensor::create<float>({8, 2}, std::vector<float>(16, 0.0f))).value();
+  auto packed = packWeight(values, {2, 2}, {1, 2});
+  ASSERT_TRUE(packed.ok());
+  for (int32_t word : packed->words.values<int32_t>())
+    EXPECT_EQ(word, 0);
+  EXPECT_EQ(packed->scales.values<float>()[0], 0);
+}
+
+TEST(PackedWeightsTest, shapesThatDoNotFitAreRefused) {
+  HostTensor values = draw({16, 6});
+  for (auto [words, scales] : {std::pair(Shape{5, 6}, Shape{1, 6}), {Shape{4, 5}, Shape{1, 6}}, {Shape{4, 6}, Shape{3, 6}},
+                               {Shape{4, 6}, Shape{6}}, {Shape{0, 6}, Shape{1, 6}}, {Shape{4, 6}, Shape{0, 6}}})
+    EXPECT_EQ(packWeight(values, words, scales).error().kind, ErrorKind::InvalidArgument);
+  HostTensor numbers = std::move(HostTensor::create<int32_t>({8, 1}, std::vector<int32_t>(8))).value();
+  EXPECT_FALSE(packWeight(numbers, {2, 1}, {1, 1}).ok());
+}
+
+TEST(PackedWeightsTest, whatIsNoNumberIsRefused) {
+  HostTensor values = draw({8, 2});
+  values.values<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  auto packed = packWeight(values, {2, 2}, {1, 2});
+  ASSERT_FALSE(packed.ok());
+  EXPECT_NE(packed.message().find("nan in row 2 and column 1"), std::string::npos) << packed.message();
+}
+
+} // namespace
+} // namespace heddle
