@@ -4,7 +4,7 @@ Vulkan and of PyTorch on the same processors, in turns.
 
   bench/llama_beside_torch.py [--tokens N] [--layers N] [--rounds N] [--repeat N] [--decode N]
 
-Random weights, one sequence of --tokens tokens, f32, Adam. PyTorch's model is written as one would write it: products of whole
+Random weights, one sequence of --tokens tokens, f32, Adam; decoding with weights of 8 and 4 bits, too. PyTorch's model is written as one would write it: products of whole
 matrices, torch.optim.Adam, a cache of keys and values of key heads in decoding, whose last --decode tokens are timed. Prints a
 line a round and the medians as JSON, with the peak memory of a training step: of Heddle the device memory that the compiler says, of
 PyTorch what the resident set grows by.
@@ -136,14 +136,16 @@ def torch_side(arguments, shape):
                       **torch_cpu.matmul_record()}))
 
 
-def heddle_side(arguments, shape, artifact):
-    def seconds(entry):
-        words = [arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", entry, "--repeat",
-                 str(arguments.repeat), "--ceilings", "none", "--sequences", "1", "--json"]
+def heddle_side(arguments, artifacts):
+    """By what an artifact keeps its weights as: tokens decoded a second; and a step of the one that is trained."""
+    def seconds(weights, entry, repeat):
+        words = [arguments.bin / "heddle-run", "bench", artifacts[weights], "--device=vulkan", "--entry", entry, "--repeat",
+                 str(repeat), "--ceilings", "none", "--sequences", "1", "--json"]
         done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         return json.loads(done.stdout)["entries"][0]["median_seconds"]
 
-    return {"step_seconds": seconds("train_step"), "decode_tokens_per_second": 1 / seconds("decode_step")}
+    decode = {weights: 1 / seconds(weights, "decode_step", max(arguments.repeat, arguments.decode)) for weights in artifacts}
+    return {"step_seconds": seconds("f32", "train_step", arguments.repeat), "decode": decode}
 
 
 def main():
@@ -162,26 +164,31 @@ def main():
         torch_side(arguments, shape)
         return
     with tempfile.TemporaryDirectory() as folder:
-        text, artifact = Path(folder) / "model.weft", Path(folder) / "model.heddle"
+        text, artifacts = Path(folder) / "model.weft", {name: Path(folder) / f"{name}.heddle" for name in ("f32", "int8", "int4")}
         text.write_text("use llama\n")
         settings = {**shape, "max_tokens": arguments.tokens, "max_length": arguments.tokens, "max_sequences": 1}
         report = Path(folder) / "report.json"
-        subprocess.run([arguments.bin / "heddle-compile", text, "--target=vulkan:software", "-o", artifact, f"--report={report}",
-                        *(f"--set={key}={value}" for key, value in settings.items())], check=True, stdout=subprocess.DEVNULL)
+        for weights, artifact in artifacts.items():
+            kept = [f"--report={report}"] if weights == "f32" else [f"--weights={weights}"]
+            subprocess.run([arguments.bin / "heddle-compile", text, "--target=vulkan:software", "-o", artifact, *kept,
+                            *(f"--set={key}={value}" for key, value in settings.items())], check=True, stdout=subprocess.DEVNULL)
         (memory,) = (entry["memory_bytes"] for entry in json.loads(report.read_text()) if entry["entry"] == "train_step")
         rounds = []
         for number in range(1, arguments.rounds + 1):
-            heddle = heddle_side(arguments, shape, artifact)
+            heddle = heddle_side(arguments, artifacts)
+            decode = heddle["decode"]
             torch_words = [sys.executable, __file__, "--torch", *(f"--{name}={getattr(arguments, name)}" for name in (
                 "tokens", "layers", "repeat", "decode", "threads"))]
             other = json.loads(subprocess.run(torch_words, check=True, stdout=subprocess.PIPE).stdout)
             rounds.append({"heddle": heddle["step_seconds"], "torch": other["step_seconds"],
                            "times": heddle["step_seconds"] / other["step_seconds"], "matmul_gflops": other["matmul_gflops"],
-                           "decode": heddle["decode_tokens_per_second"], "torch_decode": other["decode_tokens_per_second"],
-                           "decode_ratio": heddle["decode_tokens_per_second"] / other["decode_tokens_per_second"],
+                           "decode": decode["f32"], "torch_decode": other["decode_tokens_per_second"],
+                           "decode_ratio": decode["f32"] / other["decode_tokens_per_second"],
+                           "int8": decode["int8"] / decode["f32"], "int4": decode["int4"] / decode["f32"],
                            "torch_peak_bytes": other["peak_bytes"]})
             print("round {}: a step takes Heddle {heddle:.2f} s, PyTorch {torch:.2f} s, {times:.2f} times; tokens decoded a second "
-                  "{decode:.1f} and {torch_decode:.1f}, ratio {decode_ratio:.2f}".format(number, **rounds[-1]),
+                  "{decode:.1f} and {torch_decode:.1f}, ratio {decode_ratio:.2f}; with weights of int8 {int8:.2f} and of int4 {int4:.2f} times as "
+                  "many as with f32".format(number, **rounds[-1]),
                   file=sys.stderr, flush=True)
     median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
     print(json.dumps({"shape": shape, "tokens": arguments.tokens, "heddle_memory_bytes": memory,
