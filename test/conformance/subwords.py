@@ -136,6 +136,17 @@ RULES = {
 }
 
 
+def merge(pieces, ranks):
+    """While there is a pair of neighbours with a merge, the first merge's leftmost pair becomes one."""
+    pieces = list(pieces)
+    while True:
+        pairs = [(ranks[pair], i) for i, pair in enumerate(zip(pieces, pieces[1:])) if pair in ranks]
+        if not pairs:
+            return pieces
+        i = min(pairs)[1]
+        pieces[i:i + 2] = [pieces[i] + pieces[i + 1]]
+
+
 class BytePairs:
     cut = staticmethod(pretokenize)
     added, whole_words, compose = (END,), False, False
@@ -229,12 +240,7 @@ class BytePairs:
                 if self.whole_words and "".join(word) in self.vocabulary:
                     ids.append(self.vocabulary["".join(word)])
                     continue
-                while True:
-                    pairs = [pair for pair in zip(word, word[1:]) if pair in self.ranks]
-                    if not pairs:
-                        break
-                    word = self.apply(word, min(pairs, key=self.ranks.get))
-                ids += [self.vocabulary[piece] for piece in word]
+                ids += [self.vocabulary[piece] for piece in merge(word, self.ranks)]
         return ids
 
     def decode(self, ids):

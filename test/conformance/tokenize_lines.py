@@ -10,6 +10,7 @@ import tempfile
 import unicodedata
 from pathlib import Path
 
+import piece_models
 import subwords
 
 CORPUS = """The loom's warp is lifted by a heddle, and the weft passes under it. They're weaving; we've woven, I'll weave 1234 ells.
@@ -46,6 +47,10 @@ class Drawn:
 
 def escape(text):
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def escape_bytes(text):
+    return text.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b"\r", b"\\r")
 
 
 class Tool:
@@ -121,7 +126,29 @@ def tokenizer_json(arguments, folder):
     return wrong
 
 
-CASES = {"gpt2": gpt2, "bert": bert, "tokenizer-json": tokenizer_json}
+def piece_models_json(arguments, folder):
+    wrong = 0
+    for number, (name, oracle) in enumerate(piece_models.vocabularies(CORPUS).items()):
+        drawn = Drawn(10 + number)
+        texts = HARD + [drawn.text() for _ in range(1500)]
+        texts += ["<s> a</s>b <|user|>x  y", " weaving<|user|> weaving weaving", "a \t <|wide|>\u3000 b<|user|>", "▁a ▁▁b<unk>c", "<0x41>\u00e9"]
+        if name == "t5":  # its table, and the clusters that the oracle knows
+            alphabet = list("ab Ae\t\n\r\u00a0ﬁ①½\u0301\u0323\u00ad\u3000ÀA０\x07東") + ["\r\n", "e\u0301"]
+            texts = [text for text in texts if text.isascii()]
+            texts += ["".join(drawn.random.choice(alphabet) for _ in range(drawn.random.randint(0, 40))) for _ in range(1500)]
+        oracle.write(folder)
+        print(name)
+        tool = Tool(arguments, folder)
+        differ, lines = tool.check(texts, oracle, oracle.pieces)
+        back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
+        lost = sum(escape_bytes(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
+        print(f"{lost} decoded otherwise")
+        wrong += differ + lost + abs(len(texts) - len(back))
+    return wrong
+
+
+CASES = {"gpt2": gpt2, "bert": bert, "tokenizer-json": tokenizer_json,
+         "piece-models": piece_models_json}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

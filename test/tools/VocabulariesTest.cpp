@@ -1,15 +1,13 @@
+#include "test/tools/BytePieces.h"
 #include "test/tools/TemporaryFolder.h"
-#include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Escapes.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Unicode.h"
 #include "tools/heddle-run/text/Utf8.h"
 #include "tools/heddle-run/text/WordPieces.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <rapidcheck.h>
-
-#include <random>
 
 using namespace heddle;
 using namespace heddle::run;
@@ -37,38 +35,16 @@ TEST(BytePairs, Words) {
 
 class VocabularyFolder : public testing::Test {
 protected:
-  // All bytes, "ab", "abc" and the end mark.
-  static nlohmann::json bytePieces() {
-    nlohmann::json pieces;
-    char32_t other = 0x100;
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      char32_t c = (byte > 32 && byte < 127) || (byte > 160 && byte != 173) ? char32_t(byte) : other++;
-      pieces[toUtf8(std::u32string_view(&c, 1))] = byte;
-    }
-    for (const char *piece : {"ab", "abc", "<|endoftext|>"})
-      pieces[piece] = pieces.size();
-    return pieces;
-  }
   void writeBytePairs(const std::string &merges) {
-    folder.write("vocab.json", bytePieces().dump());
+    folder.write("vocab.json", heddle::test::bytePieces().dump());
     folder.write("merges.txt", merges);
   }
-  static nlohmann::json tokenizerJson() {
-    using nlohmann::json;
-    json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
-    json digits = {{"type", "Digits"}, {"individual_digits", true}};
-    return {{"added_tokens", {{{"id", 258}, {"content", "<|endoftext|>"}}, {{"id", 260}, {"content", "<|user|>"}}}},
-            {"normalizer", nullptr},
-            {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {digits, bytes}}}},
-            {"model", {{"type", "BPE"}, {"vocab", bytePieces()}, {"merges", {"a b", "ab c"}}}}};
-  }
-
   TemporaryFolder folder;
 };
 
 TEST_F(VocabularyFolder, BytePairs) {
   writeBytePairs("#version: 0.2\na b\nab c\n");
-  auto pairs = BytePairs::load(folder.path());
+  auto pairs = PublishedVocabulary::load(folder.path());
   ASSERT_TRUE(pairs.ok()) << pairs.message();
   EXPECT_EQ(pairs->pieces(), 259);
   EXPECT_EQ(pairs->endId(), 258);
@@ -83,7 +59,7 @@ TEST_F(VocabularyFolder, BytePairs) {
 }
 
 TEST_F(VocabularyFolder, BytePairErrors) {
-  auto message = [&] { return BytePairs::load(folder.path()).message(); };
+  auto message = [&] { return PublishedVocabulary::load(folder.path()).message(); };
   EXPECT_NE(message().find("has no vocab.json, and the vocabulary of GPT-2 is vocab.json and merges.txt"),
             std::string::npos);
   folder.write("vocab.json", "{}");
@@ -152,83 +128,6 @@ TEST(Escapes, Lines) {
     RC_ASSERT(unescaped(escaped(text)) == text);
     RC_ASSERT(escaped(text).find('\n') == std::string::npos);
   }));
-}
-
-TEST_F(VocabularyFolder, TokenizerJson) {
-  folder.write("tokenizer.json", tokenizerJson().dump());
-  auto pairs = BytePairs::load(folder.path());
-  ASSERT_TRUE(pairs.ok()) << pairs.message();
-  EXPECT_EQ(pairs->pieces(), 261) << "numbers may have gaps";
-  EXPECT_EQ(pairs->endId(), std::nullopt) << "which tokenizer_config.json says";
-  EXPECT_EQ(pairs->encode("abc 12<|user|>a"), (std::vector<int32_t>{257, 32, '1', '2', 260, 'a'}));
-  EXPECT_EQ(pairs->decode(std::vector<int32_t>{257, 260, 259, 32}), "abc<|user|> ");
-  folder.write("tokenizer_config.json", R"({"eos_token": {"content": "<|user|>"}})");
-  EXPECT_EQ(BytePairs::load(folder.path())->endId(), 260);
-
-  // SmolLM and Qwen are published with GPT-2's two files beside it, which do not say how words are cut.
-  writeBytePairs("#version: 0.2\na b\nab c\n");
-  ASSERT_TRUE(BytePairs::load(folder.path()).ok());
-  EXPECT_EQ(BytePairs::load(folder.path())->encode("<|user|>"), (std::vector<int32_t>{260}));
-  nlohmann::json plain = tokenizerJson();
-  plain["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
-  plain["model"].erase("type"); // as GPT-2's own file
-  plain["added_tokens"].erase(1);
-  folder.write("tokenizer.json", plain.dump());
-  ASSERT_TRUE(BytePairs::load(folder.path()).ok());
-  EXPECT_EQ(BytePairs::load(folder.path())->endId(), 258) << "GPT-2's own files say all";
-
-  auto expectError = [&](auto change, std::string_view part) {
-    nlohmann::json whole = tokenizerJson();
-    change(whole);
-    folder.write("tokenizer.json", whole.dump());
-    auto changed = BytePairs::load(folder.path());
-    ASSERT_FALSE(changed.ok()) << part;
-    EXPECT_NE(changed.message().find(part), std::string::npos) << changed.message();
-  };
-  expectError([](auto &whole) { whole["model"]["type"] = "Unigram"; }, "a model of type \"Unigram\"");
-  expectError([](auto &whole) { whole["model"]["byte_fallback"] = true; }, "'byte_fallback'");
-  expectError([](auto &whole) { whole["normalizer"] = {{"type", "NFKC"}}; }, "the normalizer \"NFKC\"");
-  expectError([](auto &whole) { whole["pre_tokenizer"] = {{"type", "Metaspace"}}; }, "the pre-tokenizer");
-  expectError([](auto &whole) { whole["added_tokens"][0]["lstrip"] = true; }, "'lstrip'");
-  expectError([](auto &whole) { whole["added_tokens"][0]["id"] = -1; }, "with the number -1");
-  expectError([](auto &whole) { whole["model"]["merges"][1] = "ab q"; }, "merge 1, is \"ab q\"");
-  expectError([](auto &whole) { whole["model"]["merges"][1] = 7; }, "merge 1 is 7");
-  expectError([](auto &whole) { whole["model"]["vocab"].erase("a"); }, "it lacks the piece \"a\"");
-}
-
-// Damaged files are errors, or vocabularies that work.
-TEST_F(VocabularyFolder, DamagedTokenizerJson) {
-  const std::string whole = tokenizerJson().dump();
-  std::mt19937 random(1);
-  auto below = [&](size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); };
-  // Most of the file is its pieces: half of the changes are elsewhere.
-  size_t pieces = whole.find("\"vocab\""), end = whole.find("},\"pre_tokenizer\"");
-  int read = 0;
-  for (int i = 0; i < 20000; ++i) {
-    std::string text = whole;
-    for (size_t changes = 1 + below(3); changes > 0 && text.size() > 2; --changes) {
-      size_t place = below(text.size());
-      if (below(2) == 0 && place > pieces && place < end)
-        place = below(pieces);
-      switch (place %= text.size(); below(4)) {
-      case 0: text[place] = char(below(256)); break;
-      case 1: text.erase(place, 1 + below(20)); break;
-      case 2: text.insert(place, std::string_view("[]{}\":,0-9e1tfn\\").substr(below(17), 1)); break;
-      default: text.insert(place, text.substr(below(text.size()), below(30)));
-      }
-    }
-    folder.write("tokenizer.json", text);
-    auto pairs = BytePairs::load(folder.path());
-    if (!pairs.ok())
-      continue;
-    ++read;
-    std::vector<int32_t> ids = pairs->encode("abc 12 <|user|>\xff cab");
-    for (int32_t id : ids)
-      ASSERT_TRUE(id >= 0 && id < pairs->pieces()) << text;
-    pairs->decode(ids);
-  }
-  EXPECT_GT(read, 100) << "some changes do no harm";
-  EXPECT_LT(read, 15000) << "most do";
 }
 
 } // namespace

@@ -20,8 +20,8 @@ Status generate(const GenerateCommand &command, Profile *profile) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-  // Heddle's trainings begin each document with the begin mark; published models continue bare text.
-  auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::Bare;
+  // Heddle's trainings begin each document with the begin mark; published models' as their vocabulary says.
+  auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::AsVocabulary;
   LineGenerator generator(*model.engine, model.description, *model.vocabulary, options, beginning, std::move(answers));
   auto add = [&](const std::string &line) -> Status {
     generator.add(line);

@@ -4,7 +4,7 @@
 #include "tools/heddle-run/model/Adapter.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/HuggingFace.h"
-#include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 namespace heddle::run {
@@ -37,8 +37,8 @@ namespace {
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {
-    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(folder));
-    return std::make_unique<BytePairs>(std::move(pairs));
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
+    return std::make_unique<PublishedVocabulary>(std::move(published));
   }
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
   return std::make_unique<Tokenizer>(std::move(tokenizer));

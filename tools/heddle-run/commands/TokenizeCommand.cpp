@@ -1,8 +1,8 @@
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
-#include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Escapes.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 #include "tools/heddle-run/text/WordPieces.h"
 
@@ -31,9 +31,9 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
     return own(std::move(tokenizer));
   }
-  if (has("vocab.json") || has("merges.txt") || has(BytePairs::kTokenizerJson)) {
-    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(folder));
-    return own(std::move(pairs));
+  if (has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson)) {
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
+    return own(std::move(published));
   }
   return makeError(
       ErrorKind::NotFound, "'", folder.string(),

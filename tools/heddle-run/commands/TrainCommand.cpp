@@ -6,9 +6,9 @@
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
 #include "tools/heddle-run/report/StopSignal.h"
-#include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Records.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
@@ -84,8 +84,8 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
 Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(path));
-    return std::make_unique<BytePairs>(std::move(pairs));
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(path));
+    return std::make_unique<PublishedVocabulary>(std::move(published));
   }
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::load(path));
   return std::make_unique<Tokenizer>(std::move(tokenizer));

@@ -8,9 +8,9 @@
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/HuggingFace.h"
-#include "tools/heddle-run/text/BytePairs.h"
 #include "tools/heddle-run/text/Hash.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cmath>
@@ -292,9 +292,9 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
-  if (files.contains("merges.txt") || files.contains(BytePairs::kTokenizerJson)) {
-    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::load(checkpoint));
-    vocabulary = std::make_unique<BytePairs>(std::move(pairs));
+  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson)) {
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
+    vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
   } else {
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
     vocabulary = std::make_unique<Tokenizer>(std::move(tokenizer));

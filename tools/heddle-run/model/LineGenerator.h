@@ -13,7 +13,8 @@
 
 namespace heddle::run {
 
-enum class PromptBeginning { Bare, Mark };
+// What a prompt begins with: the model's begin mark, or what the vocabulary says, if anything.
+enum class PromptBeginning { AsVocabulary, Mark };
 
 struct AnswerOptions {
   std::vector<std::string> stops;                 // a continuation ends before the first of these texts

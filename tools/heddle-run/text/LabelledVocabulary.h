@@ -26,6 +26,7 @@ public:
   std::vector<std::string> unknownParts(std::string_view line) const override { return tokens->unknownParts(line); }
   std::string piece(int32_t id) const override { return tokens->piece(id); }
   int32_t pieces() const override { return tokens->pieces(); }
+  std::optional<int32_t> beginId() const override { return tokens->beginId(); }
   std::optional<int32_t> endId() const override { return tokens->endId(); }
   std::optional<int32_t> maskId() const override { return tokens->maskId(); }
   const std::vector<std::string> &labels() const override { return names; }

@@ -4,9 +4,6 @@
 #include "runtime/core/Json.h"
 #include "tools/heddle-run/text/Lines.h"
 
-#include <algorithm>
-#include <array>
-
 namespace heddle::run {
 namespace {
 
@@ -99,35 +96,5 @@ std::optional<int32_t> PieceTable::find(std::string_view piece) const {
 }
 
 std::string PieceTable::shown(int32_t id) const { return contains(id) ? texts[size_t(id)] : str("#", id); }
-
-std::vector<TextPart> PieceTable::cutAt(std::span<const int32_t> wholes, std::string_view text) const {
-  std::vector<TextPart> parts;
-  size_t begin = 0;
-  auto end = [&](size_t place) {
-    if (place > begin)
-      parts.push_back({text.substr(begin, place - begin), {}});
-  };
-  std::array<bool, 256> begins{}; // bytes that any of them begins with
-  for (int32_t id : wholes)
-    begins[uint8_t((*this)[id].front())] = true;
-  for (size_t place = 0; place < text.size();) {
-    std::optional<int32_t> here;
-    size_t bytes = 0;
-    for (int32_t id : begins[uint8_t(text[place])] ? wholes : wholes.first(0))
-      if (const std::string &piece = (*this)[id]; piece.size() > bytes && text.substr(place).starts_with(piece)) {
-        here = id;
-        bytes = piece.size();
-      }
-    if (!here) {
-      ++place;
-      continue;
-    }
-    end(place);
-    parts.push_back({text.substr(place, bytes), *here});
-    begin = place += bytes;
-  }
-  end(text.size());
-  return parts;
-}
 
 } // namespace heddle::run

@@ -16,12 +16,6 @@
 
 namespace heddle::run {
 
-// A part of a text: a piece that stood there as a whole, or what was between such pieces.
-struct TextPart {
-  std::string_view text;
-  std::optional<int32_t> whole;
-};
-
 class PieceTable {
 public:
   // An object of JSON whose keys are pieces; `name` is the file's, for messages.
@@ -39,9 +33,6 @@ public:
   bool contains(int32_t id) const { return id >= 0 && id < size(); }
   // For people: "#7" where 7 has no piece.
   std::string shown(int32_t id) const;
-
-  // Cuts a text at the pieces with these numbers, wherever they are in it; of several that begin at a place at the longest.
-  std::vector<TextPart> cutAt(std::span<const int32_t> wholes, std::string_view text) const;
 
 private:
   struct Hash {

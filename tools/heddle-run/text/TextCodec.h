@@ -41,6 +41,8 @@ public:
   // A token as it stands in the vocabulary; "#7" where 7 has no piece.
   virtual std::string piece(int32_t id) const = 0;
   virtual int32_t pieces() const = 0; // ids are below it
+  // The mark at the begin of every text, which encode() leaves out, where the vocabulary says that there is one.
+  virtual std::optional<int32_t> beginId() const { return std::nullopt; }
   // The mark at the end of a text, where the vocabulary has one.
   virtual std::optional<int32_t> endId() const { return std::nullopt; }
 

@@ -1,5 +1,7 @@
 #include "tools/heddle-run/text/Unicode.h"
 
+#include "tools/heddle-run/text/Utf8.h"
+
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -99,13 +101,51 @@ std::u32string decomposed(std::u32string_view text) {
   return {points.begin(), points.begin() + std::max<utf8proc_ssize_t>(count, 0)};
 }
 
-std::string composed(std::string_view text) {
+std::string normalized(std::string_view text, NormalForm form) {
+  int options = UTF8PROC_STABLE;
+  options |= form == NormalForm::C || form == NormalForm::KC ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
+  if (form == NormalForm::KC || form == NormalForm::KD)
+    options |= UTF8PROC_COMPAT;
   utf8proc_uint8_t *result = nullptr;
   utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()), utf8proc_ssize_t(text.size()),
-                                        &result, utf8proc_option_t(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
-  std::string composed = bytes < 0 ? std::string(text) : std::string(reinterpret_cast<char *>(result), size_t(bytes));
+                                        &result, utf8proc_option_t(options));
+  std::string normal = bytes < 0 ? std::string(text) : std::string(reinterpret_cast<char *>(result), size_t(bytes));
   std::free(result);
-  return composed;
+  return normal;
+}
+
+size_t firstClusterBytes(std::string_view text) {
+  Character last = firstCharacter(text);
+  size_t bytes = last.bytes;
+  for (utf8proc_int32_t state = 0; bytes < text.size();) {
+    Character next = firstCharacter(text.substr(bytes));
+    if (utf8proc_grapheme_break_stateful(utf8proc_int32_t(last.point), utf8proc_int32_t(next.point), &state))
+      break;
+    bytes += next.bytes;
+    last = next;
+  }
+  return bytes;
+}
+
+std::string_view withoutLeadingSpace(std::string_view text) {
+  while (!text.empty()) {
+    Character first = firstCharacter(text);
+    if (!isWhiteSpace(first.point))
+      break;
+    text.remove_prefix(first.bytes);
+  }
+  return text;
+}
+
+std::string_view withoutTrailingSpace(std::string_view text) {
+  size_t end = 0; // of the last character that is none
+  for (size_t place = 0; place < text.size();) {
+    Character next = firstCharacter(text.substr(place));
+    place += next.bytes;
+    if (!isWhiteSpace(next.point))
+      end = place;
+  }
+  return text.substr(0, end);
 }
 
 std::string toUtf8(std::u32string_view text) {

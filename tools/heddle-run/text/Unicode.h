@@ -23,8 +23,16 @@ std::u32string lowerCase(std::u32string_view text);
 // Normalization form D. `text` has no surrogates.
 std::u32string decomposed(std::u32string_view text);
 
-// Normalization form C of UTF-8; what is not UTF-8 is left as it is.
-std::string composed(std::string_view text);
+enum class NormalForm { C, D, KC, KD };
+// UTF-8 in a normalization form; a text that is not UTF-8 is left as it is.
+std::string normalized(std::string_view text, NormalForm form);
+
+// Bytes of the characters that a reader takes for one, an extended grapheme cluster, which `text`, not empty, begins with.
+size_t firstClusterBytes(std::string_view text);
+
+// UTF-8 without the white space at its beginning, or at its end.
+std::string_view withoutLeadingSpace(std::string_view text);
+std::string_view withoutTrailingSpace(std::string_view text);
 
 std::string toUtf8(std::u32string_view text);
 

@@ -46,12 +46,12 @@ Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
     if (!found)
       return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of BERT: it lacks ", name,
                        "; take the vocabulary that was published with the model.");
-    pieces.marks.push_back(*id = *found);
+    pieces.marks.add(name, *id = *found);
   }
   pieces.mask = pieces.table.find("[MASK]");
-  for (std::optional<int32_t> id : {pieces.mask, pieces.table.find("[PAD]")})
-    if (id)
-      pieces.marks.push_back(*id);
+  for (const char *name : {"[MASK]", "[PAD]"})
+    if (std::optional<int32_t> id = pieces.table.find(name))
+      pieces.marks.add(name, *id);
   HEDDLE_CHECK(pieces.readOptions(folder / "tokenizer_config.json"));
   return pieces;
 }
@@ -82,7 +82,7 @@ Status WordPieces::readOptions(const std::filesystem::path &path) {
 
 std::vector<int32_t> WordPieces::encode(std::string_view line) const {
   std::vector<int32_t> ids = {beginning};
-  for (const TextPart &part : table.cutAt(marks, line))
+  for (const TextPart &part : marks.cut(line))
     if (part.whole)
       ids.push_back(*part.whole);
     else

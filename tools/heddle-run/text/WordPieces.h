@@ -5,6 +5,7 @@
 #include "runtime/core/Status.h"
 #include "tools/heddle-run/text/PieceTable.h"
 #include "tools/heddle-run/text/TextCodec.h"
+#include "tools/heddle-run/text/WholeTokens.h"
 
 #include <filesystem>
 #include <optional>
@@ -44,7 +45,7 @@ private:
   Options options;
   int32_t unknown = 0, beginning = 0, separator = 0;
   std::optional<int32_t> mask;
-  std::vector<int32_t> marks; // these and, where it is there, that of padding
+  WholeTokens marks; // these and, where it is there, that of padding
   std::vector<TokenizerFile> stored;
 };
 
