@@ -236,7 +236,8 @@ class Vocabulary:
         flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
         mark = lambda token: [{"SpecialToken": {"id": token, "type_id": 0}}] if token else []
         single = mark(self.begin) + [{"Sequence": {"id": "A", "type_id": 0}}] + mark(self.end)
-        named = {token: {"id": token, "ids": [self.model.ids[token]], "tokens": [token]} for token in (self.begin, self.end) if token}
+        named = {token: {"id": token, "ids": [self.model.ids[token]], "tokens": [token]}
+                 for token in (self.begin, self.end) if token}
         whole = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [flags | token for token in self.tokens],
                  "normalizer": sequence("normalizers", self.normalizer), "pre_tokenizer": sequence("pretokenizers", self.cutter),
                  "post_processor": {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": named},
@@ -288,14 +289,14 @@ class Vocabulary:
                     ids += self.model.encode(one)
         return ids
 
-    def decode(self, ids):
-        """Bytes, of a rule that is a sequence or a Metaspace."""
+    def decode(self, ids, begins=True):
+        """Bytes, of a rule that is a sequence or a Metaspace. `begins`: they are a text's first."""
         pieces = [self.pieces[i] for i in ids]
         if self.decoder["type"] == "Metaspace":
-            drops = self.decoder.get("prepend_scheme", "always") != "never"
+            drops = begins and self.decoder.get("prepend_scheme", "always") != "never"
             return "".join(p.replace(MARK, "" if drops and i == 0 else " ") for i, p in enumerate(pieces)).encode()
         joined = b"".join(bytes([int(p[3:5], 16)]) if p in BYTES else p.replace(MARK, " ").encode() for p in pieces)
-        return joined[1:] if STRIP in self.decoder["decoders"] and joined.startswith(b" ") else joined
+        return joined[1:] if begins and STRIP in self.decoder["decoders"] and joined.startswith(b" ") else joined
 
 
 def vocabularies(text):
@@ -306,16 +307,19 @@ def vocabularies(text):
     pieces, metaspace_decoder = Unigram(text, 400), metaspace()[1]
     table = characters({"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "ﬁ": "fi", "①": "1", "½": "1/2", "e\u0301": "é",
                         "\u00ad": "", "\u3000": " ", "ÀA": "never", "０": "0", "\x07": ""})
-    more = [{"content": "<|user|>"}, {"content": "weaving", "normalized": True}, {"content": "<|wide|>", "lstrip": True, "rstrip": True},
-            {"content": "<|user|>x", "rstrip": True}, {"content": "  "}]
+    more = [{"content": "<|user|>"}, {"content": "weaving", "normalized": True},
+            {"content": "<|wide|>", "lstrip": True, "rstrip": True}, {"content": "<|user|>x", "rstrip": True}, {"content": "  "}]
     return {
         "llama2": Vocabulary(merged, [prepend(MARK), replace(" ", MARK)], [], stripped, more, begin="<s>"),
         "mistral": Vocabulary(merged, [], [metaspace("first", split=False)], stripped, more[:3], begin="<s>", end="</s>"),
-        "gemma": Vocabulary(Merged(text, 250, "abc", whole_words=True), [replace(" ", MARK)], [BEHIND_SPACES], fallback, more, begin="<s>"),
+        "gemma": Vocabulary(Merged(text, 250, "abc", whole_words=True), [replace(" ", MARK)], [BEHIND_SPACES], fallback, more,
+                            begin="<s>"),
         "unknown": Vocabulary(plain, [NFC], [metaspace()], metaspace_decoder, more[:2]),
         "apart": Vocabulary(Merged(text, 90, "xyz", fallback=False, fuse=False), [LOWER], [BEHIND_SPACES, metaspace("never")],
                             metaspace("never")[1]),
-        "t5": Vocabulary(pieces, [table, SPACES, strip(False, True)], [WHITE_SPACE, metaspace(old=True)], metaspace_decoder, more[:3], end="</s>"),
-        "unigram": Vocabulary(Unigram(text, 300, fallback=True), [NFKC, LOWER, strip(True, True)], [metaspace("never")], fallback, more),
+        "t5": Vocabulary(pieces, [table, SPACES, strip(False, True)], [WHITE_SPACE, metaspace(old=True)], metaspace_decoder,
+                         more[:3], end="</s>"),
+        "unigram": Vocabulary(Unigram(text, 300, fallback=True), [NFKC, LOWER, strip(True, True)], [metaspace("never")],
+                              fallback, more),
         "unigram-whole": Vocabulary(pieces, [SPACES], [metaspace("first", split=False)], metaspace_decoder, more[1:3]),
     }

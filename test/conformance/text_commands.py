@@ -1,5 +1,5 @@
 """`heddle-run generate` and `fill` on Hugging Face folders with random weights against PyTorch's models (published.py) and
-the vocabularies of subwords.py.
+the vocabularies of subwords.py and piece_models.py.
 
     text_commands.py --bin build/bin --case NAME [--target=NAME]"""
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import piece_models
 import published
 import subwords
 from parity import Report, run
@@ -111,6 +112,26 @@ class Llama(LanguageModel):
         self.tensors["model.embed_tokens.weight"][self.end] *= 2
         self.oracle = published.Llama(self.config, published.write_folder(folder, self.config, self.tensors))
         self.vocabulary.write_json(folder, "smollm", [])
+
+
+class LlamaOfPieces(LanguageModel):
+    """LLaMA 2's kind of vocabulary: the mark that its file puts before texts begins the prompts, too."""
+
+    def write(self, folder, marks):
+        self.vocabulary, self.end = piece_models.vocabularies(CORPUS)["llama2"], 2
+        size = max(self.vocabulary.pieces) + 1
+        self.config = {**published.LLAMA, "vocab_size": size, "max_position_embeddings": self.positions}
+        self.tensors = published.draw_llama(self.config)
+        self.tensors["model.embed_tokens.weight"] *= 2
+        self.tensors["model.embed_tokens.weight"][self.end] *= 2
+        self.oracle = published.Llama(self.config, published.write_folder(folder, self.config, self.tensors))
+        self.vocabulary.write(folder)
+
+    def tokens(self, prompt):
+        return [1] + self.vocabulary.encode(prompt)
+
+    def answer(self, prompt, ids):
+        return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
 
 def squeeze(lines):
@@ -257,7 +278,8 @@ def fill(arguments, folder):
     return report
 
 
-CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama), "sample": sample, "answers": answers, "fill": fill}
+CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama),
+         "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "sample": sample, "answers": answers, "fill": fill}
 
 
 def main():

@@ -97,7 +97,7 @@ private:
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option(
         "--vocab", train.vocabulary,
-        "A SentencePiece model, or a folder with the vocabulary of a GPT-2 (default: the vocabulary in\n"
+        "A SentencePiece model, or a folder with that of a language model (default: the vocabulary in\n"
         "the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
@@ -338,7 +338,7 @@ private:
     command->footer(kEscapes);
     command
         ->add_option("folder", tokenize.folder,
-                     "A Hugging Face folder with the vocabulary of a GPT-2, BERT or Marian, or a checkpoint")
+                     "A Hugging Face folder with the vocabulary of a language model, BERT or Marian, or a checkpoint")
         ->required();
     command->add_flag("--decode", tokenize.decode, "The other way: print the text of each line of ids");
   }

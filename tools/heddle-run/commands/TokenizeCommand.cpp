@@ -37,10 +37,9 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
   }
   return makeError(
       ErrorKind::NotFound, "'", folder.string(),
-      "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor vocab.json and "
-      "merges.txt, as GPT-2 has them, nor source.spm, target.spm and vocab.json, as Marian has them, nor a "
-      "checkpoint of Heddle's.",
-      aboutTokenizerJson(folder));
+      "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json or vocab.json and "
+      "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has them, nor a "
+      "checkpoint of Heddle's.");
 }
 
 std::string describeTokens(const TextCodec &codec, std::string_view line) {

@@ -80,7 +80,7 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-// A folder has the vocabulary of a GPT-2, a file is a SentencePiece model.
+// A folder has the vocabulary of a language model, a file is a SentencePiece model.
 Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {

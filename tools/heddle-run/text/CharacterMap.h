@@ -15,6 +15,9 @@ public:
   // replacements, each ended by a zero. Nothing where it is none.
   static std::optional<CharacterMap> parse(std::string_view bytes);
 
+  // The text with each character as the table has it. Characters that a reader takes for one, such as a letter and its accent, are
+  // looked up together where they are short; the replacement of the first of them stands for all, as in Hugging Face's tokenizers
+  // (SentencePiece itself keeps the others).
   std::string apply(std::string_view text) const;
 
 private:

@@ -10,6 +10,12 @@ namespace {
 constexpr uint64_t kFileLimit = 256ull << 20;
 constexpr uint64_t kMostPieces = 1 << 24;
 
+// What to add to an error where the folder has a tokenizer.json; else empty.
+std::string aboutTokenizerJson(const std::filesystem::path &folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / "tokenizer.json", error) ? " Heddle does not read its tokenizer.json." : "";
+}
+
 } // namespace
 
 Result<std::string> readVocabularyFile(const std::filesystem::path &path) {
@@ -27,11 +33,6 @@ Result<std::vector<TokenizerFile>> readTokenizerFiles(const std::filesystem::pat
       files.push_back({std::string(name), std::move(bytes)});
     }
   return files;
-}
-
-std::string aboutTokenizerJson(const std::filesystem::path &folder) {
-  std::error_code error;
-  return std::filesystem::exists(folder / "tokenizer.json", error) ? " Heddle does not read its tokenizer.json." : "";
 }
 
 Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,

@@ -55,7 +55,4 @@ Result<std::vector<TokenizerFile>> readTokenizerFiles(const std::filesystem::pat
 Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,
                               std::string_view kind);
 
-// What to add to such an error where the folder has a tokenizer.json; else empty.
-std::string aboutTokenizerJson(const std::filesystem::path &folder);
-
 } // namespace heddle::run

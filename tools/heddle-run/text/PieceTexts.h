@@ -23,7 +23,8 @@ public:
   // Tokens among `wholes` are themselves where pieces are bytes.
   PieceTexts(const PieceTable &pieces, PieceRule rule, std::span<const int32_t> wholes);
 
-  // Any bytes: a character may be cut off at either end. Ids that name no piece are left out. `begins`: the tokens are a text's first.
+  // Any bytes: a character may be cut off at either end. Ids that name no piece are left out. `begins`: the tokens are a text's
+  // first.
   std::string join(const PieceTable &pieces, std::span<const int32_t> ids, bool begins) const;
 
 private:

@@ -108,7 +108,8 @@ private:
     const json &unknown = at(model(), "unk_id");
     if (!unknown.is_number_unsigned() || unknown.get<size_t>() >= scores.size())
       return steps.unreadable("a unigram model with ", scores.size(), " pieces and 'unk_id' ", unknown.dump().substr(0, 100));
-    parts.model = std::make_unique<Unigram>(parts.table, std::move(scores), unknown.get<int32_t>(), isTrue(model(), "byte_fallback"));
+    bool usesBytes = isTrue(model(), "byte_fallback");
+    parts.model = std::make_unique<Unigram>(parts.table, std::move(scores), unknown.get<int32_t>(), usesBytes);
     return Success();
   }
 

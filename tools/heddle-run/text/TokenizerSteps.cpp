@@ -94,7 +94,8 @@ Result<WordRule> TokenizerSteps::words(const json &step) const {
   if (is(first, "type", "Digits") && isTrue(first, "individual_digits") && isGpt2)
     return WordRule{WordRule::Kind::GPT2, 1};
   const json &pattern = at(at(first, "pattern"), "Regex");
-  if (!is(first, "type", "Split") || !is(first, "behavior", "Isolated") || isTrue(first, "invert") || isGpt2 || !pattern.is_string())
+  bool isSplit = is(first, "type", "Split") && is(first, "behavior", "Isolated") && !isTrue(first, "invert");
+  if (steps.size() != 2 || !isSplit || isGpt2 || !pattern.is_string())
     return refuse();
   for (auto [numbers, count] : {std::pair(R"(\p{N}{1,3})", 3), {R"(\p{N})", 1}})
     if (pattern.get<std::string>() == str(kCutsBefore, numbers, kCutsBehind))

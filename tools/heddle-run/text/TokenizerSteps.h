@@ -22,8 +22,8 @@ public:
   // The file has something that Heddle does not read, or something that no such file has.
   template <typename... Why> Error unreadable(const Why &...why) const {
     return makeError(ErrorKind::Unsupported, "'", path, "' has ", why...,
-                     "; of tokenizer.json Heddle reads byte pair encoding as GPT-2, LLaMA, Mistral, Gemma and Qwen have it, and unigram "
-                     "models as T5 has them.");
+                     "; of tokenizer.json Heddle reads byte pair encoding as GPT-2, LLaMA, Mistral, Gemma and Qwen have it, and "
+                     "unigram models as T5 has them.");
   }
   template <typename... Why> Error malformed(const Why &...why) const {
     return makeError(ErrorKind::Malformed, "'", path, "': ", why..., "; download the file again.");
