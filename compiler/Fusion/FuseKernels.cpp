@@ -115,9 +115,8 @@ private:
       absorbPrologues();
       absorbCompanions();
     }
-    for (Operation &op : *block)
-      if (failed(assign(&op)))
-        return failure();
+    if (failed(assignAll()))
+      return failure();
     SmallVector<std::unique_ptr<Group>> done = std::move(groups);
     for (auto &group : done)
       outline(*group);
@@ -342,6 +341,45 @@ private:
     return x.getShape() == y.getShape() && x.getEncoding() == y.getEncoding();
   }
 
+  /// Ops join groups while their own users are not placed yet, so a group may have more results in the end than were
+  /// counted: its last op is then refused, and all ops are assigned anew.
+  LogicalResult assignAll() {
+    SmallVector<SmallVector<Operation *>> begun;
+    for (auto &group : groups)
+      begun.push_back(group->ops);
+    refused.clear();
+    while (true) {
+      for (Operation &op : *block)
+        if (failed(assign(&op)))
+          return failure();
+      Group *crowded = nullptr;
+      for (auto [index, group] : llvm::enumerate(groups))
+        if (group->ops.size() > (index < begun.size() ? begun[index].size() : 1) && isCrowded(*group))
+          crowded = group.get();
+      if (!crowded)
+        return success();
+      refused.insert({placeOf(*crowded), crowded->ops.back()});
+      groups.resize(begun.size());
+      groupOf.clear();
+      for (auto [group, ops] : llvm::zip(groups, begun)) {
+        group->ops = ops;
+        for (Operation *op : ops)
+          groupOf[op] = group.get();
+      }
+    }
+  }
+
+  bool isCrowded(Group &group) {
+    SetVector<Operation *> body;
+    SetVector<Value> inputs;
+    for (Operation *op : group.ops)
+      gather(op, group, body, inputs);
+    auto isResult = [&](Operation *op) {
+      return llvm::any_of(op->getResults(), [&](Value result) { return isUsedOutside(result, group); });
+    };
+    return inputs.size() + llvm::count_if(group.ops, isResult) > kMaxOperandsOfRows;
+  }
+
   LogicalResult assign(Operation *op) {
     if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(
             op) ||
@@ -430,7 +468,7 @@ private:
   bool canJoin(Operation *op, Group &group) {
     RankedTensorType type = computedTypeIn(op, &group);
     bool isOfMatrix = type.getShape() == ArrayRef<int64_t>(group.shape) && type.getEncoding() == group.encoding;
-    if (!isOfMatrix && !isColumnOfRows(type, group))
+    if ((!isOfMatrix && !isColumnOfRows(type, group)) || refused.contains({placeOf(group), op}))
       return false;
     if (group.anchor && !group.anchor.takesEpilogue())
       return false;
@@ -585,6 +623,7 @@ private:
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
   DenseSet<Operation *> materialized;
+  DenseSet<std::pair<Operation *, Operation *>> refused; // a group's place, and an op that would be too much for it
 };
 
 } // namespace

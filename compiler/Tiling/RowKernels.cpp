@@ -24,6 +24,9 @@ constexpr double kLowest = -1e30;
 /// The most that a lane holds of a row which all of them share.
 constexpr int64_t kSharedRuns = 8;
 
+/// Rows that are too few to leave each to a lane of its own.
+constexpr int64_t kFewRows = 8;
+
 /// Rows of which lanes that share them read parts at once, so that enough is on its way.
 constexpr int64_t kRowsOfDelta = 8;
 
@@ -42,7 +45,7 @@ struct RowFrame {
   /// and walks over the part that `part` says.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
-    bool shares = emitter.getProfile().sharesRows;
+    bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);
     int64_t together = emitter.getLanes() * emitter.getVector();

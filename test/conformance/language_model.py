@@ -178,6 +178,8 @@ def train_published(arguments, folder, config, marks, draw, family, write, files
     end = vocabulary.vocabulary[subwords.END]
     config = {**config, **marks(end)}
     oracle = family(config, published.write_folder(f"{folder}/published", config, draw(config)))
+    # In 64 bits: Adam's steps raise the differences of single precision, on either side, to more than the bound.
+    oracle.tensors = {name: tensor.detach().double().requires_grad_(tensor.requires_grad) for name, tensor in oracle.tensors.items()}
     write(vocabulary, Path(folder, "published"))
     artifact = f"{folder}/model.heddle"
     sizes = {"max_tokens": 512, "max_sequences": 64, **without, "warmup": WARMUP, "learning_rate": RATE}
