@@ -183,7 +183,7 @@ def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix,
                                     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
 }
-def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_Matrix> {
+def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_StoredMatrix> {
   let summary = "Replaces the destination's row at each index; the last one of equal indices wins";
 }
 
