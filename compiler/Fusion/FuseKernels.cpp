@@ -480,8 +480,19 @@ private:
       if (!collectOperands(member, group, outside))
         return false;
     bool takesRowsAlone = isa<RepeatOp>(block->getParentOp()) && (!group.anchor || group.isChain);
-    return collectOperands(op, group, outside) &&
+    return collectOperands(op, group, outside) && !readsWhatIsOverwritten(op, group) &&
            outside.size() + countResults(group, op) <= (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1);
+  }
+
+  /// Whether the kernel would read rows that it replaces: others of its workgroups may have replaced them before.
+  bool readsWhatIsOverwritten(Operation *next, Group &group) {
+    auto isRead = [&](Operation *op) {
+      auto scatter = dyn_cast<ScatterRowsOp>(op);
+      return scatter && llvm::any_of(scatter.getDestination().getUsers(), [&](Operation *user) {
+               return user != op && (user == next || groupOf.lookup(user) == &group);
+             });
+    };
+    return isRead(next) || llvm::any_of(group.ops, isRead);
   }
 
   /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much

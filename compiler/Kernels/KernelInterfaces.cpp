@@ -16,6 +16,8 @@ RankedTensorType heddle::getComputedType(Operation *op) {
     return isa_and_nonnull<JoinOp>(producer) ? getComputedType(producer)
                                              : cast<RankedTensorType>(insert.getRows().getType());
   }
+  if (auto scatter = dyn_cast<ScatterRowsOp>(op))
+    return cast<RankedTensorType>(scatter.getRows().getType());
   if (auto join = dyn_cast<JoinOp>(op)) {
     auto columnsOf = [](Value part) { return cast<RankedTensorType>(part.getType()).getDimSize(1); };
     auto parts = join.getParts();

@@ -244,7 +244,7 @@ Value ProductFrame::sumOfRows(Value rows) const {
     sharedRows = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2);
   Value zero = emitter.index(0);
   tile::WaitOp::create(b, 0);
-  tile::StoreOp::create(b, rows, sharedRows, zero, zero, Value(), Value());
+  tile::StoreOp::create(b, rows, sharedRows, zero, zero);
   tile::WaitOp::create(b, 0);
   Value all = emitter.load(sharedRows, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
   Value none = emitter.constant(1, tile.columns, 0);
