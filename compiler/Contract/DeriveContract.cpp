@@ -53,6 +53,10 @@ public:
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](EmbeddingOp op) { index(op, op.getIndices(), op.getTable(), 0); })
         .Case<ScatterAddOp, ScatterRowsOp>([&](auto op) { index(op, op.getIndices(), op.getDestination(), 0); })
+        .Case([&](PenaliseOp op) {
+          index(op, op.getRows(), op.getLogits(), 0);
+          index(op, op.getColumns(), op.getLogits(), 1);
+        })
         .Case<CrossEntropyOp, CrossEntropyGradOp>([&](auto op) { index(op, op.getTargets(), op.getLogits(), 1); })
         .Case([&](SumEqualOp op) {
           index(op, op.getIndices(), op.getFirst(), 0);

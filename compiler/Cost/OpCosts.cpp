@@ -90,6 +90,14 @@ template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalMode
   }
 };
 
+/// Of the logits only those at the places are touched.
+struct PenaliseCost : CostOpInterface::ExternalModel<PenaliseCost, PenaliseOp> {
+  static Type places(Operation *op) { return cast<PenaliseOp>(op).getPenalties().getType(); }
+  Amount countFlops(Operation *op, CostCounter &) const { return Amount::elements(places(op)); }
+  Amount countBytesRead(Operation *op, unsigned, CostCounter &) const { return Amount::bytes(places(op)); }
+  Amount countBytesWritten(Operation *op, unsigned, CostCounter &) const { return Amount::bytes(places(op)); }
+};
+
 /// Of the compact matrix every row is read once; each element of the dense one is written.
 struct DensifyCost : CostOpInterface::ExternalModel<DensifyCost, DensifyOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
@@ -180,6 +188,9 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     PartialSumsOp::attachInterface<PerElement<PartialSumsOp, 1>>(*context);
     ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
     TopKOp::attachInterface<PerElement<TopKOp, 0>>(*context);
+    // The sum of the exponentials; walks that only compare do not count.
+    DrawOp::attachInterface<PerElement<DrawOp, 3>>(*context);
+    PenaliseOp::attachInterface<PenaliseCost>(*context);
     // Mean; difference, square and sum; scaled; times gamma plus beta.
     LayerNormOp::attachInterface<PerElement<LayerNormOp, 7>>(*context);
     // Normalised input (2), g = gradient * gamma, sums of g and g x (3), g - mean - x mean (3), scaled.

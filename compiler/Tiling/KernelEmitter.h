@@ -207,6 +207,7 @@ private:
 int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 
 /// Attach the models of Kernels/KernelInterfaces.td to the dialects' ops.
+void registerDrawKernels(DialectRegistry &registry);
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
 void registerRecurrenceKernels(DialectRegistry &registry);

@@ -250,6 +250,7 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerRecurrenceKernels(registry);
   registerRowKernels(registry);
   registerSelectionKernels(registry);
+  registerDrawKernels(registry);
   registerAttentionKernels(registry);
   registerScoreKernels(registry);
   registerScatterKernels(registry);

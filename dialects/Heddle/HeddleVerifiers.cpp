@@ -690,6 +690,26 @@ LogicalResult TopKOp::verify() {
   return success();
 }
 
+/// A kernel has a workgroup for each element of a column: vectors of a fixed extent are rows.
+static LogicalResult expectColumn(Operation *op, StringRef what, RankedTensorType type) {
+  if (type.isDynamicDim(0))
+    return success();
+  return op->emitOpError() << "expects a run-time number of " << what << ", got " << type;
+}
+
+LogicalResult DrawOp::verify() {
+  RankedTensorType logits = typeOf(getLogits());
+  if (failed(expectStaticColumns(*this, logits)) || failed(expectColumn(*this, "rows", logits)))
+    return failure();
+  return expectSameDim(*this, "number of rows", {logits, 0}, {{typeOf(getTemperature()), 0}, {typeOf(getTopK()), 0}});
+}
+
+LogicalResult PenaliseOp::verify() {
+  if (failed(expectStaticColumns(*this, typeOf(getLogits()))) || failed(expectColumn(*this, "places", typeOf(getRows()))))
+    return failure();
+  return expectSameDim(*this, "number of places", {typeOf(getRows()), 0}, {{typeOf(getPenalties()), 0}});
+}
+
 LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
 LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 
