@@ -35,13 +35,17 @@ public:
     if (functions.memory)
       buildEncode();
     if (failed(buildDecodeStep()) || failed(buildBeamStep()))
+      return signalPassFailure();
+    if (!functions.memory && failed(buildSampleStep()))
       signalPassFailure();
   }
 
 private:
   void declareState();
   void buildEncode();
+  FailureOr<Value> buildNextLogits(EntryBuilder &entry);
   LogicalResult buildDecodeStep();
+  LogicalResult buildSampleStep();
   LogicalResult buildBeamStep();
   Value withoutPadding(EntryBuilder &entry, Value logits);
   Value continueHistory(EntryBuilder &entry, Value parent, Value position, Value row);
@@ -68,6 +72,9 @@ static constexpr StringLiteral kHistory = "cache.history";
 /// And the row of its latest token.
 static constexpr StringLiteral kLastRow = "cache.last_row";
 
+/// The size of the tokens that sequences have, each counted once for each sequence that has it.
+static constexpr StringLiteral kSeen = "seen";
+
 void DeriveDecodingPass::declareState() {
   OpBuilder builder(module.getBody(), Block::iterator(*module.getOps<VariableOp>().begin()));
   Location where = task.getLoc();
@@ -77,6 +84,8 @@ void DeriveDecodingPass::declareState() {
   addSize(kCacheLength, plan->maxLength, "cache_lengths");
   addSize("groups", plan->maxSequences, "");
   addSize("beam", static_cast<int64_t>(task.getBeam()), "group_lengths");
+  if (!plan->functions.memory)
+    addSize(kSeen, plan->maxTokens, ""); // each has a row in the caches, or is about to
   // Before the weights, as callers list them.
   Operation *before = nullptr;
   for (auto variable : module.getOps<VariableOp>())
@@ -137,9 +146,8 @@ void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
   port(entry, "source_lengths", kSequences, plan->maxLength + 1);
 }
 
-/// One more token for each sequence. The caches hold the tokens before it, and what `encode` left there.
-LogicalResult DeriveDecodingPass::buildDecodeStep() {
-  EntryBuilder entry(module, "decode_step", plan->functions.logits.getLoc());
+/// The logits of each sequence's next token. The caches hold the tokens before it, and what `encode` left there.
+FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry) {
   StepInputs inputs;
   inputs.token = port(entry, "token", kSequences, vocabulary());
   inputs.position = port(entry, "position", kSequences, plan->maxLength);
@@ -158,12 +166,38 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
     Value zero = FillOp::create(b, where, type, b.getI32IntegerAttr(0));
     inputs.before = arith::MaxSIOp::create(b, where, arith::SubIOp::create(b, where, inputs.rows, one), zero);
   }
-  FailureOr<Value> logits = StepBuilder(entry, *plan, inputs).build();
+  return StepBuilder(entry, *plan, inputs).build();
+}
+
+/// One more token for each sequence.
+LogicalResult DeriveDecodingPass::buildDecodeStep() {
+  EntryBuilder entry(module, "decode_step", plan->functions.logits.getLoc());
+  FailureOr<Value> logits = buildNextLogits(entry);
   if (failed(logits))
     return failure();
-  Value best = ArgmaxOp::create(entry.builder, task.getLoc(), inputs.token.getType(), withoutPadding(entry, *logits));
+  Value best = ArgmaxOp::create(entry.builder, task.getLoc(), indices(kSequences), withoutPadding(entry, *logits));
   entry.output("next_token", best);
   entry.output("logits", *logits);
+  entry.finish();
+  return success();
+}
+
+/// The same, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that it has. Nothing else
+/// needs to be read.
+LogicalResult DeriveDecodingPass::buildSampleStep() {
+  EntryBuilder entry(module, "sample_step", plan->functions.logits.getLoc());
+  OpBuilder &b = entry.builder;
+  Location where = task.getLoc();
+  FailureOr<Value> logits = buildNextLogits(entry);
+  if (failed(logits))
+    return failure();
+  auto number = [&](StringRef name, StringRef size) { return entry.port(name, columnOf(&getContext(), size, b.getF32Type())); };
+  Value rows = port(entry, "seen_rows", kSeen, plan->maxSequences), tokens = port(entry, "seen_tokens", kSeen, vocabulary());
+  Value penalised = PenaliseOp::create(b, where, withoutPadding(entry, *logits), rows, tokens, number("penalty", kSeen));
+  auto drawn = DrawOp::create(b, where, penalised, number("temperature", kSequences),
+                              entry.port("top_k", indices(kSequences)), number("top_p", kSequences),
+                              entry.port("key_low", indices(kSequences)), entry.port("key_high", indices(kSequences)));
+  entry.output("next_token", drawn.getToken());
   entry.finish();
   return success();
 }

@@ -55,8 +55,8 @@ def scores(x, temperature, key):
 
 def bounds(x, temperature, top_k, top_p):
     """The cutoff: the least and the greatest that rounding may make it."""
-    finite = np.unique(x[x > -np.inf])[::-1].astype(np.float64)  # the largest first
-    counts = np.array([np.count_nonzero(x >= value) for value in finite])
+    finite, counts = (column[::-1] for column in np.unique(x[x > -np.inf], return_counts=True))  # the largest first
+    finite, counts = finite.astype(np.float64), np.cumsum(counts)
     lowest = -float(np.finfo(np.float32).max)
     if 0 < top_k < len(x) and counts[-1] >= top_k:
         last = int(np.argmax(counts >= top_k))

@@ -59,8 +59,8 @@ std::vector<double> only(std::set<size_t> tokens, double temperature) {
 
 TEST(Sampling, TopK) {
   EXPECT_LT(chiSquare({.topK = 3, .seed = 5}, only({3, 0, 6}, 1)), 13.82); // 2 degrees of freedom
-  // Of equal logits the first token is taken.
-  EXPECT_LT(chiSquare({.topK = 4, .seed = 5}, only({3, 0, 6, 2}, 1)), 16.27);
+  // Of equal logits both are taken.
+  EXPECT_LT(chiSquare({.topK = 4, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
   EXPECT_LT(chiSquare({.topK = 100, .seed = 5}, probabilities(1)), 24.32);
   for (double random : {0.0, 0.3, 0.999999})
     EXPECT_EQ(sample(kLogits, {.topK = 1}, random), 3);
@@ -72,6 +72,8 @@ TEST(Sampling, TopP) {
   EXPECT_LT(chiSquare({.topP = 0.67, .seed = 5}, only({3, 0, 6}, 1)), 13.82);
   for (double random : {0.0, 0.3, 0.999999})
     EXPECT_EQ(sample(kLogits, {.topP = 0.01}, random), 3);
+  // Tokens 2 and 5 have 0.071 each, and token 6 the sum up to 0.803: of the two, one would do.
+  EXPECT_LT(chiSquare({.topP = 0.85, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
   // Of the tokens that top-k leaves.
   EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5}, only({3, 0}, 1)), 10.83);
 }

@@ -9,7 +9,7 @@ namespace {
 Status generate(const GenerateCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(TrainedModel model,
                 openTrained(command.common, command.checkpoint, kDecoderAlone, "generate", profile));
-  HEDDLE_CHECK(requireEntries(*model.engine, {"decode_step"}, "continuing text"));
+  HEDDLE_CHECK(requireEntries(*model.engine, {Generator::entryOf(*model.engine)}, "continuing text"));
 
   GenerationOptions options{command.tokens, samplingOptions(command.sampling), command.repetitionPenalty};
   AnswerOptions answers{command.stops, command.json};

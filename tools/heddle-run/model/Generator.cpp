@@ -3,6 +3,8 @@
 #include "runtime/core/Span.h"
 #include "tools/heddle-run/model/CallInputs.h"
 
+#include <set>
+
 namespace heddle::run {
 
 int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
@@ -21,11 +23,32 @@ void Generator::admit() {
   }
 }
 
-// One call of `decode_step`. Its rows need not be of different sequences: in every layer the keys and values of all
+// Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
+void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
+  bool isDrawn = isLast && job.isReadInStep();
+  SamplingOptions sampling = isDrawn && options.sampling ? *options.sampling : SamplingOptions{.temperature = 0};
+  uint64_t key = randomKey(sampling.seed, job.number, job.tokens.size());
+  auto row = int32_t(choices.temperature.size());
+  choices.temperature.push_back(float(sampling.temperature));
+  choices.topK.push_back(int32_t(std::min(sampling.topK, model.vocabularySize)));
+  choices.topP.push_back(float(sampling.topP));
+  choices.keyLow.push_back(int32_t(key));
+  choices.keyHigh.push_back(int32_t(key >> 32));
+  if (!isDrawn || options.repetitionPenalty == 1)
+    return;
+  for (int32_t token : std::set(job.tokens.begin(), job.tokens.end())) { // a token counts once, however often it is there
+    choices.seenRows.push_back(row);
+    choices.seenTokens.push_back(token);
+    choices.penalty.push_back(float(options.repetitionPenalty));
+  }
+}
+
+// One call of the entry. Its rows need not be of different sequences: in every layer the keys and values of all
 // rows go to the cache before any of them is attended to, so that neighbouring tokens of a prompt see each other. Each
 // sequence has a row, and what is left goes to prompts.
 Status Generator::runStep() {
   std::vector<int32_t> token, position, queryStarts, queryLengths, rows, cacheStarts, cacheLengths;
+  Choices choices;
   size_t spare = size_t(model.maximumSequences) - jobs.size();
   for (Job &job : jobs) {
     size_t more = std::min(job.tokens.size() - job.read - 1, spare);
@@ -39,6 +62,7 @@ Status Generator::runStep() {
       rows.push_back(int32_t(job.firstRow) + int32_t(i));
       cacheStarts.push_back(int32_t(job.firstRow));
       cacheLengths.push_back(int32_t(i) + 1);
+      addChoice(job, i + 1 == job.read + job.taken, choices);
     }
   }
   CallInputs inputs;
@@ -49,17 +73,32 @@ Status Generator::runStep() {
       .add("cache_rows", rows)
       .add("cache_starts", cacheStarts)
       .add("cache_lengths", cacheLengths);
-  return engine.run("decode_step", inputs);
+  if (drawsOnDevice)
+    inputs.add("temperature", choices.temperature)
+        .add("top_k", choices.topK)
+        .add("top_p", choices.topP)
+        .add("key_low", choices.keyLow)
+        .add("key_high", choices.keyHigh)
+        .add("seen_rows", choices.seenRows)
+        .add("seen_tokens", choices.seenTokens)
+        .add("penalty", choices.penalty);
+  return engine.run(entryOf(engine), inputs);
 }
 
-// What is the largest of NaN is a token too. So logits are looked at where a sequence begins, also without sampling.
+// What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins, also
+// without sampling.
 bool Generator::needsLogits(const Job &job) const {
-  return job.read + job.taken == job.tokens.size() && (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
+  return !drawsOnDevice && job.isReadInStep() && (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
 }
 
-Result<int32_t> Generator::chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const {
+Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const {
+  if (ofDevice < 0)
+    return logitsAreNoNumbers();
+  if (drawsOnDevice)
+    return ofDevice;
   HEDDLE_CHECK(checkLogits(logits));
   std::vector<float> penalised;
+  int32_t greedy = ofDevice;
   if (options.repetitionPenalty != 1) {
     penalised = penaliseRepetition(logits, job.tokens, options.repetitionPenalty);
     logits = penalised;

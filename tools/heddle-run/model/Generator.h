@@ -45,7 +45,11 @@ using Watch = std::function<bool(uint64_t number, std::span<const int32_t> conti
 class Generator {
 public:
   Generator(Engine &engine, const ModelDescription &model, GenerationOptions options, Watch watch = {})
-      : engine(engine), model(model), options(options), watch(std::move(watch)), cacheRows(model.maximumTokens) {}
+      : engine(engine), model(model), options(options), watch(std::move(watch)), drawsOnDevice(engine.hasEntry(kSampleStep)),
+        cacheRows(model.maximumTokens) {}
+
+  // What a model that is to continue text has to have.
+  static std::string_view entryOf(const Engine &engine) { return engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep; }
 
   // Tokens of a prompt with its continuation at most.
   int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
@@ -60,6 +64,9 @@ public:
   Result<std::vector<Continuation>> step();
 
 private:
+  // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host chooses.
+  static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step";
+
   // A sequence in work. `read` of its tokens are in the cache, at rows from `firstRow` on; the rest of them, never
   // none, has to go there before there is a next one.
   struct Job {
@@ -68,19 +75,29 @@ private:
     size_t prompt; // tokens of it
     int64_t firstRow, rows;
     size_t read = 0, taken = 0; // `taken` of the tokens are read in this step
+
+    bool isReadInStep() const { return read + taken == tokens.size(); }
+  };
+
+  // What the device draws by, a number for each row, and the logits that it penalises.
+  struct Choices {
+    std::vector<float> temperature, topP, penalty;
+    std::vector<int32_t> topK, keyLow, keyHigh, seenRows, seenTokens;
   };
 
   int64_t longest(size_t prompt) const;
   void admit();
   Status runStep();
+  void addChoice(const Job &job, bool isLast, Choices &choices) const;
   bool needsLogits(const Job &job) const;
-  Result<int32_t> chooseToken(const Job &job, int32_t greedy, std::span<const float> logits) const;
+  Result<int32_t> chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const;
   std::optional<Continuation> advance(Job &job, int32_t token) const;
 
   Engine &engine;
   const ModelDescription &model;
   GenerationOptions options;
   Watch watch;
+  bool drawsOnDevice;
   std::deque<Prompt> waiting;
   std::list<Job> jobs; // in the order in which they came
   RowRanges cacheRows;

@@ -17,8 +17,12 @@ uint64_t mix(uint64_t value) {
 
 } // namespace
 
+uint64_t randomKey(uint64_t seed, uint64_t sentence, uint64_t position) {
+  return mix(mix(mix(seed) ^ sentence) ^ position);
+}
+
 double uniform(uint64_t seed, uint64_t sentence, uint64_t position) {
-  return double(mix(mix(mix(seed) ^ sentence) ^ position) >> 11) * 0x1p-53;
+  return double(randomKey(seed, sentence, position) >> 11) * 0x1p-53;
 }
 
 std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty) {
@@ -46,8 +50,14 @@ std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count) {
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
   std::vector<int32_t> tokens;
   size_t count = options.topK > 0 ? std::min(logits.size(), size_t(options.topK)) : logits.size();
+  auto logitOf = [&](int32_t token) { return double(logits[size_t(token)]); };
   if (count < logits.size() || options.topP < 1) {
     tokens = mostProbable(logits, count);
+    // Equal logits are in together or out together, so that the order of tokens does not matter.
+    float last = logits[size_t(tokens.back())];
+    for (auto token = size_t(tokens.back()) + 1; token < logits.size(); ++token)
+      if (logits[token] == last)
+        tokens.push_back(int32_t(token));
   } else {
     tokens.resize(count);
     std::iota(tokens.begin(), tokens.end(), 0);
@@ -56,10 +66,12 @@ int32_t sample(std::span<const float> logits, const SamplingOptions &options, do
   std::vector<double> sums; // running
   double sum = 0;
   for (int32_t token : tokens)
-    sums.push_back(sum += std::exp((double(logits[size_t(token)]) - largest) / options.temperature));
+    sums.push_back(sum += std::exp((logitOf(token) - largest) / options.temperature));
   if (options.topP < 1) {
-    auto last = std::lower_bound(sums.begin(), sums.end(), options.topP * sum);
-    sums.resize(std::min(sums.size(), size_t(last - sums.begin()) + 1));
+    count = std::min(sums.size(), size_t(std::ranges::lower_bound(sums, options.topP * sum) - sums.begin()) + 1);
+    while (count < sums.size() && logitOf(tokens[count]) == logitOf(tokens[count - 1]))
+      ++count;
+    sums.resize(count);
     sum = sums.back();
   }
   size_t drawn = size_t(std::upper_bound(sums.begin(), sums.end(), random * sum) - sums.begin());
