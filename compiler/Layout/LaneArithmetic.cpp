@@ -1,6 +1,8 @@
 // Elementwise ops, constants, indices, broadcasts and reductions, in one lane.
 #include "compiler/Layout/Lanes.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -233,10 +235,11 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     llvm_unreachable("a reduction combines in one of three ways");
   }
 
-  /// A butterfly over the lanes that share the reduced dimension: each ends with the whole.
+  /// A butterfly over the lanes that share the reduced dimension: each ends with the whole, or with its subgroup's part.
   Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const Dealing &dealing) const {
     auto width = static_cast<uint32_t>(lanes.subgroup());
-    for (int64_t distance = 1; distance < dealing.lanes; distance *= 2) {
+    int64_t exchanging = std::min(dealing.lanes, lanes.subgroup() / dealing.stride);
+    for (int64_t distance = 1; distance < exchanging; distance *= 2) {
       auto offset = static_cast<int32_t>(distance * dealing.stride);
       SmallVector<Value> elements;
       auto vector = dyn_cast<VectorType>(value.getType());
@@ -245,7 +248,34 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
                                .getShuffleResult());
       value = combine(b, op, value, b.assemble(value.getType(), elements));
     }
-    return value;
+    return exchanging < dealing.lanes ? acrossSubgroups(b, op, value) : value;
+  }
+
+  /// Each subgroup leaves its part in shared memory, where all find all parts.
+  Value acrossSubgroups(LaneBuilder &b, tile::ReduceOp op, Value value) const {
+    int64_t subgroups = lanes.count() / lanes.subgroup();
+    Value memory, zero = b.index(0), lanesOfOne = b.index(lanes.subgroup());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&op->getParentOfType<tile::FuncOp>().getBody().front());
+      memory = tile::SharedOp::create(
+          b, tile::getSharedType(RankedTensorType::get({1, subgroups}, value.getType()), /*padding=*/0));
+    }
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          arith::RemUIOp::create(b, lanes.number(), lanesOfOne), zero);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+      b.setInsertionPoint(branch.thenYield());
+      Value subgroup = arith::DivUIOp::create(b, lanes.number(), lanesOfOne);
+      memref::StoreOp::create(b, value, memory, ValueRange{zero, subgroup});
+    }
+    gpu::BarrierOp::create(b);
+    SmallVector<Value> parts;
+    for (int64_t subgroup = 0; subgroup < subgroups; ++subgroup)
+      parts.push_back(memref::LoadOp::create(b, memory, ValueRange{zero, b.index(subgroup)}));
+    gpu::BarrierOp::create(b); // the next time the memory is written
+    return combineAll(b, op, parts);
   }
 };
 

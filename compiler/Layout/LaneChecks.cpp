@@ -57,7 +57,7 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " deal differently";
   Dealing reduced = Dealing::of(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
-      reduced.lanes * reduced.stride > subgroup)
+      (reduced.lanes * reduced.stride > subgroup && !isOfWorkgroup(op, reduced)))
     return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "
                             << "subgroup of " << subgroup << ", got " << input;
   return success();

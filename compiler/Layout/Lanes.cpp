@@ -20,6 +20,11 @@ bool heddle::keepsElements(RankedTensorType a, RankedTensorType b) {
           Dealing::of(a, 1) == Dealing::of(b, 1));
 }
 
+bool heddle::isOfWorkgroup(tile::ReduceOp op, const Dealing &reduced) {
+  auto workgroup = static_cast<int64_t>(op->getParentOfType<tile::FuncOp>().getWorkgroup());
+  return op.getDim() == 1 && reduced.stride == 1 && reduced.lanes == workgroup;
+}
+
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
     return layout.getSide();

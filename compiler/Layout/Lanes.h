@@ -23,6 +23,9 @@ struct Dealing {
 /// Whether each lane has the same elements of both tiles, which have layouts.
 bool keepsElements(RankedTensorType a, RankedTensorType b);
 
+/// Whether a reduction is one of a row that all subgroups of a workgroup share: they meet in shared memory.
+bool isOfWorkgroup(tile::ReduceOp op, const Dealing &reduced);
+
 /// The columns of a tile that all lanes together have in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
 

@@ -111,6 +111,9 @@ struct TargetProfile {
   /// be left without workgroups.
   int64_t rowSubgroups = 1;
 
+  /// Subgroups that share a row which a kernel walks over many times, at most.
+  int64_t subgroupsOfRow = 1;
+
   /// Elementwise kernels: rows and vectors that a lane owns.
   int64_t elementwiseRows;
   int64_t elementwiseRuns;

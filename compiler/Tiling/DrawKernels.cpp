@@ -36,7 +36,7 @@ constexpr double kColdest = 1e-30;
 /// The smallest of the uniform numbers but zero, halved: noise is finite.
 constexpr double kLeastUniform = 0x1p-25;
 
-/// A workgroup has a row, and its lanes stand along the columns. It walks over the row, once to find the largest logit, and
+/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns for them. It walks over the row, once to find the largest logit, and
 /// once more for each pair of bits of the cutoff, for the sum of what top-k leaves, and to draw. Walks that a row does
 /// not need make no steps.
 class Drawing {
@@ -92,6 +92,11 @@ void Drawing::emitFrame() {
   emitter.setVector({columns});
   emitter.narrowVector(columns);
   run = emitter.getLanes() * emitter.getVector();
+  int64_t subgroups = emitter.getProfile().subgroupsOfRow;
+  while (subgroups > 1 && columns < 2 * subgroups * run)
+    subgroups /= 2;
+  emitter.setSubgroups(subgroups);
+  run *= subgroups;
   int64_t most = emitter.getProfile().sharesRows ? kRunsAtOnce * run : std::max(run, kColumnsAtOnce);
   chunk = std::min<int64_t>(most, llvm::alignTo(columns, run));
   chunk = emitter.stepFor(columns, chunk, /*loops=*/2 * kWalks + 4);

@@ -52,6 +52,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .sharesRows = true,
       // A processor runs 32 workgroups at most, and of single warps that is half of what it has room for.
       .rowSubgroups = 4,
+      .subgroupsOfRow = 16,
       .elementwiseRows = 4,
       .elementwiseRuns = 1,
       .maxBindings = 16,

@@ -77,6 +77,7 @@ constexpr TargetProfile kPortable = {
     .attentionKeys = 8,
     .attentionWork = 2048,
     .sharesRows = true,
+    .subgroupsOfRow = 4, // 128 lanes, which every device has
     .elementwiseRows = 1,
     .elementwiseRuns = 1,
     .maxBindings = kVulkanBindings,
@@ -108,6 +109,7 @@ constexpr TargetProfile makeNvidia() {
   profile.tensorAttentionRows = 16;
   profile.tensorAttentionKeys = 32;
   profile.tensorAttentionRegisters = 64;
+  profile.subgroupsOfRow = 16;
   profile.sharedBytes = 49152; // NVIDIA's maxComputeSharedMemorySize
   profile.maxLoopTrips = 0;
   return profile;
@@ -119,6 +121,7 @@ constexpr TargetProfile makeAmd() {
   // GPUs before RDNA have 64 lanes alone; those since have 32 or 64, and take 32 for what exchanges nothing.
   profile.summary = "AMD GPUs through Vulkan 1.3: a subgroup of 64 lanes, on Radeon RX of 32 where that will do";
   profile.lanes = 64;
+  profile.subgroupsOfRow = 8;
   profile.parallelGroups = 1024;
   profile.maxLoopTrips = 0;
   return profile;
@@ -129,6 +132,7 @@ constexpr TargetProfile makeIntel() {
   profile.name = "vulkan:intel";
   profile.summary = "Intel GPUs through Vulkan 1.3: a subgroup of 16 lanes";
   profile.lanes = 16;
+  profile.subgroupsOfRow = 8;
   // A thread of 16 lanes has 128 registers of 32 bytes: 64 numbers a lane.
   profile.blockColumns = 4;
   profile.maxLoopTrips = 0;
