@@ -1,6 +1,6 @@
 """`heddle.draw` and `heddle.penalise` against numpy: odd numbers of columns, ties, infinities, NaN, both limits at their ends.
 
-    draw.py --bin build/bin [--target=NAME] [--draws=N]"""
+    draw.py --bin build/bin [--target=NAME] [--lanes=N] [--draws=N] [--columns=N ...]"""
 
 import argparse
 import subprocess
@@ -170,6 +170,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     parser.add_argument("--draws", type=int, default=20000)
     parser.add_argument("--columns", type=int, nargs="*", default=COLUMNS)
     arguments = parser.parse_args()
@@ -180,7 +181,8 @@ def main():
             file.write(f"heddle.size @rows max {MOST_ROWS}\nheddle.size @seen max 128\n")
             file.writelines(write_entry(columns) for columns in sorted({*arguments.columns, 33}))
         subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/draw.mlir", "-o", f"{folder}/draw.heddle",
-                        f"--target={arguments.target}"], check=True, stdout=subprocess.DEVNULL)
+                        f"--target={arguments.target}", *([f"--lanes={arguments.lanes}"] if arguments.lanes else [])],
+                       check=True, stdout=subprocess.DEVNULL)
         session = calls.Session(arguments.bin, f"{folder}/draw.heddle", folder)
         for columns in arguments.columns:
             check_rows(session, columns, random, check)

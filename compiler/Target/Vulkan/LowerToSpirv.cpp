@@ -43,7 +43,17 @@ struct Uses {
 
 /// Whether a workgroup may have several subgroups whose lanes exchange values.
 bool hasSubgroups(tile::FuncOp kernel) {
-  return kernel.getSpread() == tile::Spread::Blocks || kernel.getSpread() == tile::Spread::Tensor;
+  switch (kernel.getSpread()) {
+  case tile::Spread::Rows:
+  case tile::Spread::Columns:
+    return kernel.getRowLanes().has_value();
+  case tile::Spread::Quads:
+    return false;
+  case tile::Spread::Blocks:
+  case tile::Spread::Tensor:
+    return true;
+  }
+  llvm_unreachable("unknown spread");
 }
 
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
