@@ -65,7 +65,7 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
 
 Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output, const Description &model,
                     std::span<const VariableInfo> variables) {
-  if (!isHuggingFaceFolder(base))
+  if (!isPublishedModel(base))
     return makeError(ErrorKind::InvalidArgument, "'", base.string(), "' is no Hugging Face folder: it has no config.json.");
   std::error_code error;
   if (fs::exists(output, error))
