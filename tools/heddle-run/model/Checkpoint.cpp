@@ -292,7 +292,8 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
-  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson)) {
+  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson) ||
+      files.contains(PublishedVocabulary::kGgufVocabulary)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
     vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
   } else {
