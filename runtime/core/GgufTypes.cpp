@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-enum : uint32_t { F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, Q6_K = 14, BF16 = 30 };
+enum : uint32_t { F32 = kGgufF32, F16 = 1, Q4_0 = 2, Q8_0 = 8, Q6_K = 14, BF16 = 30 };
 
 constexpr GgufType kTypes[] = {{F32, "F32", 1, 4},
                                {F16, "F16", 1, 2},

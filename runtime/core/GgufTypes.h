@@ -18,6 +18,8 @@ struct GgufType {
   bool isRead() const { return values != 0; }
 };
 
+inline constexpr uint32_t kGgufF32 = 0; // the number of this type
+
 // Null where no such type is known.
 const GgufType *findGgufType(uint32_t number);
 // Of known types the name, of others "type 77".

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+import piece_models
 import published
+import subwords
 
 ARCHITECTURES = {"Llama": "llama", "Mistral": "llama", "Qwen2": "qwen2", "Qwen3": "qwen3", "Gemma2": "gemma2"}
 TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 8, "Q4_K": 12, "Q6_K": 14, "BF16": 30}
@@ -223,3 +225,38 @@ def write(path, config, tensors, kind="F32", kinds={}, keys={}, version=3, align
     present = lambda given: {name: one for name, one in given.items() if one is not None}
     Path(path).write_bytes(assemble(present(all_keys), present(stored), version, alignment))
     return read
+
+
+# ---- Vocabularies ----------------------------------------------------------------------------------------------------
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
+
+
+def tokens_of(pieces, kind_of):
+    """Of pieces by number."""
+    pieces = [pieces[number] for number in range(len(pieces))]
+    return {"tokenizer.ggml.tokens": (("array", "text"), pieces),
+            "tokenizer.ggml.token_type": (("array", "i32"), [kind_of(piece) for piece in pieces])}
+
+
+def byte_pair_keys(vocabulary, cutting):
+    """Of subwords.BytePairs; `cutting` is the name that the files have for how it cuts words."""
+    end = vocabulary.vocabulary[subwords.END]
+    kind = lambda piece: CONTROL if piece == subwords.END else USER_DEFINED if piece in vocabulary.added else NORMAL
+    return {"tokenizer.ggml.model": ("text", "gpt2"), "tokenizer.ggml.pre": ("text", cutting),
+            **tokens_of(vocabulary.pieces, kind),
+            "tokenizer.ggml.merges": (("array", "text"), [f"{a} {b}" for a, b in vocabulary.merges]),
+            "tokenizer.ggml.bos_token_id": ("u32", end), "tokenizer.ggml.eos_token_id": ("u32", end),
+            "tokenizer.ggml.add_bos_token": ("bool", False)}
+
+
+def piece_keys(vocabulary, space_first):
+    """Of a piece_models.Vocabulary whose model is Scored."""
+    marks = [token["content"] for token in vocabulary.tokens]
+    kind = lambda piece: (UNKNOWN if piece == "<unk>" else CONTROL if piece in marks else BYTE if piece in piece_models.BYTES
+                          else NORMAL)
+    scores = [vocabulary.model.scores.get(vocabulary.pieces[number], 0.0) for number in range(len(vocabulary.pieces))]
+    return {"tokenizer.ggml.model": ("text", "llama"), **tokens_of(vocabulary.pieces, kind),
+            "tokenizer.ggml.scores": (("array", "f32"), scores), "tokenizer.ggml.bos_token_id": ("u32", 1),
+            "tokenizer.ggml.eos_token_id": ("u32", 2), "tokenizer.ggml.unknown_token_id": ("u32", 0),
+            "tokenizer.ggml.add_space_prefix": ("bool", space_first)}

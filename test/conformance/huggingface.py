@@ -6,6 +6,7 @@ Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden 
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -185,7 +186,11 @@ def gpt2(arguments, folder, changes={}, base="transformer.", **files):
 def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, neighbours=False, **files):
     config = {**family, **changes}
     is_of = lambda *names: published.is_of(config, *names)
-    case = Case(arguments, folder, config, published.draw_llama(config, base=base),
+    tensors = published.draw_llama(config, base=base)
+    for name, tensor in tensors.items():  # wide models would sum up errors of large numbers
+        if tensor.ndim == 2:
+            tensor *= min(1, math.sqrt(100 / config["hidden_size"]))
+    case = Case(arguments, folder, config, tensors,
                 {**TEXT, "rotary_pairs": "neighbours"} if neighbours else TEXT, **files)
     oracle = (published.Gemma2 if is_of("Gemma2") else published.Llama)(config, case.tensors, base, neighbours)
     tensor = lambda name: oracle.tensors[base + name].grad

@@ -99,13 +99,14 @@ private:
       if (!kind)
         return malformed("the type of token ", id, " is no whole number");
       kinds.push_back(*kind);
-      if (*kind != Control && *kind != UserDefined)
+      bool isMark = *kind == Control || (*kind == Unknown && isPieces);
+      if (!isMark && *kind != UserDefined)
         continue;
       // SentencePiece looks for the user's own pieces behind the space that it puts before a text.
       bool isNormalized = *kind == UserDefined && isPieces;
       (isNormalized ? parts.normalizedWholes : parts.wholes).add(tokens[id], int32_t(id));
       added.push_back(int32_t(id));
-      if (*kind == Control)
+      if (isMark)
         parts.marks.push_back(int32_t(id));
     }
     return Success();
