@@ -142,12 +142,12 @@ void Reader::readShape() {
   config["architectures"] = llvm::json::Array{published};
   if (!isGemma)
     config["hidden_act"] = "silu";
-  if (architecture == "qwen2" || architecture == "qwen3") {
-    config["use_sliding_window"] = window > 0;
-    config["max_window_layers"] = 0;
-  }
   if (window > 0)
     config["sliding_window"] = window;
+  if (window > 0 && StringRef(architecture).starts_with("qwen")) {
+    config["use_sliding_window"] = true;
+    config["max_window_layers"] = 0;
+  }
   if (architecture == "llama") {
     config["attention_bias"] = has("blk.0.attn_q.bias");
     config["mlp_bias"] = has("blk.0.ffn_gate.bias");

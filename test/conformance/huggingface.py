@@ -189,7 +189,7 @@ def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, 
     tensors = published.draw_llama(config, base=base)
     for name, tensor in tensors.items():  # wide models would sum up errors of large numbers
         if tensor.ndim == 2:
-            tensor *= min(1, math.sqrt(100 / config["hidden_size"]))
+            tensor *= min(1, 100 / config["hidden_size"])
     case = Case(arguments, folder, config, tensors,
                 {**TEXT, "rotary_pairs": "neighbours"} if neighbours else TEXT, **files)
     oracle = (published.Gemma2 if is_of("Gemma2") else published.Llama)(config, case.tensors, base, neighbours)

@@ -164,7 +164,7 @@ class GemmaOfGguf(LlamaOfPieces):
         self.config = {**published.GEMMA2, "vocab_size": size, "max_position_embeddings": self.positions,
                        "query_pre_attn_scalar": published.GEMMA2["head_dim"]}
         self.tensors = published.draw_llama(self.config)
-        self.tensors["model.embed_tokens.weight"][self.end] *= 1.5
+        self.tensors["model.embed_tokens.weight"][self.end] *= 3
         keys = gguf_files.piece_keys(self.vocabulary, False)
         self.oracle = published.Gemma2(self.config, gguf_files.write(path, self.config, self.tensors, keys=keys))
 
