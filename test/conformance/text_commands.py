@@ -25,11 +25,11 @@ from tokenize_lines import CORPUS, escape
 class Text:
     """A compiled model and the command that answers lines with it."""
 
-    name = "published"
+    name, more = "published", {}
 
     def __init__(self, arguments, folder, command, sizes):
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
-        sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
+        sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
         run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "-o", f"{folder}/model.heddle",
              f"--target={arguments.target}", *sets])
 
@@ -140,7 +140,7 @@ class LlamaOfPieces(LanguageModel):
 class LlamaOfGguf(Llama):
     """A GGUF file of 8 bits: its weights, and its vocabulary."""
 
-    name = "published.gguf"
+    name, more = "published.gguf", {"learning_rate": 1e-12}
 
     def write(self, path, marks):
         self.config = {**published.LLAMA, **marks, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -196,6 +196,22 @@ def generate(arguments, folder, family=LanguageModel):
     report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
                                                               model.said.count("is not continued") - cut), 0)
     print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
+    return report
+
+
+def generate_gguf(arguments, folder):
+    """Also a training that begins with the file, and changes next to nothing: its checkpoints have the vocabulary."""
+    report = generate(arguments, folder, LlamaOfGguf)
+    tool, model, file, trained = f"{arguments.bin}/heddle-run", f"{folder}/model.heddle", f"{folder}/published.gguf", f"{folder}/ck"
+    Path(f"{folder}/text").write_text(CORPUS[:300])
+    text = ["--text", f"{folder}/text", "--documents", "file"]
+    run([tool, "train", model, "--weights", file, *text, "--checkpoint", trained, "--steps", "2"])
+    ask = lambda *command: subprocess.run([tool, *command], input=CORPUS, capture_output=True, text=True, check=True).stdout
+    score = lambda checkpoint: float(ask("score", model, *text, "--checkpoint", checkpoint).split()[1])
+    report.check("the loss behind two steps", abs(score(trained) / score(file) - 1), 1e-4)
+    report.check("tokens that differ", int(ask("tokenize", trained) != ask("tokenize", file)), 0)
+    run([tool, "train", model, *text, "--vocab", file, "--checkpoint", f"{folder}/anew", "--steps", "1"])
+    report.check("tokens of a training from the start that differ", int(ask("tokenize", f"{folder}/anew") != ask("tokenize", file)), 0)
     return report
 
 
@@ -314,7 +330,7 @@ def fill(arguments, folder):
 
 
 CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama),
-         "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "generate-gguf": lambda *a: generate(*a, LlamaOfGguf),
+         "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "generate-gguf": generate_gguf,
          "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill}
 
 
