@@ -1,5 +1,5 @@
-// Imports the models of Hugging Face folders and GGUF files: their config.json, or their keys, are read as a description. Weights are not read here: the
-// description says which tensors of the folder's safetensors files they are, and whoever runs the artifact loads them.
+// Imports the models of Hugging Face folders and GGUF files: their config.json, or their keys, are read as a description. Weights
+// are not read here: the description says which tensors they are, and whoever runs the artifact loads them.
 #ifndef HEDDLE_COMPILER_HUGGINGFACE_HUGGINGFACE_H
 #define HEDDLE_COMPILER_HUGGINGFACE_HUGGINGFACE_H
 

@@ -30,7 +30,8 @@ std::string block(size_t bytes) {
 
 GgufBytes small() {
   GgufBytes file;
-  file.text("general.architecture", "llama").whole("llama.block_count", 2).number("llama.epsilon", 1e-5f).flag("llama.flag", true);
+  file.text("general.architecture", "llama").whole("llama.block_count", 2);
+  file.number("llama.epsilon", 1e-5f).flag("llama.flag", true);
   file.texts("tokenizer.ggml.tokens", {"a", "bc", ""}).wholes("tokenizer.ggml.token_type", {1, -3});
   file.begin("nested", 9).put(uint32_t(9)).put(uint64_t(2));
   for (uint32_t i = 0; i < 2; ++i)
@@ -191,8 +192,8 @@ TEST(GgufNames, BothWays) {
   EXPECT_EQ(name("llama", "blk.12.ffn_norm.weight"), "model.layers.12.post_attention_layernorm.weight");
   EXPECT_EQ(name("gemma2", "blk.0.ffn_norm.weight"), "model.layers.0.pre_feedforward_layernorm.weight");
   EXPECT_EQ(name("gemma2", "blk.0.post_ffw_norm.weight"), "model.layers.0.post_feedforward_layernorm.weight");
-  for (const char *none : {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q", "rope_freqs.weight",
-                           "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
+  for (const char *none : {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q",
+                           "rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
     EXPECT_EQ(name("llama", none), "") << none;
   for (const char *tensor : {"output.weight", "blk.3.attn_k.bias", "blk.99.ffn_down.weight", "blk.0.ffn_norm.weight"})
     for (std::string_view architecture : ggufArchitectures())

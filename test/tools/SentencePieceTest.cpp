@@ -177,7 +177,8 @@ TEST(SentencePiece, ScoredPieces) {
       ASSERT_TRUE(model
                       .LoadFromSerializedProto(train({{"model_type", "bpe"}, {"byte_fallback", fallback},
                                                       {"character_coverage", "0.995"}, {"normalization_rule_name", "identity"},
-                                                      {"remove_extra_whitespaces", "false"}, {"user_defined_symbols", "<w>,<ww>,▁▁"},
+                                                      {"remove_extra_whitespaces", "false"},
+                                                      {"user_defined_symbols", "<w>,<ww>,▁▁"},
                                                       {"add_dummy_prefix", spaceFirst ? "true" : "false"}}))
                       .ok());
       std::vector<std::string> pieces;

@@ -12,7 +12,8 @@ Status runMerge(const MergeCommand &command) {
     return makeError(ErrorKind::InvalidArgument, "merging takes an artifact that was compiled from a published model with "
                                                  "--lora; the adapter's names and scale are in it.");
   HEDDLE_CHECK(mergeAdapter(command.common.base, command.checkpoint, command.output, description, model.engine->variables()));
-  log(LogLevel::Info, str("merged ", command.checkpoint, " into ", command.common.base, "; ", isGgufFile(command.common.base) ? "file " : "folder ", command.output));
+  const char *kind = isGgufFile(command.common.base) ? "; file " : "; folder ";
+  log(LogLevel::Info, str("merged ", command.checkpoint, " into ", command.common.base, kind, command.output));
   return Success();
 }
 
