@@ -39,7 +39,7 @@ private:
   Value buildStep(VariableOp counter);
   Value buildRate(Value step);
   Value buildCorrection(FloatAttr beta, Value step);
-  Value buildSumOfSquares(Value gradient);
+  Value buildSumOfSquares(ArrayRef<WeightGradient> weights);
   FailureOr<Value> buildGradientScale(ArrayRef<WeightGradient> weights);
   Value buildClipping(Value norm);
   FailureOr<Value> buildLossScale(Value sumOfSquares);
@@ -86,14 +86,27 @@ Value OptimizerStep::buildCorrection(FloatAttr beta, Value step) {
   return div(one, arith::SubFOp::create(builder, loc, one, power));
 }
 
-Value OptimizerStep::buildSumOfSquares(Value gradient) {
-  Value sum = arith::MulFOp::create(builder, loc, gradient, gradient);
-  auto type = cast<RankedTensorType>(sum.getType());
-  if (type.getRank() == 2)
-    sum = SumOp::create(builder, loc, getDimType(type, 1, builder.getF32Type()), sum, /*columns=*/false);
-  if (sum.getType() == scalar)
-    return sum;
-  return SumOp::create(builder, loc, scalar, sum, /*columns=*/true);
+/// A gradient costs a launch, however many there are: the sums of its columns' squares stand beside those of the others, and one
+/// sum is of all.
+Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
+  SmallVector<Value> parts;
+  int64_t count = 0;
+  for (const WeightGradient &weight : weights) {
+    Value squares = arith::MulFOp::create(builder, loc, weight.gradient, weight.gradient);
+    auto type = cast<RankedTensorType>(squares.getType());
+    if (type.getRank() == 2)
+      squares = SumOp::create(builder, loc, getDimType(type, 1, builder.getF32Type()), squares, /*columns=*/false);
+    count += cast<RankedTensorType>(squares.getType()).getNumElements();
+    parts.push_back(squares);
+  }
+  // Each begins at a multiple of what it is moved by: of the largest power of two in its number of elements.
+  llvm::stable_sort(parts, [](Value a, Value b) {
+    auto power = [](Value part) { return llvm::countr_zero<uint64_t>(cast<RankedTensorType>(part.getType()).getNumElements()); };
+    return power(a) > power(b);
+  });
+  auto all = RankedTensorType::get({count}, builder.getF32Type());
+  Value squares = parts.size() == 1 ? parts.front() : ConcatOp::create(builder, loc, all, parts).getResult();
+  return count == 1 ? squares : SumOp::create(builder, loc, scalar, squares, /*columns=*/true);
 }
 
 /// What gradients are multiplied by. Clipping by the global norm scales all of them alike.
@@ -101,11 +114,7 @@ FailureOr<Value> OptimizerStep::buildGradientScale(ArrayRef<WeightGradient> weig
   bool clips = options.clipNorm > 0, scales = bool(options.scaleInterval);
   if (!clips && !scales)
     return fill(1);
-  Value sum;
-  for (WeightGradient weight : weights) {
-    Value squares = buildSumOfSquares(weight.gradient);
-    sum = sum ? arith::AddFOp::create(builder, loc, sum, squares) : squares;
-  }
+  Value sum = buildSumOfSquares(weights);
   if (scales)
     return buildLossScale(sum);
   return buildClipping(math::SqrtOp::create(builder, loc, sum));

@@ -8,6 +8,7 @@
 #include "compiler/Fusion/FuseKernels.h"
 
 #include "compiler/Cost/Cost.h"
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Places/Places.h"
 #include "dialects/Heddle/Heddle.h"
@@ -117,6 +118,8 @@ private:
     }
     if (failed(assignAll()))
       return failure();
+    if (fuse)
+      absorbAddends();
     SmallVector<std::unique_ptr<Group>> done = std::move(groups);
     for (auto &group : done)
       outline(*group);
@@ -369,6 +372,56 @@ private:
     }
   }
 
+  /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those by tokens
+  /// operands would have to be kept for longer, and tensor cores take one product at a time.
+  void absorbAddends() {
+    for (auto &group : groups) {
+      auto last = dyn_cast_or_null<MatmulOp>(group->anchor.getOperation());
+      if (group->ops.empty() || !last || !mayBeAdded(last))
+        continue;
+      Value sum = last.getResult();
+      while (sum.hasOneUse()) {
+        auto add = dyn_cast<arith::AddFOp>(*sum.user_begin());
+        if (!add || groupOf.lookup(add) != group.get())
+          break;
+        Operation *addend = (add.getLhs() == sum ? add.getRhs() : add.getLhs()).getDefiningOp();
+        if (!addend || !absorb(*group, last, addend))
+          break;
+        sum = add;
+      }
+    }
+  }
+
+  static bool mayBeAdded(MatmulOp product) {
+    auto isWhole = [](Value factor) { return getElementTypeOrSelf(factor).isF32() && !factor.getDefiningOp<DequantizeOp>(); };
+    return !product.getTransposeLhs() && isWhole(product.getLhs()) && isWhole(product.getRhs()) &&
+           !product->hasAttr(kTensorFloatAttrName);
+  }
+
+  /// The group takes the kernel that makes `addend`, if that is all it does.
+  bool absorb(Group &group, MatmulOp last, Operation *addend) {
+    Group *other = groupOf.lookup(addend);
+    auto isAlike = [&](Operation *op) {
+      auto product = dyn_cast<MatmulOp>(op);
+      return op->hasOneUse() && op->hasAttr(kRecomputedAttrName) == last->hasAttr(kRecomputedAttrName) &&
+             (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs() : isSumOfProducts(op));
+    };
+    if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend || !llvm::all_of(other->ops, isAlike))
+      return false;
+    SmallVector<Operation *> before = group.ops;
+    group.ops.insert(group.ops.begin(), other->ops.begin(), other->ops.end());
+    for (Operation *op : other->ops)
+      groupOf[op] = &group;
+    if (isCrowded(group)) {
+      group.ops = before;
+      for (Operation *op : other->ops)
+        groupOf[op] = other;
+      return false;
+    }
+    other->ops.clear();
+    return true;
+  }
+
   bool isCrowded(Group &group) {
     SetVector<Operation *> body;
     SetVector<Value> inputs;
@@ -480,8 +533,19 @@ private:
       if (!collectOperands(member, group, outside))
         return false;
     bool takesRowsAlone = isa<RepeatOp>(block->getParentOp()) && (!group.anchor || group.isChain);
-    return collectOperands(op, group, outside) &&
+    return collectOperands(op, group, outside) && !readsWhatIsOverwritten(op, group) &&
            outside.size() + countResults(group, op) <= (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1);
+  }
+
+  /// Whether the kernel would read rows that it replaces: others of its workgroups may have replaced them before.
+  bool readsWhatIsOverwritten(Operation *next, Group &group) {
+    auto isRead = [&](Operation *op) {
+      auto scatter = dyn_cast<ScatterRowsOp>(op);
+      return scatter && llvm::any_of(scatter.getDestination().getUsers(), [&](Operation *user) {
+               return user != op && (user == next || groupOf.lookup(user) == &group);
+             });
+    };
+    return isRead(next) || llvm::any_of(group.ops, isRead);
   }
 
   /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much

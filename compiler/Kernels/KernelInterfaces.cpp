@@ -16,6 +16,8 @@ RankedTensorType heddle::getComputedType(Operation *op) {
     return isa_and_nonnull<JoinOp>(producer) ? getComputedType(producer)
                                              : cast<RankedTensorType>(insert.getRows().getType());
   }
+  if (auto scatter = dyn_cast<ScatterRowsOp>(op))
+    return cast<RankedTensorType>(scatter.getRows().getType());
   if (auto join = dyn_cast<JoinOp>(op)) {
     auto columnsOf = [](Value part) { return cast<RankedTensorType>(part.getType()).getDimSize(1); };
     auto parts = join.getParts();
@@ -23,6 +25,15 @@ RankedTensorType heddle::getComputedType(Operation *op) {
     return cast<RankedTensorType>(widest.getType());
   }
   return cast<RankedTensorType>(op->getResult(0).getType());
+}
+
+bool heddle::isSumOfProducts(Operation *op) {
+  auto add = dyn_cast_or_null<arith::AddFOp>(op);
+  return isa_and_nonnull<MatmulOp>(op) || (add && llvm::all_of(add->getOperands(), [&](Value operand) {
+                                             Operation *producer = operand.getDefiningOp();
+                                             return producer && producer->getBlock() == op->getBlock() &&
+                                                    isSumOfProducts(producer);
+                                           }));
 }
 
 bool heddle::isReadInPlace(Value operand) {

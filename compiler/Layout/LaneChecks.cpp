@@ -96,11 +96,11 @@ LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
 }
 
-LogicalResult checkGather(tile::GatherOp op) {
-  if (agree(typeOf(op.getRows()), 0, op.getType(), 0))
+/// Whoever has a row of the tile has its number.
+LogicalResult checkRows(Operation *op, Value tile, Value rows) {
+  if (agree(typeOf(rows), 0, typeOf(tile), 0))
     return success();
-  return op.emitOpError() << "cannot deal the rows of " << op.getType() << " as " << op.getRows().getType()
-                          << " has them";
+  return op->emitOpError() << "cannot deal the rows of " << tile.getType() << " as " << rows.getType() << " has them";
 }
 
 LogicalResult checkRandom(tile::RandomOp op) {
@@ -176,7 +176,8 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
         .Case([](tile::ColumnsOp op) { return checkColumns(op); })
         .Case([](tile::SwapOp op) { return checkSwap(op); })
-        .Case([](tile::GatherOp op) { return checkGather(op); })
+        .Case([](tile::GatherOp op) { return checkRows(op, op.getResult(), op.getRows()); })
+        .Case([](tile::StoreOp op) { return op.getTo() ? checkRows(op, op.getValue(), op.getTo()) : success(); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })
         .Default([](Operation *) { return success(); });

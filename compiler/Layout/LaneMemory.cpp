@@ -268,7 +268,7 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     RankedTensorType tile = typeOf(op.getValue());
     Registers registers(tile, adaptor.getValue());
     LanePlace place(b, lanes, tile, op.getRow(), op.getColumn());
-    guard(b, isOwner(b, tile), [&](LaneBuilder &b) { writeRuns(b, op, registers, place); });
+    guard(b, isOwner(b, tile), [&](LaneBuilder &b) { writeRuns(b, op, registers, place, adaptor.getTo()); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -296,14 +296,16 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
   }
 
-  /// One branch a run where columns are limited, and one a row where rows are.
-  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place) {
+  /// One branch a run where columns are limited, and one a row where rows are. `to` are the lane's rows of the matrix, if they are
+  /// not those of the place.
+  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place, ValueRange to) {
     Value columnLimit = op.getColumnLimit();
     int64_t vector = registers.shape.vector;
     bool whole = movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector));
     int64_t pieces = whole ? 1 : vector;
     auto write = [&](LaneBuilder &b, int64_t i, int64_t piece) {
-      std::array<Value, 2> at{place.row(b, i), place.column(b, piece / pieces, piece % pieces)};
+      Value row = to.empty() ? place.row(b, i) : arith::IndexCastOp::create(b, b.getIndexType(), to[i]).getResult();
+      std::array<Value, 2> at{row, place.column(b, piece / pieces, piece % pieces)};
       Value value = registers.at(i, piece / pieces);
       if (whole)
         vector::StoreOp::create(b, value, op.getMemory(), at);

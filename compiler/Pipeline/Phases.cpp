@@ -9,6 +9,7 @@
 #include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Fusion/ReadRounded.h"
+#include "compiler/Fusion/RoundCaches.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
@@ -67,6 +68,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
     passes.addPass(createKeepRoundedPass());
   }
+  if (options.caches != Precision::F32)
+    passes.addPass(createRoundCachesPass(options.caches));
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));

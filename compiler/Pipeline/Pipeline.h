@@ -47,6 +47,8 @@ struct PipelineOptions {
   FusionOptions fusion;
   /// Of the factors of products, from phase `fuse` on.
   Precision precision = Precision::F32;
+  /// Of keys and values that decoding keeps: f32, f16 or bf16, from phase `fuse` on.
+  Precision caches = Precision::F32;
   Recomputation recompute = Recomputation::None;
   /// What is trained of a model whose weights stay, for phase `derive`.
   std::optional<AdapterOptions> adapters;

@@ -13,6 +13,7 @@
 #include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
+#include "compiler/Fusion/RoundCaches.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerConversions.h"
@@ -93,6 +94,7 @@ void mlir::heddle::registerAllPasses() {
   registerReadRoundedPass();
   registerKeepRoundedPass();
   registerRecomputePass();
+  registerRoundCachesPass();
   registerStageFactorsPass();
   registerStageThroughRegistersPass();
   registerAssignLayoutsPass();

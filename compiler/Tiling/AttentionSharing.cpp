@@ -72,7 +72,7 @@ void SharedMemorySharing::put(Value tile, Value shared) {
     tile::WaitOp::create(b, 0);
   isFirstOfStep = false;
   isPending = true;
-  tile::StoreOp::create(b, tile, shared, zero, zero, Value(), Value());
+  tile::StoreOp::create(b, tile, shared, zero, zero);
 }
 
 void SharedMemorySharing::meet() {

@@ -54,7 +54,7 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
                           [&](Value k, ValueRange sums) -> SmallVector<Value> { return {add(sums[0], k, Value())}; })[0];
       if (wholeDepth < depth)
         sums = add(sums, emitter.index(wholeDepth), emitter.index(depth));
-      tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row, Value(), Value());
+      tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row);
       return {};
     });
     return {};

@@ -37,7 +37,7 @@ bool Place::operator==(const Place &other) const {
 /// The matrix that a kernel's result is computed on.
 static RankedTensorType computedTypeOf(Value value) {
   Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<InsertRowsOp, JoinOp>(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
+  return isa_and_nonnull<InsertRowsOp, JoinOp, ScatterRowsOp>(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
 }
 
 /// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.
@@ -500,23 +500,26 @@ LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place
         (!finished || computedTypeOf(value).getShape() == finished.getShape()))
       findDestinations({value, memoryOfResult(value), {}}, destinations);
   // All tiles are computed before the first is stored: a result may take over an operand's memory.
-  SmallVector<std::pair<Value, Place>> tiles;
+  SmallVector<std::tuple<Value, Place, Value>> tiles;
   for (const Destination &to : destinations) {
     Place part = place;
     if (int64_t columns = Matrix::of(cast<RankedTensorType>(to.value.getType()))->columns; columns < matrix.columns)
       part.columnLimit = index(columns); // a narrower part of joined columns
-    Value tile = evaluate(to.value, part);
+    Value tile = evaluate(to.value, part), rows;
+    if (to.indices)
+      rows = evaluate(to.indices, {part.row, index(0), part.rows, 1, part.rowLimit, {}});
     if (to.firstRow) {
       part.row = add(part.row, to.firstRow);
       part.rowLimit = part.rowLimit ? add(part.rowLimit, to.firstRow) : Value();
     }
     part.column = add(part.column, index(to.firstColumn));
     part.columnLimit = part.columnLimit ? add(part.columnLimit, index(to.firstColumn)) : Value();
-    tiles.emplace_back(tile, part);
+    tiles.emplace_back(tile, part, rows);
   }
-  for (auto [to, stored] : llvm::zip_equal(destinations, tiles))
-    tile::StoreOp::create(b, stored.first, to.memory, stored.second.row, stored.second.column, stored.second.rowLimit,
-                          stored.second.columnLimit);
+  for (auto [to, stored] : llvm::zip_equal(destinations, tiles)) {
+    auto &[tile, at, rows] = stored;
+    tile::StoreOp::create(b, tile, to.memory, at.row, at.column, at.rowLimit, at.columnLimit, rows);
+  }
   return success(!failed);
 }
 
@@ -524,6 +527,8 @@ void KernelEmitter::findDestinations(const Destination &whole, SmallVectorImpl<D
   Operation *op = whole.value.getDefiningOp();
   if (auto insert = dyn_cast_or_null<InsertRowsOp>(op)) {
     findDestinations({insert.getRows(), whole.memory, loadIndex(insert.getStart(), index(0)), whole.firstColumn}, parts);
+  } else if (auto scatter = dyn_cast_or_null<ScatterRowsOp>(op)) {
+    parts.push_back({scatter.getRows(), whole.memory, {}, 0, scatter.getIndices()});
   } else if (auto join = dyn_cast_or_null<JoinOp>(op)) {
     Destination part = whole;
     for (Value value : join.getParts()) {

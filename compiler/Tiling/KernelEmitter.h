@@ -175,6 +175,7 @@ private:
   struct Destination {
     Value value, memory, firstRow;
     int64_t firstColumn = 0;
+    Value indices = {}; // of the rows there, where they are no neighbours
   };
   void findDestinations(const Destination &whole, SmallVectorImpl<Destination> &parts);
   LogicalResult emitElementwise();

@@ -148,7 +148,7 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
     Value row = emitter.sharedTile(emitter.tileType(1, llvm::alignTo(room, lanes)));
     auto ofRow = [&](Value key, int64_t keys, Value limit) { return Place{none, key, 1, keys, {}, limit}; };
     auto load = [&](Value key) { return emitter.load(row, ofRow(key, lanes, frame.otherLength)); };
-    auto keep = [&](Value tile, Value key) { tile::StoreOp::create(b, tile, row, none, key, Value(), Value()); };
+    auto keep = [&](Value tile, Value key) { tile::StoreOp::create(b, tile, row, none, key); };
     auto wide = [&](Value tile) { return emitter.broadcast(tile, 1, lanes); };
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
     auto walk = [&](Value end, ValueRange state, function_ref<SmallVector<Value>(Value, ValueRange)> body) {

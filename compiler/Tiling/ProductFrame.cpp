@@ -36,12 +36,16 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     tile.rowLimit = emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);
-  begin = emitter.index(0);
-  end = emitter.rowsOf(contracted);
-  if (contracted.isDynamic() || depth % step != 0)
-    depthLimit = end;
+  contract(contracted);
   if (parts > 1)
     takePart(parts);
+}
+
+void ProductFrame::contract(const Matrix &contracted) {
+  depth = emitter.maximumRows(contracted);
+  begin = emitter.index(0);
+  end = emitter.rowsOf(contracted);
+  depthLimit = contracted.isDynamic() || depth % step != 0 ? end : Value();
 }
 
 void ProductFrame::takePart(int64_t parts) {
@@ -244,7 +248,7 @@ Value ProductFrame::sumOfRows(Value rows) const {
     sharedRows = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2);
   Value zero = emitter.index(0);
   tile::WaitOp::create(b, 0);
-  tile::StoreOp::create(b, rows, sharedRows, zero, zero, Value(), Value());
+  tile::StoreOp::create(b, rows, sharedRows, zero, zero);
   tile::WaitOp::create(b, 0);
   Value all = emitter.load(sharedRows, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
   Value none = emitter.constant(1, tile.columns, 0);

@@ -56,6 +56,8 @@ struct ColumnsTile : TileOpInterface::ExternalModel<ColumnsTile, ColumnsOp> {
 /// What a kernel stores is taken apart before (KernelEmitter::findDestinations): a tile of these is never computed.
 template <typename StoredOp> struct StoredTile : TileOpInterface::ExternalModel<StoredTile<StoredOp>, StoredOp> {
   bool readsElsewhere(Operation *op, unsigned operand) const {
+    if constexpr (std::is_same_v<StoredOp, ScatterRowsOp>)
+      return &op->getOpOperand(operand) == &cast<ScatterRowsOp>(op).getDestinationMutable();
     return std::is_same_v<StoredOp, InsertRowsOp> && operand != 0;
   }
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &) const {
@@ -172,6 +174,7 @@ void heddle::registerRecurrenceKernels(DialectRegistry &registry) {
     ColumnsOp::attachInterface<ColumnsTile>(*context);
     InsertRowsOp::attachInterface<StoredTile<InsertRowsOp>>(*context);
     JoinOp::attachInterface<StoredTile<JoinOp>>(*context);
+    ScatterRowsOp::attachInterface<StoredTile<ScatterRowsOp>>(*context);
     RankOp::attachInterface<RankKernel>(*context);
     StepSizesOp::attachInterface<StepSizesKernel>(*context);
     StepOrderOp::attachInterface<StepOrderTile>(*context);

@@ -121,7 +121,7 @@ SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles
   SmallVector<Value> shared, sums;
   for (Value tile : tiles) {
     shared.push_back(emitter.sharedTile(typeOf(tile)));
-    tile::StoreOp::create(b, tile, shared.back(), zero, zero, Value(), Value());
+    tile::StoreOp::create(b, tile, shared.back(), zero, zero);
   }
   tile::WaitOp::create(b, 0);
   for (auto [tile, memory] : llvm::zip(tiles, shared)) {

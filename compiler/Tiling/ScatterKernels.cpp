@@ -1,4 +1,4 @@
-// Rows that go where indices say: scatters, and the two kernels that sum up an embedding's gradient.
+// Rows that are added where indices say: a scatter, and the two kernels that sum up an embedding's gradient.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -74,19 +74,16 @@ Place atRow(Value row, Place strip) {
   return strip;
 }
 
-template <typename ScatterOp>
-struct ScatterKernel : KernelOpInterface::ExternalModel<ScatterKernel<ScatterOp>, ScatterOp> {
+struct ScatterAddKernel : KernelOpInterface::ExternalModel<ScatterAddKernel, ScatterAddOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
-    auto scatter = cast<ScatterOp>(op);
+    auto scatter = cast<ScatterAddOp>(op);
     Value result = emitter.memoryOfResult(scatter.getResult());
     if (!result)
       return emitter.fail() << "a scatter whose result is not written to memory";
     forEachRow(emitter, scatter.getRows(), scatter.getIndices(), [&](Value index, const Place &strip) {
       Place to = atRow(index, strip);
-      Value tile = emitter.load(emitter.memoryOf(scatter.getRows()), strip);
-      if constexpr (std::is_same_v<ScatterOp, ScatterAddOp>)
-        tile = arith::AddFOp::create(emitter.builder(), emitter.load(result, to), tile);
-      emitter.store(scatter.getResult(), tile, to);
+      Value row = emitter.load(emitter.memoryOf(scatter.getRows()), strip);
+      emitter.store(scatter.getResult(), arith::AddFOp::create(emitter.builder(), emitter.load(result, to), row), to);
     });
     return success();
   }
@@ -144,8 +141,7 @@ struct FindFirstKernel : KernelOpInterface::ExternalModel<FindFirstKernel, FindF
 
 void heddle::registerScatterKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
-    ScatterAddOp::attachInterface<ScatterKernel<ScatterAddOp>>(*context);
-    ScatterRowsOp::attachInterface<ScatterKernel<ScatterRowsOp>>(*context);
+    ScatterAddOp::attachInterface<ScatterAddKernel>(*context);
     SumEqualOp::attachInterface<SumEqualKernel>(*context);
     FindFirstOp::attachInterface<FindFirstKernel>(*context);
   });

@@ -188,11 +188,14 @@ private:
   SmallVector<int64_t> findReuse(KernelOp kernel, bool &inPlace) {
     Block &body = kernel.getBody().front();
     SmallVector<int64_t> reuse(kernel.getNumResults(), -1);
-    for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-      if (auto insert = value.getDefiningOp<InsertRowsOp>()) {
-        inPlace = true;
-        reuse[i] = cast<BlockArgument>(insert.getDestination()).getArgNumber();
-      }
+    for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+      auto insert = value.getDefiningOp<InsertRowsOp>();
+      auto scatter = value.getDefiningOp<ScatterRowsOp>();
+      if (!insert && !scatter)
+        continue;
+      inPlace = true;
+      reuse[i] = cast<BlockArgument>(insert ? insert.getDestination() : scatter.getDestination()).getArgNumber();
+    }
     if (inPlace)
       return reuse;
     for (auto anchor : body.getOps<KernelOpInterface>())

@@ -183,8 +183,12 @@ def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix,
                                     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
 }
-def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_Matrix> {
-  let summary = "Replaces the destination's row at each index; the last one of equal indices wins";
+def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_StoredMatrix, [Heddle_Elementwise]> {
+  let summary = "Replaces the destination's row at each index; no two indices are equal";
+  let description = [{
+    The result lives in the destination's memory, and the kernel that makes the rows may write them there. Of rows with the same index
+    any elements may remain.
+  }];
 }
 
 def FindFirstOp : Heddle_Op<"find_first", [Pure]> {

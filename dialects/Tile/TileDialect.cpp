@@ -179,15 +179,23 @@ LogicalResult LoadOp::verify() {
   return getTransposed() && (getPacked() != 0 || getRepeats() > 1) ? emitOpError("transposes neither packed nor repeated elements")
                                                            : LogicalResult(success());
 }
-LogicalResult StoreOp::verify() { return verifyElement(*this, getMemory(), getValue()); }
+/// One number for each row of the tile.
+static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
+  if (typeOf(rows).getShape() == ArrayRef<int64_t>{typeOf(tile).getDimSize(0), 1})
+    return success();
+  return op->emitOpError() << "expects a row index for each row, got " << rows.getType() << " for " << tile.getType();
+}
+
+LogicalResult StoreOp::verify() {
+  if (failed(verifyElement(*this, getMemory(), getValue())))
+    return failure();
+  return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
+}
 
 LogicalResult GatherOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();
-  if (typeOf(getRows()).getShape() == ArrayRef<int64_t>{typeOf(getResult()).getDimSize(0), 1})
-    return success();
-  return emitOpError() << "expects a row index for each row, got " << getRows().getType() << " for "
-                       << getResult().getType();
+  return verifyRows(*this, getRows(), getResult());
 }
 
 LogicalResult SharedOp::verify() {

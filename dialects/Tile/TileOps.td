@@ -87,8 +87,16 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
 
 def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile whose first element goes to (row, column)";
-  let arguments = !con((ins Tile_Any:$value), Tile_Place);
-  let assemblyFormat = !strconcat("$value `,` ", Tile_PlaceFormat, " attr-dict `:` type($value) `,` type($memory)");
+  let description = [{
+    With `to`, a number for each row of the tile, rows go to those rows of the matrix; the row limit is still that of (row, column).
+  }];
+  let arguments = !con((ins Tile_Any:$value), Tile_Place, (ins Optional<Tile_I32>:$to));
+  let assemblyFormat = !strconcat("$value `,` ", Tile_PlaceFormat,
+                                  " (`to` $to^ `:` type($to))? attr-dict `:` type($value) `,` type($memory)");
+  let builders = [OpBuilder<(ins "Value":$value, "Value":$memory, "Value":$row, "Value":$column,
+                                 CArg<"Value", "Value()">:$row_limit, CArg<"Value", "Value()">:$column_limit), [{
+    build($_builder, $_state, value, memory, row, column, row_limit, column_limit, Value());
+  }]>];
   let hasVerifier = 1;
 }
 

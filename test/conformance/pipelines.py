@@ -67,7 +67,7 @@ def main():
     parser.add_argument("--target", required=True)
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--weights", help="what weights are kept as")
+    parser.add_argument("--flag", action="append", default=[], help="one more for heddle-compile")
     parser.add_argument("--without", action="append", default=[], metavar="PART",
                         help="do not compile kernels with this in their name, which are known to be bad")
     arguments = parser.parse_args()
@@ -83,8 +83,7 @@ def main():
                 json.dump(PUBLISHED[model], file)
             model = folder
         sets = [word for value in arguments.set for word in ("--set", value)]
-        if arguments.weights:
-            sets.append(f"--weights={arguments.weights}")
+        sets += arguments.flag
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact, f"--target={arguments.target}",
                         f"--precision={arguments.precision}", *sets], check=True, stdout=subprocess.DEVNULL)
         words = [f"{arguments.bin}/heddle-inspect", artifact, "--pipelines", "--json"]

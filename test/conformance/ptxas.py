@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--target", required=True)
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--weights", help="what weights are kept as")
+    parser.add_argument("--flag", action="append", default=[], help="one more for heddle-compile")
     parser.add_argument("--only", default="", help="kernels with this in their name")
     arguments = parser.parse_args()
     ptxas = find_ptxas()
@@ -50,8 +50,7 @@ def main():
                 widths = NARROW_WIDTHS if arguments.precision in ("bf16", "f16") else WIDTHS
                 file.write(attention.write_model(widths, rows=4096, sequences=16, longest=1024))
         sets = [word for value in arguments.set for word in ("--set", value)]
-        if arguments.weights:
-            sets.append(f"--weights={arguments.weights}")
+        sets += arguments.flag
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact,
                         f"--target={arguments.target}", f"--precision={arguments.precision}", "--ptxas=none", *sets],
                        check=True, stdout=subprocess.DEVNULL)

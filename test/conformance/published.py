@@ -292,6 +292,8 @@ def attend(query, key, value, heads, causal=False):
 
 
 class Published:
+    kept = staticmethod(lambda rows: rows)  # what decoding keeps of keys and of values
+
     def __init__(self, config, tensors):
         self.config = config
         self.tensors = {name: torch.tensor(value, requires_grad=value.dtype == np.float32)
@@ -319,6 +321,8 @@ class Marian(Published):
 
     def attention(self, x, memory, name, causal):
         parts = [self.linear(side, f"{name}.{part}") for side, part in ((x, "q_proj"), (memory, "k_proj"), (memory, "v_proj"))]
+        if "decoder" in name:
+            parts[1:] = map(self.kept, parts[1:])
         return self.linear(attend(*parts, self.config["encoder_attention_heads"], causal), name + ".out_proj")
 
     def feed_forward(self, x, layer):
@@ -401,7 +405,8 @@ class Gpt2(Published):
         for i in range(self.config["n_layer"]):
             layer = f"{base}h.{i}."
             parts = self.convolve(self.norm(x, layer + "ln_1", epsilon), layer + "attn.c_attn").split(self.config["n_embd"], 1)
-            x = x + self.convolve(attend(*parts, self.config["n_head"], causal=True), layer + "attn.c_proj")
+            query, key, value = parts[0], self.kept(parts[1]), self.kept(parts[2])
+            x = x + self.convolve(attend(query, key, value, self.config["n_head"], causal=True), layer + "attn.c_proj")
             inner = self.convolve(self.norm(x, layer + "ln_2", epsilon), layer + "mlp.c_fc")
             x = x + self.convolve(ACTIVATIONS[self.config["activation_function"]](inner), layer + "mlp.c_proj")
         x = self.norm(x, base + "ln_f", epsilon)
@@ -474,7 +479,7 @@ class Llama(Published):
         if is_of(self.config, "Qwen3"):
             query, key = self.norm(query, layer + "q_norm"), self.norm(key, layer + "k_norm")
         query, key = self.turn(query), self.turn(key)
-        key, value = (side.repeat_interleave(self.heads // self.key_heads, 0) for side in (key, value))
+        key, value = (self.kept(side).repeat_interleave(self.heads // self.key_heads, 0) for side in (key, value))
         scores = query @ key.transpose(1, 2) / math.sqrt(self.config.get("query_pre_attn_scalar", self.head))
         scores = self.soft_cap(scores, "attn_logit_softcapping")
         hidden = torch.ones(len(x), len(x)).triu(1).bool()

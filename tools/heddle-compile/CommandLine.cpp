@@ -55,6 +55,10 @@ struct Flags {
       cl::desc("The format that factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
                "where the target has them; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> caches{
+      "caches",
+      cl::desc("The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it"),
+      cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
       cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
@@ -235,6 +239,14 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!llvm::is_contained(profile->precisions, line.precision))
       return wrong("--precision=" + flags.precision + ": target " + profile->name + " has " +
                    listOf(profile->precisions));
+
+  std::optional<Precision> caches = parsePrecision(flags.caches);
+  if (!caches || *caches == Precision::TF32)
+    return wrong("--caches: keys and values are kept in f32, f16 or bf16, not in '" + flags.caches + "'");
+  line.caches = *caches;
+  for (const TargetProfile *profile : line.targets)
+    if (!llvm::is_contained(profile->precisions, line.caches))
+      return wrong("--caches=" + flags.caches + ": target " + profile->name + " has no " + flags.caches);
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)

@@ -21,6 +21,7 @@ struct CommandLine {
   std::string report;  // where to write what each entry costs; empty: nowhere
   FusionOptions fusion;
   Precision precision = Precision::F32;
+  Precision caches = Precision::F32;
   Recomputation recompute = Recomputation::None;
   std::optional<AdapterOptions> adapters; // --lora
   std::optional<WeightFormat> weights;    // --weights

@@ -97,6 +97,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   PipelineOptions options;
   options.fusion = line.fusion;
   options.precision = line.precision;
+  options.caches = line.caches;
   options.recompute = line.recompute;
   options.adapters = line.adapters;
   options.weights = line.weights;

@@ -59,10 +59,9 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
   // Clipping by the global norm of all gradients.
   // CHECK-NEXT: %[[SQW:.*]] = arith.mulf %[[DW]], %[[DW]]
   // CHECK-NEXT: %[[ROW:.*]] = heddle.sum rows %[[SQW]] : tensor<8x8xf32> -> tensor<8xf32>
-  // CHECK-NEXT: %[[SW:.*]] = heddle.sum columns %[[ROW]] : tensor<8xf32> -> tensor<1xf32>
   // CHECK-NEXT: %[[SQB:.*]] = arith.mulf %[[DBIAS]], %[[DBIAS]]
-  // CHECK-NEXT: %[[SB:.*]] = heddle.sum columns %[[SQB]] : tensor<8xf32> -> tensor<1xf32>
-  // CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[SW]], %[[SB]]
+  // CHECK-NEXT: %[[ALL:.*]] = heddle.concat %[[ROW]], %[[SQB]] : tensor<8xf32>, tensor<8xf32> to tensor<16xf32>
+  // CHECK-NEXT: %[[SUM:.*]] = heddle.sum columns %[[ALL]] : tensor<16xf32> -> tensor<1xf32>
   // CHECK-NEXT: %[[NORM:.*]] = math.sqrt %[[SUM]]
   // CHECK-NEXT: %[[TINY:.*]] = heddle.fill 9.99999997E-7
   // CHECK-NEXT: %[[GUARDED:.*]] = arith.addf %[[NORM]], %[[TINY]]

@@ -56,3 +56,23 @@ func.func @long_prologue(%0: !x, %1: !x, %2: !x, %3: !x, %4: !x, %5: !x, %6: !x,
   %s = heddle.sum rows %s8 : !x -> tensor<8xf32>
   return %s : tensor<8xf32>
 }
+
+// Rows that are made of other rows of the destination: some workgroup might read what another one has replaced.
+// CHECK-LABEL: func.func @own_rows
+// CHECK: %[[ROWS:.*]] = heddle.kernel "embedding_addf"(%arg0, %arg1 :
+// CHECK: heddle.kernel "scatter_rows"(%arg1, %arg0, %[[ROWS]] :
+func.func @own_rows(%i: !indices, %t: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %rows = heddle.embedding %i, %t : !indices, tensor<64x8xf32> -> !x
+  %twice = arith.addf %rows, %rows : !x
+  %new = heddle.scatter_rows %t, %i, %twice : tensor<64x8xf32>, !indices, !x
+  return %new : tensor<64x8xf32>
+}
+
+// CHECK-LABEL: func.func @other_rows
+// CHECK: heddle.kernel "embedding_addf_scatter_rows"(%arg0, %arg1, %arg2 :
+func.func @other_rows(%i: !indices, %t: tensor<64x8xf32>, %to: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %rows = heddle.embedding %i, %t : !indices, tensor<64x8xf32> -> !x
+  %twice = arith.addf %rows, %rows : !x
+  %new = heddle.scatter_rows %to, %i, %twice : tensor<64x8xf32>, !indices, !x
+  return %new : tensor<64x8xf32>
+}

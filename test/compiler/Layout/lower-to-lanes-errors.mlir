@@ -124,6 +124,19 @@ tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
+  %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
+  // expected-error @+1 {{cannot deal the rows of}}
+  tile.store %t, %m[%c0, %c0] to %rows : tensor<8x1xi32, #whole> : tensor<8x64xf32, #rows>, memref<?x64xf32>
+  tile.return
+}
+
+// -----
+
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 tile.func @random() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {

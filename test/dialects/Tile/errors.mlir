@@ -170,6 +170,14 @@ func.func @gatherElements(%m: memref<?x64xf32>, %i: index, %rows: tensor<4x1xi32
 
 // -----
 
+func.func @storeTo(%m: memref<?x64xf32>, %i: index, %t: tensor<4x64xf32>, %rows: tensor<3x1xi32>) {
+  // expected-error @+1 {{expects a row index for each row, got 'tensor<3x1xi32>' for 'tensor<4x64xf32>'}}
+  tile.store %t, %m[%i, %i] to %rows : tensor<3x1xi32> : tensor<4x64xf32>, memref<?x64xf32>
+  return
+}
+
+// -----
+
 func.func @gather(%m: memref<?x64xf32>, %i: index, %rows: tensor<1x4xi32>) {
   // expected-error @+1 {{expects a row index for each row, got 'tensor<1x4xi32>' for 'tensor<4x64xf32>'}}
   %0 = tile.gather %m[%rows, %i] : memref<?x64xf32>, tensor<1x4xi32> -> tensor<4x64xf32>

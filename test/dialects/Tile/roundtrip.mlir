@@ -19,6 +19,8 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
   %3 = tile.gather %a[%rows, %c0] columns(%n) : memref<?x64xf32>, tensor<4x1xi32> -> tensor<4x64xf32>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) : tensor<4x64xf32>, memref<?x64xf32>
   tile.store %3, %a[%c0, %c0] rows(%n) : tensor<4x64xf32>, memref<?x64xf32>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) to %[[IDS]] : tensor<4x1xi32> : tensor<4x64xf32>, memref<?x64xf32>
+  tile.store %3, %a[%c0, %c0] rows(%n) to %rows : tensor<4x1xi32> : tensor<4x64xf32>, memref<?x64xf32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {packed = 4 : i64} : memref<?x1xi32> -> tensor<8x1xi32>
   %4 = tile.load %ids[%c0, %c0] {packed = 4} : memref<?x1xi32> -> tensor<8x1xi32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {repeats = 32 : i64} : memref<?x64xf32> -> tensor<4x64xf32>
