@@ -8,6 +8,8 @@
 #include "compiler/Fusion/FuseKernels.h"
 
 #include "compiler/Cost/Cost.h"
+#include "compiler/Fusion/HoistForFusion.h"
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Places/Places.h"
 #include "dialects/Heddle/Heddle.h"
@@ -26,19 +28,6 @@ namespace {
 /// work, or of lone queries, takes the number of its rows.
 constexpr size_t kMaxOperands = 13;
 constexpr size_t kMaxOperandsOfRows = 15;
-
-/// The rows of a step that stand elsewhere are read wherever they are needed, as those are that stand together.
-bool isRowsOfStep(Operation *op) {
-  auto rows = dyn_cast_or_null<EmbeddingOp>(op);
-  return isa_and_nonnull<StepRowsOp>(op) || (rows && isa_and_nonnull<StepRowsOp>(rows.getIndices().getDefiningOp()));
-}
-
-/// Comparisons are copied too: their operand is in memory anyway, and truth values have no place there. So are
-/// conversions to more bits, whose operand is the smaller one.
-bool isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) ||
-         (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
-}
 
 /// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory for that.
 bool isNumberOfSequence(OpOperand &operand) {
@@ -107,7 +96,7 @@ private:
     groups.clear();
     groupOf.clear();
     materialized.clear();
-    hoist();
+    hoistForFusion(*block);
     if (fuse)
       absorbChains();
     materialize();
@@ -117,68 +106,13 @@ private:
     }
     if (failed(assignAll()))
       return failure();
+    if (fuse)
+      absorbAddends();
     SmallVector<std::unique_ptr<Group>> done = std::move(groups);
     for (auto &group : done)
       outline(*group);
     eraseDead();
     return success();
-  }
-
-  /// Moves reads of variables, and arithmetic on single numbers that needs nothing else, to the front: whatever needs
-  /// them, like the update of a weight, can then join an earlier kernel.
-  void hoist() {
-    DenseSet<StringAttr> written;
-    DenseSet<Operation *> hoisted;
-    Operation *last = nullptr;
-    for (Operation &op : llvm::make_early_inc_range(*block)) {
-      if (auto write = dyn_cast<WriteOp>(op))
-        written.insert(write.getVariableAttr().getAttr());
-      auto read = dyn_cast<ReadOp>(op);
-      bool isNumber = isElementwise(&op) && llvm::all_of(op.getResultTypes(), [](Type type) {
-                        return cast<ShapedType>(type).getShape() == ArrayRef<int64_t>{1};
-                      });
-      if (read ? written.contains(read.getVariableAttr().getAttr()) : !isNumber)
-        continue;
-      if (!llvm::all_of(op.getOperands(), [&](Value operand) {
-            return !operand.getDefiningOp() || hoisted.contains(operand.getDefiningOp());
-          }))
-        continue;
-      if (last)
-        op.moveAfter(last);
-      else
-        op.moveBefore(block, block->begin());
-      last = &op;
-      hoisted.insert(last);
-    }
-    hoistColumns();
-  }
-
-  /// Moves arithmetic on a number for each row, or for each part of a row, to what it is made of: a kernel that owns
-  /// the rows can then do it.
-  void hoistColumns() {
-    DenseSet<Value> ofParts;
-    for (Operation &op : llvm::make_early_inc_range(*block)) {
-      auto type = op.getNumResults() == 1 ? dyn_cast<RankedTensorType>(op.getResult(0).getType()) : RankedTensorType();
-      if (!type || !type.getElementType().isF32())
-        continue;
-      auto sum = dyn_cast<SumOp>(op);
-      if ((sum && sum.getColumns() && type.getRank() == 2) ||
-          (isElementwise(&op) && llvm::any_of(op.getOperands(), [&](Value operand) {
-             return ofParts.contains(operand) && operand.getType() == type;
-           })))
-        ofParts.insert(op.getResult(0));
-      if (!isElementwise(&op) || isCopied(&op) || (!isColumn(type) && !ofParts.contains(op.getResult(0))))
-        continue;
-      Operation *last = nullptr;
-      for (Value operand : op.getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        if (producer && producer->getBlock() == block && (!last || last->isBeforeInBlock(producer)))
-          last = producer;
-      }
-      // What is computed again where it is needed stays there.
-      if (last && (!op.hasAttr(kRecomputedAttrName) || last->hasAttr(kRecomputedAttrName)))
-        op.moveAfter(last);
-    }
   }
 
   /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
@@ -367,6 +301,56 @@ private:
           groupOf[op] = group.get();
       }
     }
+  }
+
+  /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those by tokens
+  /// operands would have to be kept for longer, and tensor cores take one product at a time.
+  void absorbAddends() {
+    for (auto &group : groups) {
+      auto last = dyn_cast_or_null<MatmulOp>(group->anchor.getOperation());
+      if (group->ops.empty() || !last || !mayBeAdded(last))
+        continue;
+      Value sum = last.getResult();
+      while (sum.hasOneUse()) {
+        auto add = dyn_cast<arith::AddFOp>(*sum.user_begin());
+        if (!add || groupOf.lookup(add) != group.get())
+          break;
+        Operation *addend = (add.getLhs() == sum ? add.getRhs() : add.getLhs()).getDefiningOp();
+        if (!addend || !absorb(*group, last, addend))
+          break;
+        sum = add;
+      }
+    }
+  }
+
+  static bool mayBeAdded(MatmulOp product) {
+    auto isWhole = [](Value factor) { return getElementTypeOrSelf(factor).isF32() && !factor.getDefiningOp<DequantizeOp>(); };
+    return !product.getTransposeLhs() && isWhole(product.getLhs()) && isWhole(product.getRhs()) &&
+           !product->hasAttr(kTensorFloatAttrName);
+  }
+
+  /// The group takes the kernel that makes `addend`, if that is all it does.
+  bool absorb(Group &group, MatmulOp last, Operation *addend) {
+    Group *other = groupOf.lookup(addend);
+    auto isAlike = [&](Operation *op) {
+      auto product = dyn_cast<MatmulOp>(op);
+      return op->hasOneUse() && op->hasAttr(kRecomputedAttrName) == last->hasAttr(kRecomputedAttrName) &&
+             (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs() : isSumOfProducts(op));
+    };
+    if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend || !llvm::all_of(other->ops, isAlike))
+      return false;
+    SmallVector<Operation *> before = group.ops;
+    group.ops.insert(group.ops.begin(), other->ops.begin(), other->ops.end());
+    for (Operation *op : other->ops)
+      groupOf[op] = &group;
+    if (isCrowded(group)) {
+      group.ops = before;
+      for (Operation *op : other->ops)
+        groupOf[op] = other;
+      return false;
+    }
+    other->ops.clear();
+    return true;
   }
 
   bool isCrowded(Group &group) {

@@ -38,6 +38,14 @@ FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, Strin
   return config;
 }
 
+HuggingFaceConfig HuggingFaceConfig::make(MLIRContext *context, StringRef path, llvm::json::Object object) {
+  HuggingFaceConfig config;
+  config.context = context;
+  config.path = path.str();
+  config.object = std::move(object);
+  return config;
+}
+
 LocationAttr HuggingFaceConfig::whereIs(StringRef key) const {
   StringRef text = source;
   size_t place = text.find(("\"" + key + "\"").str());

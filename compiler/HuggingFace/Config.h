@@ -17,6 +17,8 @@ class HuggingFaceConfig {
 public:
   /// Fails after an error where there is no such file or it is no JSON object.
   static FailureOr<HuggingFaceConfig> read(MLIRContext *context, StringRef path);
+  /// A configuration that was made of another file's contents: errors name that file.
+  static HuggingFaceConfig make(MLIRContext *context, StringRef path, llvm::json::Object object);
 
   MLIRContext *getContext() const { return context; }
   bool hasFailed() const { return failed; }

@@ -1,6 +1,6 @@
 #include "compiler/HuggingFace/HuggingFace.h"
 
-#include "compiler/HuggingFace/Config.h"
+#include "compiler/HuggingFace/Describe.h"
 #include "compiler/HuggingFace/Names.h"
 #include "compiler/Language/ModelText.h"
 #include "llvm/ADT/StringExtras.h"
@@ -405,20 +405,18 @@ void Reader::readLlama(StringRef architecture) {
   config.ignore({"pad_token_id", "rope_interleaved", "is_llama_config"});
 }
 
-static FailureOr<Description> readFolder(MLIRContext *context, StringRef folder, const DescriptionChanges &changes) {
-  FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
-  if (failed(config))
-    return failure();
-  std::vector<std::string> architectures = config->list("architectures");
-  if (config->hasFailed())
+FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes) {
+  MLIRContext *context = config.getContext();
+  std::vector<std::string> architectures = config.list("architectures");
+  if (config.hasFailed())
     return failure();
   if (architectures.size() != 1)
-    return config->fail("architectures")
+    return config.fail("architectures")
            << "'architectures' names " << architectures.size() << " models and should name a single model of these: "
            << kArchitectures;
 
-  Reader reader(*config);
-  reader.d.start = config->whereIs("architectures");
+  Reader reader(config);
+  reader.d.start = config.whereIs("architectures");
   const std::string &name = architectures.front();
   if (name == "MarianMTModel")
     reader.readMarian();
@@ -430,13 +428,13 @@ static FailureOr<Description> readFolder(MLIRContext *context, StringRef folder,
            name == "Qwen3ForCausalLM" || name == "Gemma2ForCausalLM")
     reader.readLlama(name);
   else
-    return config->fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
+    return config.fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
                                          << kArchitectures;
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
-    config->require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
-  config->ignore(kGeneralKeys);
-  config->rejectOthers();
-  if (config->hasFailed())
+    config.require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
+  config.ignore(kGeneralKeys);
+  config.rejectOthers();
+  if (config.hasFailed())
     return failure();
   FailureOr<Description> description = overrideDescription(context, std::move(reader.d), changes);
   if (failed(description))
@@ -459,5 +457,6 @@ static FailureOr<Description> readFolder(MLIRContext *context, StringRef folder,
 }
 
 OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes) {
-  return importModel(context, readFolder(context, folder, changes));
+  FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
+  return failed(config) ? nullptr : importModel(context, describeModel(*config, changes));
 }

@@ -27,6 +27,15 @@ RankedTensorType heddle::getComputedType(Operation *op) {
   return cast<RankedTensorType>(op->getResult(0).getType());
 }
 
+bool heddle::isSumOfProducts(Operation *op) {
+  auto add = dyn_cast_or_null<arith::AddFOp>(op);
+  return isa_and_nonnull<MatmulOp>(op) || (add && llvm::all_of(add->getOperands(), [&](Value operand) {
+                                             Operation *producer = operand.getDefiningOp();
+                                             return producer && producer->getBlock() == op->getBlock() &&
+                                                    isSumOfProducts(producer);
+                                           }));
+}
+
 bool heddle::isReadInPlace(Value operand) {
   return llvm::all_of(operand.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();

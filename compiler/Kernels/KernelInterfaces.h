@@ -21,6 +21,9 @@ bool isReadInPlace(Value operand);
 /// another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
 RankedTensorType getComputedType(Operation *op);
 
+/// Whether the op is a product, or adds up products of its block.
+bool isSumOfProducts(Operation *op);
+
 } // namespace mlir::heddle
 
 #include "compiler/Kernels/KernelInterfaces.h.inc"

@@ -45,8 +45,9 @@ void AttentionFrame::emit(function_ref<void()> body) {
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows();
   Value block =
       emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce);
-  Value ownHead = emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, 1);
-  head = ownHead;
+  Value ownHead = emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, getHeads());
+  ownHead = emitter.mul(ownHead, getHeads());
+  firstHead = head = ownHead;
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
@@ -82,6 +83,14 @@ void AttentionFrame::emit(function_ref<void()> body) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
   body();
+}
+
+void AttentionFrame::setHead(int64_t number) {
+  if (getHeads() == 1)
+    return;
+  head = emitter.add(firstHead, emitter.index(number));
+  ownedPlace.column = emitter.mul(head, getWidth());
+  sharing->setOwned(ownedPlace);
 }
 
 Value AttentionFrame::indices(Value first, int64_t dim) {

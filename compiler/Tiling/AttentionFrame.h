@@ -12,7 +12,7 @@ namespace mlir::heddle {
 /// head that the keys are for) in steps. So the tiles of scores have the owned side's rows and the visited side's columns. How lanes share them is the
 /// business of an AttentionSharing.
 ///
-/// Where a sequence has one query, its keys are dealt to the lanes instead: the tile of scores is a column, a row of it a
+/// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are dealt to the lanes: the tile of scores is a column, a row of it a
 /// key of the step, and what is summed up are as many softmaxes, each of the keys that came to its row.
 class AttentionFrame {
 public:
@@ -28,6 +28,9 @@ public:
   int64_t getRows() const { return sharing->getRows(); }
   int64_t getStep() const { return sharing->getStep(); }
   int64_t getWidth() const { return attention.width(); }
+  /// The heads that a workgroup owns, and the one that all of the following is about: the first, until another is set.
+  int64_t getHeads() const { return sharing->headsAtOnce(); }
+  void setHead(int64_t number);
   /// How many rows of the other side the sequence has.
   Value getVisitedLength() const { return visitedLength; }
   /// The owned rows.
@@ -113,7 +116,7 @@ private:
   const AttentionBounds bounds;
   const std::unique_ptr<AttentionSharing> sharing;
   double ownedScale = 1, productScale = 1, unit = 1; // of the owned rows, of their products, of the scores
-  Value head, visitedColumn; // of queries; of the other side
+  Value firstHead, head, visitedColumn; // of queries; of the other side
   Value sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };

@@ -33,42 +33,65 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
                          /*products=*/2);
     int64_t rows = frame.getRows(), width = frame.getWidth();
     frame.emit([&] {
-      AttentionFrame::OwnedFactor query = frame.ownedOfScores(attention.getQuery());
-      // Infinity instead of kLowest would make NaN of the difference of two.
-      SmallVector<Value> last = frame.visit(
-          {emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)},
-          [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value keys = frame.loadVisited(attention.getKey(), at);
-            Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
-            Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
-            // The difference first: that of two equal numbers is zero however large they are.
-            Value rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
-            Value powers = frame.powers(at, scores, frame.inLogs(largest));
-            Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
-            if (Value factor = frame.dropoutFactor(at))
-              powers = frame.mul(powers, factor);
-            return {largest, sum, frame.accumulate(powers, attention.getValue(), at, state[2], rescale)};
-          });
-      if (isOneQuery) { // the softmax of all keys, of those of each row's
-        Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
-        Value rescale = frame.power(frame.inLogs(frame.sub(last[0], emitter.broadcast(largest, rows, 1))));
-        auto total = [&](Value tile, int64_t columns) {
-          return emitter.reduce(tile::Combine::Sum, frame.mul(tile, emitter.broadcast(rescale, rows, columns)), 0);
-        };
-        last = {largest, total(last[1], 1), total(last[2], width)};
+      SmallVector<AttentionFrame::OwnedFactor> queries;
+      SmallVector<Value> begin; // of each head: the largest score, the sum of powers, and that of weighed values
+      for (int64_t head = 0; head < frame.getHeads(); ++head) {
+        frame.setHead(head);
+        queries.push_back(frame.ownedOfScores(attention.getQuery()));
+        // Infinity instead of kLowest would make NaN of the difference of two.
+        begin.append({emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)});
       }
-      // A query without any key gets zeros, not a division by zero.
-      int64_t queries = frame.owned().rows;
-      Value one = emitter.constant(queries, 1, 1);
-      Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
-      Value sum = arith::SelectOp::create(b, any, last[1], one);
-      Value inverse = arith::DivFOp::create(b, one, sum);
-      frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});
-      Value logSumExp =
-          arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
-      frame.storePerQuery(attention.getLogSumExp(), logSumExp);
+      SmallVector<Value> last = frame.visit(begin, [&](const Step &at, ValueRange states) -> SmallVector<Value> {
+        SmallVector<Value> next;
+        Value keys = frame.loadVisited(attention.getKey(), at);
+        for (auto [head, query] : llvm::enumerate(queries)) {
+          frame.setHead(static_cast<int64_t>(head));
+          ValueRange state = states.slice(kStates * head, kStates);
+          Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
+          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
+          // The difference first: that of two equal numbers is zero however large they are.
+          Value rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
+          Value powers = frame.powers(at, scores, frame.inLogs(largest));
+          Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
+          if (Value factor = frame.dropoutFactor(at))
+            powers = frame.mul(powers, factor);
+          next.append({largest, sum, frame.accumulate(powers, attention.getValue(), at, state[2], rescale)});
+        }
+        return next;
+      });
+      for (int64_t head = 0; head < frame.getHeads(); ++head) {
+        frame.setHead(head);
+        finish(attention, frame, emitter, ArrayRef(last).slice(kStates * head, kStates), isOneQuery);
+      }
     });
     return success();
+  }
+
+private:
+  static constexpr size_t kStates = 3;
+
+  static void finish(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter, ArrayRef<Value> state, bool isOneQuery) {
+    auto &b = emitter.builder();
+    int64_t rows = frame.getRows(), width = frame.getWidth();
+    SmallVector<Value> last(state);
+    if (isOneQuery) { // the softmax of all keys, of those of each row's
+      Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
+      Value rescale = frame.power(frame.inLogs(frame.sub(last[0], emitter.broadcast(largest, rows, 1))));
+      auto total = [&](Value tile, int64_t columns) {
+        return emitter.reduce(tile::Combine::Sum, frame.mul(tile, emitter.broadcast(rescale, rows, columns)), 0);
+      };
+      last = {largest, total(last[1], 1), total(last[2], width)};
+    }
+    // A query without any key gets zeros, not a division by zero.
+    int64_t queries = frame.owned().rows;
+    Value one = emitter.constant(queries, 1, 1);
+    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
+    Value sum = arith::SelectOp::create(b, any, last[1], one);
+    Value inverse = arith::DivFOp::create(b, one, sum);
+    frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});
+    Value logSumExp =
+        arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
+    frame.storePerQuery(attention.getLogSumExp(), logSumExp);
   }
 };
 

@@ -47,12 +47,21 @@ public:
 class QuadSharing final : public AttentionSharing {
 public:
   explicit QuadSharing(const Work &work) : AttentionSharing(work) {
-    int64_t lanes = lanesOfRow(emitter.getProfile(), width);
+    const TargetProfile &profile = emitter.getProfile();
+    bool isDividedByEight = width % 8 == 0 && profile.lanes >= 8;
+    // Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its registers.
+    int64_t lanes = width > kWidestOwned && isDividedByEight ? 8 : 4;
+    constexpr int64_t mostHeads = 4;
+    for (int64_t count = mostHeads; count > 1 && heads == 1; --count)
+      for (int64_t wanted : {lanes, int64_t(8)})
+        if (heads == 1 && attention.group() % count == 0 && (wanted == lanes || isDividedByEight) &&
+            width / wanted * count <= profile.accumulators / 2)
+          heads = count, lanes = wanted;
     emitter.setQuads(lanes);
     emitter.setVector({width / lanes});
     // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
     constexpr int64_t most = 64, fewest = 4;
-    int64_t rowsOfLane = emitter.getProfile().accumulators / 2 * lanes / width;
+    int64_t rowsOfLane = profile.accumulators / 2 * lanes / (width * heads);
     rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
     int64_t rowLanes = emitter.getLanes() / lanes;
     rows = rowsOfLane * rowLanes, step = 1;
@@ -65,6 +74,15 @@ public:
   int64_t ownedAtOnce() const override { return 1; }
   int64_t visitedAtOnce() const override { return rows; }
   int64_t ownedDim() const override { return 1; }
+  int64_t headsAtOnce() const override { return heads; }
+
+  void beginStep() override { visited.clear(); }
+  Value loadVisited(Value value, const AttentionStep &at) override {
+    Value &tile = visited[value];
+    if (!tile)
+      tile = loadVisitedTile(value, at);
+    return tile;
+  }
 
   Value products(Value ownedRows, Value visitedRows, Value) override {
     Value products = arith::MulFOp::create(b, emitter.broadcast(ownedRows, rows, width), visitedRows);
@@ -79,11 +97,8 @@ public:
   }
 
 private:
-  /// Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
-  /// registers.
-  static int64_t lanesOfRow(const TargetProfile &profile, int64_t width) {
-    return width > kWidestOwned && width % 8 == 0 && profile.lanes >= 8 ? 8 : 4;
-  }
+  int64_t heads = 1;
+  DenseMap<Value, Value> visited; // of this step, for all heads
 };
 
 } // namespace

@@ -46,6 +46,8 @@ public:
   virtual int64_t ownedAtOnce() const { return rows; }
   virtual int64_t visitedAtOnce() const { return step; }
   virtual int64_t ownedDim() const { return 0; }
+  /// How many heads of queries a workgroup owns, all of them for the same keys, which it then reads once.
+  virtual int64_t headsAtOnce() const { return 1; }
 
   /// The numbers that the scale is folded into: the owned rows, where that does not round them once more; their
   /// products; or, where nothing else acts on scores, the unit that these are in.

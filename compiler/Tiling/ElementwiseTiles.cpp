@@ -132,6 +132,11 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
 
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto embedding = cast<EmbeddingOp>(op);
+    if (RankedTensorType table = typeOf(embedding.getTable()); table.getRank() == 1 && table.hasStaticShape()) {
+      emitter.fail() << "heddle.embedding takes rows, and the numbers of " << table
+                     << " lie in one row; make the table a matrix of one column";
+      return {};
+    }
     Value rows =
         emitter.evaluate(embedding.getIndices(), placeOfVector(emitter, typeOf(embedding.getIndices()), place));
     if (auto unpacked = embedding.getTable().getDefiningOp<DequantizeOp>())

@@ -24,9 +24,12 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool fragments = emitter.usesTensorCores(op, matmul.getLhs());
     if (transposeLhs && transposeRhs && !fragments)
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
-    if (!fragments && hasFewRows(matmul, emitter))
+    auto products = llvm::to_vector(op->getBlock()->getOps<MatmulOp>());
+    if (!fragments && products.size() == 1 && hasFewRows(matmul, emitter))
       return emitFewRows(matmul, emitter);
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
+    if (products.size() > 1)
+      return emitSum(products, result, emitter);
     SumOp sum;
     for (SumOp companion : op->getBlock()->getOps<SumOp>())
       sum = companion;
@@ -41,6 +44,28 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
+    return emitter.finish(result, frame.place());
+  }
+
+  /// One loop after another adds to the same sums. The deepest product decides the tile.
+  static LogicalResult emitSum(ArrayRef<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
+    auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
+    auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
+    ProductFrame frame(emitter, /*transposeLhs=*/false, MatmulOp(products.front()).getTransposeRhs(),
+                       contracted(*llvm::max_element(products, isShallower)), result, static_cast<int64_t>(products.size()));
+    SmallVector<Value> totals = frame.zeros(false);
+    for (MatmulOp product : products) {
+      frame.contract(contracted(product));
+      totals = frame.accumulate(product.getLhs(), product.getRhs(), totals);
+    }
+    Value sum = MatmulOp(products.back()).getResult();
+    while (true) {
+      auto add = sum.hasOneUse() ? dyn_cast<arith::AddFOp>(*sum.user_begin()) : arith::AddFOp();
+      if (!add || !isSumOfProducts(add))
+        break;
+      sum = add;
+    }
+    emitter.define(sum, frame.place(), totals[0]);
     return emitter.finish(result, frame.place());
   }
 

@@ -36,12 +36,16 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     tile.rowLimit = emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);
-  begin = emitter.index(0);
-  end = emitter.rowsOf(contracted);
-  if (contracted.isDynamic() || depth % step != 0)
-    depthLimit = end;
+  contract(contracted);
   if (parts > 1)
     takePart(parts);
+}
+
+void ProductFrame::contract(const Matrix &contracted) {
+  depth = emitter.maximumRows(contracted);
+  begin = emitter.index(0);
+  end = emitter.rowsOf(contracted);
+  depthLimit = contracted.isDynamic() || depth % step != 0 ? end : Value();
 }
 
 void ProductFrame::takePart(int64_t parts) {

@@ -25,6 +25,8 @@ public:
 
   /// The state to begin with: the product, and the sums of the right side's rows if they are wanted.
   SmallVector<Value> zeros(bool withSums) const;
+  /// Products after this contract the rows of another matrix.
+  void contract(const Matrix &contracted);
   /// `state` plus the product. Of the right side the matrix begins at row `shift`, if there is one.
   SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {}) const;
   /// Writes the sums of the right side's rows, from column `shift` of their matrix on: the workgroups of the first rows

@@ -446,7 +446,7 @@ LogicalResult DequantizeOp::verify() {
   if (bits != 4 && bits != 8)
     return emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
   if (!words.hasStaticShape() || !result.hasStaticShape() || words.getDimSize(1) != result.getDimSize(1) ||
-      words.getDimSize(0) != llvm::divideCeil(result.getDimSize(0), 32 / bits))
+      words.getDimSize(0) != static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
     return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and " << result;
   if (!getScales())
     return success();

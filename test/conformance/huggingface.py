@@ -6,6 +6,7 @@ Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden 
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+import gguf_files
 import published
 import reference
 from parity import Model, Report, decode_with_cache, relative
@@ -47,22 +49,30 @@ def run(command, text=""):
 
 
 class Case:
-    def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1, weights=None, caches=None):
-        self.tensors = published.write_folder(Path(folder) / "published", config, tensors, kind, shards)
+    def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1, weights=None, caches=None, gguf=None):
+        """`gguf`: the model is a GGUF file, with these arguments of gguf_files.write; else a Hugging Face folder."""
+        self.name = "published" if gguf is None else "published.gguf"
+        if gguf is None:
+            self.tensors = published.write_folder(Path(folder) / self.name, config, tensors, kind, shards)
+        else:
+            self.tensors = gguf_files.write(f"{folder}/{self.name}", config, tensors, kind, **gguf)
         flags = [f"--weights={weights}"] if weights else []
         flags += [f"--caches={caches}"] if caches else []
         self.keeps = (lambda rows: rows.half().float()) if caches else (lambda rows: rows)
         # A number in the middle of two of 16 bits is rounded to either by the last bit of its 32.
         self.bound_of_caches = 5e-4 if caches else BOUND
-        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"), overrides, folder, flags=flags)
+        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{self.name}"), overrides, folder, flags=flags)
         self.is_trained = not weights
         if weights:
-            self.tensors = published.quantised(self.tensors, config, weights)
+            packed = published.quantised(self.tensors, config, weights)
+            if gguf is not None:
+                self.lost = max(np.abs(packed[name] - value).max() for name, value in self.tensors.items())
+            self.tensors = packed
         self.report = Report()
         self.random = np.random.default_rng(5)
 
     def call(self, entry, inputs, outputs, **extra):
-        return self.model.call(entry, inputs, outputs, variables="published", **extra)
+        return self.model.call(entry, inputs, outputs, variables=self.name, **extra)
 
     def with_caches(self, oracle, compute):
         """What `compute` gives where keys and values are as caches keep them."""
@@ -189,7 +199,11 @@ def gpt2(arguments, folder, changes={}, base="transformer.", **files):
 def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, neighbours=False, **files):
     config = {**family, **changes}
     is_of = lambda *names: published.is_of(config, *names)
-    case = Case(arguments, folder, config, published.draw_llama(config, base=base),
+    tensors = published.draw_llama(config, base=base)
+    for name, tensor in tensors.items():  # wide models would sum up errors of large numbers
+        if tensor.ndim == 2:
+            tensor *= min(1, 100 / config["hidden_size"])
+    case = Case(arguments, folder, config, tensors,
                 {**TEXT, "rotary_pairs": "neighbours"} if neighbours else TEXT, **files)
     oracle = (published.Gemma2 if is_of("Gemma2") else published.Llama)(config, case.tensors, base, neighbours)
     tensor = lambda name: oracle.tensors[base + name].grad
@@ -342,6 +356,49 @@ CASES = {
                                    weights="int8"),
     "gemma2-int4": lambda *a: llama(*a, family=published.GEMMA2, weights="int4:16"),
 }
+
+# GGUF files. Blocks of 32 numbers lie along the inputs.
+WIDE = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96}
+QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_bias": True}
+QWEN3 = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 10, "attention_bias": False}
+# The format has no key for the scores' width.
+GEMMA2 = {"query_pre_attn_scalar": 16}
+
+
+def gguf(changes={}, family=published.LLAMA, packed=None, **files):
+    """Of a quantised file of as many bits as the artifact, packing loses nothing."""
+    def case(arguments, folder):
+        done = llama(arguments, folder, changes, family=family, weights=packed, gguf=files.pop("gguf", {}), **files)
+        if packed:
+            done.report.check("what packing loses", done.lost, 0)
+        return done
+    return case
+
+
+CASES.update({
+    "gguf-llama": gguf(gguf={"version": 2}),
+    "gguf-llama-untied": gguf({"tie_word_embeddings": False, "num_key_value_heads": 6, "head_dim": 10}, kind="BF16",
+                              gguf={"alignment": 64}),
+    "gguf-llama-biases": gguf({"attention_bias": True, "mlp_bias": True}, kind="F16"),
+    "gguf-llama-3": gguf({"rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 16}}),
+    "gguf-llama-linear": gguf({"rope_scaling": {"type": "linear", "factor": 4.0}}),
+    "gguf-qwen2-yarn": gguf({**QWEN2, "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}}),
+    "gguf-mistral": gguf({"architectures": ["MistralForCausalLM"], "sliding_window": 5}),
+    "gguf-qwen2": gguf(QWEN2),
+    "gguf-qwen3": gguf(QWEN3),
+    "gguf-gemma2": gguf(GEMMA2, published.GEMMA2),
+    "gguf-llama-q8": gguf(WIDE, kind="Q8_0"),
+    "gguf-llama-q4": gguf(WIDE, kind="Q4_0"),
+    "gguf-llama-q4-q6": gguf({"hidden_size": 256, "tie_word_embeddings": False, "num_attention_heads": 4,
+                              "intermediate_size": 96}, kind="Q4_0", gguf={"kinds": {"lm_head": "Q6_K"}}),
+    "gguf-qwen3-q8": gguf({**QWEN3, **WIDE, "head_dim": 16}, kind="Q8_0"),
+    "gguf-gemma2-q4": gguf({**GEMMA2, **WIDE}, published.GEMMA2, kind="Q4_0"),
+    "gguf-llama-q4-int4": gguf(WIDE, packed="int4", kind="Q4_0"),
+    "gguf-llama-q8-int8": gguf(WIDE, packed="int8:32", kind="Q8_0"),
+})
 
 
 def main():

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import gguf_files
 import published
 import reference
 import subwords
@@ -66,16 +67,24 @@ class Case:
 
     def __init__(self, arguments, folder):
         self.tool, self.folder, self.report = f"{arguments.bin}/heddle-run", folder, Report()
-        self.arguments, self.base = arguments, f"{folder}/published"
+        self.is_gguf = arguments.kind == "GGUF"  # of 16 bits
+        self.ending = ".gguf" if self.is_gguf else ""
+        self.arguments, self.base = arguments, f"{folder}/published{self.ending}"
         self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         self.end = self.vocabulary.vocabulary[subwords.END]
         self.config = {**published.LLAMA, "vocab_size": self.end + 1, "max_position_embeddings": LENGTH,
                        "bos_token_id": self.end, "eos_token_id": self.end}
-        self.tensors = published.write_folder(self.base, self.config, published.draw_llama(self.config), kind=arguments.kind)
+        drawn = published.draw_llama(self.config)
+        if self.is_gguf:
+            self.vocabulary.write_json(Path(folder), "gpt2", [])
+            self.tensors = gguf_files.write(self.base, self.config, drawn, "F16",
+                                            keys=gguf_files.byte_pair_keys(self.vocabulary, "gpt-2"))
+        else:
+            self.tensors = published.write_folder(self.base, self.config, drawn, kind=arguments.kind)
+            self.vocabulary.write_json(Path(self.base), "gpt2", [])
         weights = [f"--weights={arguments.weights}"] if arguments.weights else []
         if weights:
             self.tensors = published.quantised(self.tensors, self.config, arguments.weights)
-        self.vocabulary.write_json(Path(self.base), "gpt2", [])
         self.artifact = self.compile("model", self.base, f"--lora=rank={RANK},alpha={ALPHA},targets={','.join(TARGETS)}", *weights)
         self.text = CORPUS[:400].rstrip() + "\n"
         self.batch = pieces([[self.end, *self.vocabulary.encode(self.text), self.end]], LENGTH)
@@ -134,9 +143,9 @@ def check_training(case):
     case.expect_score("its loss from PEFT's files", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/peft")
     for name in () if case.arguments.weights else ("ck", "peft"):  # what is merged is as it was published
         run([case.tool, "merge", case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/{name}", "--output",
-             f"{case.folder}/merged-{name}"])
-        plain = case.compile(f"merged-{name}", f"{case.folder}/merged-{name}")
-        case.expect_score(f"its loss merged from {name}", oracle, plain, "--checkpoint", f"{case.folder}/merged-{name}")
+             f"{case.folder}/merged-{name}{case.ending}"])
+        plain = case.compile(f"merged-{name}", f"{case.folder}/merged-{name}{case.ending}")
+        case.expect_score(f"its loss merged from {name}", oracle, plain, "--checkpoint", f"{case.folder}/merged-{name}{case.ending}")
     run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/ck",
          "--resume", "--steps", "22"])
     run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/proof",
@@ -209,7 +218,7 @@ def check_mistakes(case):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--kind", choices=("F32", "BF16"), default="F32", help="of the published weights")
+    parser.add_argument("--kind", choices=("F32", "BF16", "GGUF"), default="F32", help="of the published weights")
     parser.add_argument("--weights", help="what the artifact keeps them as")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,8 @@ import numpy as np
 
 import calls
 
-WIDTHS = [(8, 3), (6, 2), (20, 3), (64, 2), (128, 1)]  # of a head, and heads
+# Of a head; heads of queries and of keys, which a workgroup has several of queries for.
+WIDTHS = [(8, 3, 3), (6, 2, 2), (20, 3, 3), (64, 2, 2), (128, 1, 1), (64, 9, 3), (8, 10, 2), (20, 8, 1), (6, 4, 2)]
 LENGTHS = [1, 7, 0, 64, 33, 200, 5, 131]  # of each sequence's keys
 BOUND = 1e-5
 WINDOW = 40  # keys past it do not count
@@ -41,9 +42,9 @@ KINDS = {"plain": (False, ""), "window": (False, MASK), "score": (False, SCORE),
          "rows_score": (True, f"{SCORE} {MASK}")}
 
 
-def write_entry(kind, width, heads, cache):
+def write_entry(kind, width, heads, key_heads, cache):
     by_rows, regions = KINDS[kind]
-    query, keys = f'tensor<?x{width * heads}xf32, #heddle.dims<"sequences">>', f"tensor<{cache}x{width * heads}xf32>"
+    query, keys = f'tensor<?x{width * heads}xf32, #heddle.dims<"sequences">>', f"tensor<{cache}x{width * key_heads}xf32>"
     per_head = f'tensor<?x{heads}xf32, #heddle.dims<"sequences">>'
     rows = f'tensor<?x{max(LENGTHS)}xi32, #heddle.dims<"sequences">>'
     port = lambda name, type, more="": f'%{name}: {type} {{heddle.name = "{name}"{more}}}'
@@ -53,7 +54,7 @@ def write_entry(kind, width, heads, cache):
     if by_rows:
         ports.append(port("key_rows", rows, f", heddle.limit = {cache} : i64"))
     operands = [query, keys, keys] + ([rows] if by_rows else []) + ["!segments"] * 4
-    return f"""func.func @{kind}_{width}x{heads}({", ".join(ports)}) -> ({query} {{heddle.name = "result"}}) {{
+    return f"""func.func @{kind}_{width}x{heads}x{key_heads}({", ".join(ports)}) -> ({query} {{heddle.name = "result"}}) {{
   %y, %lse = heddle.attention %query, %key, %value {"rows(%key_rows)" if by_rows else ""}
     queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {regions}
     {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "", key_size = "key_length"}}
@@ -106,28 +107,30 @@ def main():
                         f"{folder}/attention.heddle", f"--target={arguments.target}"],
                        check=True, stdout=subprocess.DEVNULL)
         session = calls.Session(arguments.bin, f"{folder}/attention.heddle", folder)
-        for width, heads in WIDTHS:
-            for name, count in (("query", len(lengths)), ("key", cache), ("value", cache)):
-                inputs[name] = random.standard_normal((count, width * heads)).astype(np.float32)
+        for width, heads, key_heads in WIDTHS:
+            for name, count, of in (("query", len(lengths), heads), ("key", cache, key_heads), ("value", cache, key_heads)):
+                inputs[name] = random.standard_normal((count, width * of)).astype(np.float32)
             inputs["query"] *= 2  # less even weights
             for kind, (by_rows, _) in KINDS.items():
                 inputs["key_starts"] = np.zeros_like(starts) if by_rows else starts
                 inputs.pop("key_rows", None)
                 if by_rows:
                     inputs["key_rows"] = rows
-                (result,) = session.call(f"{kind}_{width}x{heads}", inputs, ["result"])
+                (result,) = session.call(f"{kind}_{width}x{heads}x{key_heads}", inputs, ["result"])
                 wide = {name: inputs[name].astype(np.float64) for name in ("query", "key", "value")}
                 expected = np.zeros_like(wide["query"])
                 for s, length in enumerate(lengths):
                     own = rows[s, :length] if by_rows else np.arange(starts[s], starts[s] + length)
                     for head in range(heads):
                         at = slice(head * width, (head + 1) * width)
-                        expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, at],
-                                                 wide["value"][own, at])(head)
+                        key_head = head * key_heads // heads
+                        key_at = slice(key_head * width, (key_head + 1) * width)
+                        expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, key_at],
+                                                 wide["value"][own, key_at])(head)
                 error = np.abs(result - expected).max() / np.abs(expected).max()
                 bad = not error <= BOUND  # NaN is bad too
                 failed += bad
-                print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} x {width:<4} {error:.1e}")
+                print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} ({key_heads}) x {width:<4} {error:.1e}")
         session.close()
     sys.exit(failed != 0)
 

@@ -169,6 +169,35 @@ class Merged:
         return [self.ids[piece] for piece in subwords.merge(pieces, ranks)]
 
 
+class Scored(Merged):
+    """The same pieces without their merges: of neighbours that make a piece, those with the highest score become it first."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.scores = {}
+        for rank, pair in enumerate(self.merges):
+            self.scores.setdefault("".join(pair), -float(rank))
+        for piece in self.ids:
+            if piece not in MARKS + BYTES:
+                self.scores.setdefault(piece, -1e6)
+
+    def encode(self, word):
+        parts = list(word)
+        while True:
+            made = [(-self.scores[a + b], i) for i, (a, b) in enumerate(zip(parts, parts[1:])) if a + b in self.scores]
+            if not made:
+                break
+            _, place = min(made)
+            parts[place:place + 2] = ["".join(parts[place:place + 2])]
+        ids = []
+        for part in parts:
+            if part in self.scores:
+                ids.append(self.ids[part])
+            else:
+                ids += [self.ids[BYTES[byte]] for byte in part.encode()]
+        return ids
+
+
 class Unigram:
     """The most frequent parts of words, and their logarithmic frequencies."""
 
@@ -323,3 +352,12 @@ def vocabularies(text):
                               fallback, more),
         "unigram-whole": Vocabulary(pieces, [SPACES], [metaspace("first", split=False)], metaspace_decoder, more[1:3]),
     }
+
+
+def scored_vocabulary(text, space_first):
+    """LLaMA 2's or Gemma's as SentencePiece has them in its own files, and GGUF files."""
+    more = [{"content": "<|user|>", "special": True}, {"content": "<|user|>x", "special": True}]
+    first = [prepend(" ")] if space_first else []
+    decoders = [SPACE, FALLBACK, FUSE] + ([STRIP] if space_first else [])
+    return Vocabulary(Scored(text, 250, "abcdefgh.,"), first + [replace(" ", MARK)], [],
+                      {"type": "Sequence", "decoders": decoders}, more, begin="<s>")

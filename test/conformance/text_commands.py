@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import gguf_files
 import piece_models
 import published
 import subwords
@@ -22,16 +23,18 @@ from tokenize_lines import CORPUS, escape
 
 
 class Text:
-    """A compiled folder and the command that answers lines with it."""
+    """A compiled model and the command that answers lines with it."""
+
+    name, more = "published", {}
 
     def __init__(self, arguments, folder, command, sizes):
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
-        sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
-        run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", f"{folder}/model.heddle",
+        sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
+        run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "-o", f"{folder}/model.heddle",
              f"--target={arguments.target}", *sets])
 
     def start(self, *flags):
-        return [self.tool, self.command, f"{self.folder}/model.heddle", "--checkpoint", f"{self.folder}/published", *flags]
+        return [self.tool, self.command, f"{self.folder}/model.heddle", "--checkpoint", f"{self.folder}/{self.name}", *flags]
 
     def lines(self, texts, *flags):
         data = b"".join(text.encode() + b"\n" for text in texts)
@@ -69,7 +72,7 @@ class LanguageModel(Text):
     def __init__(self, arguments, folder):
         self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         self.end = self.vocabulary.vocabulary[subwords.END]
-        self.write(folder / "published", {"vocab_size": self.end + 1, "bos_token_id": self.end, "eos_token_id": self.end})
+        self.write(folder / self.name, {"vocab_size": self.end + 1, "bos_token_id": self.end, "eos_token_id": self.end})
         super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
         self.gaps = []
 
@@ -134,6 +137,38 @@ class LlamaOfPieces(LanguageModel):
         return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
 
+class LlamaOfGguf(Llama):
+    """A GGUF file of 8 bits: its weights, and its vocabulary."""
+
+    name, more = "published.gguf", {"learning_rate": 1e-12}
+
+    def write(self, path, marks):
+        self.config = {**published.LLAMA, **marks, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+                       "intermediate_size": 96, "max_position_embeddings": self.positions}
+        self.tensors = published.draw_llama(self.config)
+        self.tensors["model.embed_tokens.weight"] *= 2
+        self.tensors["model.embed_tokens.weight"][self.end] *= 2
+        self.vocabulary.write_json(path.parent, "smollm", [])
+        keys = gguf_files.byte_pair_keys(self.vocabulary, "smollm")
+        self.oracle = published.Llama(self.config, gguf_files.write(path, self.config, self.tensors, "Q8_0", keys=keys))
+
+
+class GemmaOfGguf(LlamaOfPieces):
+    """The same with SentencePiece's pieces, and no space before a text."""
+
+    name = "published.gguf"
+
+    def write(self, path, marks):
+        self.vocabulary, self.end = piece_models.scored_vocabulary(CORPUS, False), 2
+        size = max(self.vocabulary.pieces) + 1
+        self.config = {**published.GEMMA2, "vocab_size": size, "max_position_embeddings": self.positions,
+                       "query_pre_attn_scalar": published.GEMMA2["head_dim"]}
+        self.tensors = published.draw_llama(self.config)
+        self.tensors["model.embed_tokens.weight"][self.end] *= 3
+        keys = gguf_files.piece_keys(self.vocabulary, False)
+        self.oracle = published.Gemma2(self.config, gguf_files.write(path, self.config, self.tensors, keys=keys))
+
+
 def squeeze(lines):
     """One replacement stands for each byte of a broken character, where Python's stands for several."""
     return [re.sub("\ufffd+", "\ufffd", line) for line in lines]
@@ -161,6 +196,22 @@ def generate(arguments, folder, family=LanguageModel):
     report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
                                                               model.said.count("is not continued") - cut), 0)
     print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
+    return report
+
+
+def generate_gguf(arguments, folder):
+    """Also a training that begins with the file, and changes next to nothing: its checkpoints have the vocabulary."""
+    report = generate(arguments, folder, LlamaOfGguf)
+    tool, model, file, trained = f"{arguments.bin}/heddle-run", f"{folder}/model.heddle", f"{folder}/published.gguf", f"{folder}/ck"
+    Path(f"{folder}/text").write_text(CORPUS[:300])
+    text = ["--text", f"{folder}/text", "--documents", "file"]
+    run([tool, "train", model, "--weights", file, *text, "--checkpoint", trained, "--steps", "2"])
+    ask = lambda *command: subprocess.run([tool, *command], input=CORPUS, capture_output=True, text=True, check=True).stdout
+    score = lambda checkpoint: float(ask("score", model, *text, "--checkpoint", checkpoint).split()[1])
+    report.check("the loss behind two steps", abs(score(trained) / score(file) - 1), 1e-4)
+    report.check("tokens that differ", int(ask("tokenize", trained) != ask("tokenize", file)), 0)
+    run([tool, "train", model, *text, "--vocab", file, "--checkpoint", f"{folder}/anew", "--steps", "1"])
+    report.check("tokens of a training from the start that differ", int(ask("tokenize", f"{folder}/anew") != ask("tokenize", file)), 0)
     return report
 
 
@@ -279,7 +330,8 @@ def fill(arguments, folder):
 
 
 CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama),
-         "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "sample": sample, "answers": answers, "fill": fill}
+         "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "generate-gguf": generate_gguf,
+         "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill}
 
 
 def main():

@@ -10,6 +10,7 @@ import tempfile
 import unicodedata
 from pathlib import Path
 
+import gguf_files
 import piece_models
 import subwords
 
@@ -147,8 +148,32 @@ def piece_models_json(arguments, folder):
     return wrong
 
 
+def gguf(arguments, folder):
+    wrong, drawn, path = 0, Drawn(30), folder / "model.gguf"
+    variants = {"gpt2": ("gpt-2", {}), "smollm": ("smollm", {}), "llama3": ("llama-bpe", {"whole_words": True}),
+                "qwen2": ("qwen2", {"compose": True})}
+    for rule, (cutting, options) in variants.items():
+        oracle = subwords.BytePairs.learn(CORPUS, 300)
+        oracle.write_json(folder, rule, ["<|im_start|>", "<|im_start|>user", "  "], **options)
+        path.write_bytes(gguf_files.assemble(gguf_files.byte_pair_keys(oracle, cutting), {}))
+        texts = HARD + [drawn.text() for _ in range(1500)] + ["<|im_start|>user 1234 <|im_start|>  a   b"]
+        wrong += Tool(arguments, path).check(texts, oracle, oracle.pieces)[0]
+    for space_first in (True, False):
+        oracle = piece_models.scored_vocabulary(CORPUS, space_first)
+        path.write_bytes(gguf_files.assemble(gguf_files.piece_keys(oracle, space_first), {}))
+        texts = [text for text in HARD if len(text) < 500] + [drawn.text() for _ in range(1500)]
+        texts += ["<s> a</s>b <|user|>x  y", "▁a ▁▁b<unk>c", "<0x41>\u00e9"]
+        tool = Tool(arguments, path)
+        differ, lines = tool.check(texts, oracle, oracle.pieces)
+        back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
+        lost = sum(escape_bytes(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
+        print(f"{lost} decoded otherwise")
+        wrong += differ + lost
+    return wrong
+
+
 CASES = {"gpt2": gpt2, "bert": bert, "tokenizer-json": tokenizer_json,
-         "piece-models": piece_models_json}
+         "piece-models": piece_models_json, "gguf": gguf}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

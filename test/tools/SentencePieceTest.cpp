@@ -1,4 +1,5 @@
 // Vocabularies that SentencePiece has learnt, written as tokenizer.json: texts have the tokens that SentencePiece gives them.
+#include "test/runtime/GgufBytes.h"
 #include "test/tools/TemporaryFolder.h"
 #include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/numbers/NumberWords.h"
@@ -113,16 +114,19 @@ json merges(const SentencePieceProcessor &model) {
   return list;
 }
 
-void expectSameTokens(const SentencePieceProcessor &model, const json &whole, bool keepsTexts, size_t mostTies) {
+// `file` has the vocabulary in a folder of its own.
+void expectSameTokens(const SentencePieceProcessor &model, const char *file, const std::string &bytes, bool keepsTexts,
+                      size_t mostTies, const std::vector<std::string> &more = {}) {
   TemporaryFolder folder;
-  folder.write("tokenizer.json", whole.dump());
+  folder.write(file, bytes);
   auto ours = PublishedVocabulary::load(folder.path());
   ASSERT_TRUE(ours.ok()) << ours.message();
   std::vector<std::string> texts = corpus();
   for (const char *text : {"", " ", "a", "  two  spaces ", "Zwölf Boxkämpfer", "東京 at 12:30", "naïve café cafe\u0301",
                            "\u00bd \ufb01 \uff11\uff12 \u2460", "ÄÖÜ ßß xqxq", "twenty-one\u00a0thousand\u3000five", "🙂🙂 ha",
-                           "ab\tcd", "quarter/half", "aaaaaaa eeeeeee"})
+                           "ab\tcd", "quarter/half", "aaaaaaa eeeeeee", "   ", "a<w>  <ww>bee"})
     texts.push_back(text);
+  texts.insert(texts.end(), more.begin(), more.end());
   std::mt19937 random(2);
   size_t ties = 0;
   for (int i = 0; i < 500; ++i) {
@@ -162,7 +166,37 @@ TEST(SentencePiece, BytePairs) {
       {"normalizer", ofSteps("normalizers", {ofType("Prepend", {{"prepend", "▁"}}), replaceBy({{"String", " "}}, "▁")})},
       {"decoder", ofSteps("decoders", {replaceBy({{"String", "▁"}}, " "), ofType("ByteFallback"), ofType("Fuse"), strip})},
       {"model", ofType("BPE", {{"byte_fallback", true}, {"unk_token", "<unk>"}, {"vocab", vocab}, {"merges", merges(model)}})}};
-  expectSameTokens(model, whole, /*keepsTexts=*/true, /*mostTies=*/0);
+  expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/true, /*mostTies=*/0);
+}
+
+// What GGUF files say of the same: pieces with their scores and kinds, and no merges.
+TEST(SentencePiece, ScoredPieces) {
+  for (bool spaceFirst : {true, false})
+    for (const char *fallback : {"true", "false"}) {
+      SentencePieceProcessor model;
+      ASSERT_TRUE(model
+                      .LoadFromSerializedProto(train({{"model_type", "bpe"}, {"byte_fallback", fallback},
+                                                      {"character_coverage", "0.995"}, {"normalization_rule_name", "identity"},
+                                                      {"remove_extra_whitespaces", "false"},
+                                                      {"user_defined_symbols", "<w>,<ww>,▁▁"},
+                                                      {"add_dummy_prefix", spaceFirst ? "true" : "false"}}))
+                      .ok());
+      std::vector<std::string> pieces;
+      std::vector<float> scores;
+      std::vector<int32_t> kinds;
+      for (int id = 0; id < model.GetPieceSize(); ++id) {
+        pieces.push_back(model.IdToPiece(id));
+        scores.push_back(model.GetScore(id));
+        bool isOwn = pieces.back().starts_with("<w") || pieces.back() == "▁▁";
+        kinds.push_back(model.IsUnknown(id) ? 2 : model.IsControl(id) ? 3 : model.IsByte(id) ? 6 : isOwn ? 4 : 1);
+      }
+      heddle::test::GgufBytes file;
+      file.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", pieces);
+      file.numbers("tokenizer.ggml.scores", scores).wholes("tokenizer.ggml.token_type", kinds);
+      file.flag("tokenizer.ggml.add_space_prefix", spaceFirst);
+      bool keepsTexts = std::string_view(fallback) == "true";
+      expectSameTokens(model, "vocabulary.gguf", file.file(), keepsTexts, /*mostTies=*/0, {"<0x41> x"});
+    }
 }
 
 // T5's kind, with SentencePiece's own table of characters.
@@ -185,7 +219,7 @@ TEST(SentencePiece, Unigram) {
                   {"pre_tokenizer", metaspace},
                   {"decoder", metaspace},
                   {"model", ofType("Unigram", {{"unk_id", 0}, {"byte_fallback", usesBytes}, {"vocab", vocab}})}};
-    expectSameTokens(model, whole, /*keepsTexts=*/false, /*mostTies=*/3);
+    expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/false, /*mostTies=*/3);
   }
 }
 

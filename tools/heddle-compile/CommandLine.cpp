@@ -123,8 +123,8 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir) or a "
-            "Hugging Face\n"
+  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a GGUF file "
+            "(.gguf)\nof the architecture llama, qwen2, qwen3 or gemma2, or a Hugging Face\n"
             "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
             "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or Gemma2ForCausalLM; `heddle-run` reads its "
             "weights).\n\nPhases:\n\n";

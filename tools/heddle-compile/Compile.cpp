@@ -45,12 +45,14 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &
     return importDescription(context, line.model, changes);
   if (extension == ".weft")
     return importText(context, line.model, changes);
+  if (extension == ".gguf")
+    return importGguf(context, line.model, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(line.model, context);
   return fail("the name '" + line.model +
               "' does not tell what kind of model it is: the name of a description ends in " +
-              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, and a Hugging Face "
-              "model is a folder");
+              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
+              ".gguf, and a Hugging Face model is a folder");
 }
 
 /// The widths that every target has rounded factors of: phase `fuse`, which rounds them, does not depend on the target.

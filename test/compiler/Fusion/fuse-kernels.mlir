@@ -425,3 +425,39 @@ func.func @gate(%x: !x, %w: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> !h {
   %h = arith.mulf %t, %p : !h
   return %h : !h
 }
+
+// Products that are added up are one kernel, and so is what follows.
+// CHECK-LABEL: func.func @sum_of_products
+// CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_matmul_addf"(
+// CHECK: return %[[Y]]
+func.func @sum_of_products(%a: !h, %b: !h, %c: !x, %u: tensor<8x16xf32>, %v: tensor<8x8xf32>) -> !x {
+  %p = heddle.matmul %a, %u {transpose_rhs} : !h, tensor<8x16xf32> -> !x
+  %q = heddle.matmul %b, %u {transpose_rhs} : !h, tensor<8x16xf32> -> !x
+  %r = heddle.matmul %c, %v {transpose_rhs} : !x, tensor<8x8xf32> -> !x
+  %s = arith.addf %p, %q : !x
+  %t = arith.addf %s, %r : !x
+  %y = math.tanh %t : !x
+  return %y : !x
+}
+
+// Not where others need a product, where one lies otherwise, where tokens are contracted, or of factors for tensor cores.
+// CHECK-LABEL: func.func @no_sum_of_products
+// CHECK: heddle.kernel "matmul"(
+// CHECK: heddle.kernel "matmul_addf"(
+// CHECK: heddle.kernel "matmul"(
+// CHECK: heddle.kernel "matmul_addf"(
+// CHECK: heddle.kernel "matmul"(
+// CHECK: heddle.kernel "matmul_addf"(
+func.func @no_sum_of_products(%x: !x, %w: tensor<8x8xf32>, %a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: tensor<8x8xbf16>)
+    -> (!x, !x, tensor<8x8xf32>, !x) {
+  %p = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %q = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<8x8xf32> -> !x
+  %s = arith.addf %p, %q : !x
+  %m = heddle.matmul %s, %x {transpose_lhs} : !x, !x -> tensor<8x8xf32>
+  %n = heddle.matmul %x, %s {transpose_lhs} : !x, !x -> tensor<8x8xf32>
+  %t = arith.addf %m, %n : tensor<8x8xf32>
+  %f = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %g = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %e = arith.addf %f, %g : !x
+  return %p, %s, %t, %e : !x, !x, tensor<8x8xf32>, !x
+}

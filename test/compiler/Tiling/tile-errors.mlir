@@ -182,3 +182,14 @@ func.func @too_large(%x: !x) -> !x {
   %e = math.exp %x : !x
   return %e : !x
 }
+
+// -----
+
+!ids = tensor<?xi32, #heddle.dims<"tokens">>
+heddle.size @tokens max 64
+
+func.func @numbers_in_a_row(%i: !ids, %t: tensor<100xf32>) -> tensor<?xf32, #heddle.dims<"tokens">> {
+  // expected-error @+1 {{in kernel 'embedding': heddle.embedding takes rows, and the numbers of 'tensor<100xf32>' lie in one row; make the table a matrix of one column}}
+  %n = heddle.embedding %i, %t : !ids, tensor<100xf32> -> tensor<?xf32, #heddle.dims<"tokens">>
+  return %n : tensor<?xf32, #heddle.dims<"tokens">>
+}

@@ -68,8 +68,8 @@ std::vector<std::string> usedWeights(const Session &session, std::string_view en
 }
 
 Status loadVariables(Session &session, const std::filesystem::path &path) {
-  if (isHuggingFaceFolder(path))
-    return loadHuggingFaceWeights(path, session.description(), [&](std::string_view name, const TensorView &value) {
+  if (isPublishedModel(path))
+    return loadPublishedWeights(path, session.description(), [&](std::string_view name, const TensorView &value) {
       return session.writeVariable(name, value);
     });
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));

@@ -36,7 +36,7 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
 
 void addBase(CLI::App *command, ArtifactOptions &options) {
   command->add_option("--base", options.base,
-                      "Of an artifact that was compiled with --lora: the Hugging Face folder, or the checkpoint, with the\n"
+                      "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the checkpoint with the\n"
                       "weights that the adapter is for; --checkpoint then has the adapter alone");
 }
 
@@ -114,7 +114,7 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
           ->check(kNotNegative)
           ->capture_default_str(),
       command->add_option("--variables", call.variables,
-                          "Variables to load first, a .safetensors file or a Hugging Face folder"),
+                          "Variables to load first, a .safetensors file, a Hugging Face folder or a GGUF file"),
       command->add_option(
           "--expect-variables", call.expectedVariables,
           "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms"),

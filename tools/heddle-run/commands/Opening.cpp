@@ -49,7 +49,7 @@ Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::pa
 Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
                                                   const ModelDescription &description) {
   Result<std::unique_ptr<TextCodec>> own =
-      isHuggingFaceFolder(folder) ? publishedVocabulary(folder, description) : loadCheckpointVocabulary(folder);
+      isPublishedModel(folder) ? publishedVocabulary(folder, description) : loadCheckpointVocabulary(folder);
   if (own.ok() || own.error().kind != ErrorKind::NotFound)
     return own;
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
@@ -95,7 +95,7 @@ Status openBase(const std::string &base, const std::string &checkpoint, Engine &
     return base.empty() ? Status(Success())
                         : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
                                                                 "artifact's weights are all in --checkpoint.");
-  if (base.empty() && isHuggingFaceFolder(checkpoint)) // the model as published, without an adapter
+  if (base.empty() && isPublishedModel(checkpoint)) // the model as published, without an adapter
     return Success();
   HEDDLE_CHECK(loadBase(base, engine, description));
   log(LogLevel::Info, str("base ", base));

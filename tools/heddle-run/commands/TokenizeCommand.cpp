@@ -1,3 +1,4 @@
+#include "runtime/core/Gguf.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
@@ -31,15 +32,15 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
     return own(std::move(tokenizer));
   }
-  if (has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson)) {
+  if (isGgufFile(folder) || has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return own(std::move(published));
   }
   return makeError(
       ErrorKind::NotFound, "'", folder.string(),
       "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json or vocab.json and "
-      "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has them, nor a "
-      "checkpoint of Heddle's.");
+      "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has them; it is no GGUF file, and "
+      "no checkpoint of Heddle's.");
 }
 
 std::string describeTokens(const TextCodec &codec, std::string_view line) {

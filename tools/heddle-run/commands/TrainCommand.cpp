@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/FolderLock.h"
 #include "tools/heddle-run/model/FolderSync.h"
@@ -80,10 +81,10 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-// A folder has the vocabulary of a language model, a file is a SentencePiece model.
+// A folder or a GGUF file has the vocabulary of a language model, another file is a SentencePiece model.
 Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
+  if (std::filesystem::is_directory(path, error) || isGgufFile(path)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(path));
     return std::make_unique<PublishedVocabulary>(std::move(published));
   }

@@ -231,9 +231,9 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
 
 Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
   Span span("load weights");
-  if (isHuggingFaceFolder(folder)) {
+  if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    HEDDLE_CHECK(loadHuggingFaceWeights(folder, engine.description(), write));
+    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), write));
     HEDDLE_CHECK(clearAdapter(engine));
     return std::optional<uint64_t>();
   }
@@ -255,9 +255,9 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
   if (folder.empty())
     return makeError(ErrorKind::InvalidArgument, "the artifact was compiled with --lora: it trains an adapter to a model whose "
                                                  "weights stay as they are. Name that model's folder by --base=FOLDER.");
-  if (isHuggingFaceFolder(folder)) {
+  if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    return loadHuggingFaceWeights(folder, engine.description(), write);
+    return loadPublishedWeights(folder, engine.description(), write);
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   nlohmann::json without = model.json;
@@ -292,7 +292,8 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
-  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson)) {
+  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson) ||
+      files.contains(PublishedVocabulary::kGgufVocabulary)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
     vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
   } else {

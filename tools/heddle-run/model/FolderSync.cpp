@@ -13,7 +13,8 @@ Error systemError(std::string_view what, const fs::path &path, std::error_code e
 }
 
 Status syncFolder(const fs::path &folder) {
-  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A name alone has an empty folder before it: the one that the program works in.
+  int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0 || ::fsync(descriptor) != 0) {
     std::error_code error(errno, std::generic_category());
     if (descriptor >= 0)

@@ -20,6 +20,10 @@ constexpr uint64_t kIndexLimit = 64 << 20;
 Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
   TensorFiles tensors;
   tensors.folder = folder;
+  if (isGgufFile(folder)) {
+    HEDDLE_ASSIGN(tensors.gguf, GgufModel::open(folder));
+    return tensors;
+  }
   std::error_code error;
   if (fs::exists(folder / kIndexFile, error)) {
     HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
@@ -66,6 +70,8 @@ Status TensorFiles::addIndexed(const fs::path &index) {
 }
 
 Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vector<std::string> &names) const {
+  if (gguf)
+    return gguf->read(weight, names);
   for (const std::string &name : names)
     for (const auto &[file, reader] : files) {
       if (reader.find(name))
@@ -111,18 +117,18 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
 
 } // namespace
 
-bool isHuggingFaceFolder(const fs::path &folder) {
+bool isPublishedModel(const fs::path &path) {
   std::error_code error;
-  return fs::exists(folder / "config.json", error) && !fs::exists(folder / "manifest.json", error);
+  return isGgufFile(path) || (fs::exists(path / "config.json", error) && !fs::exists(path / "manifest.json", error));
 }
 
-Status loadHuggingFaceWeights(const fs::path &folder, std::string_view description,
+Status loadPublishedWeights(const fs::path &folder, std::string_view description,
                               const std::function<Status(std::string_view, const TensorView &)> &write) {
   HEDDLE_ASSIGN(Description model, Description::parse(description));
   if (model.tensors.empty())
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
-                     "' is a Hugging Face folder, and the artifact was "
-                     "not compiled from such a folder; use the artifact of `heddle-compile ",
+                     "' is a published model, and the artifact was "
+                     "not compiled from one; use the artifact of `heddle-compile ",
                      folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
   for (const auto &[name, origin] : model.tensors) {

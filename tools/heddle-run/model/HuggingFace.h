@@ -1,9 +1,10 @@
-// The weights of a Hugging Face folder, for an artifact that was compiled from it.
+// The weights of a published model, a Hugging Face folder or a GGUF file, for an artifact that was compiled from it.
 #pragma once
 
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
+#include "tools/heddle-run/model/GgufModel.h"
 
 #include <filesystem>
 #include <functional>
@@ -14,15 +15,15 @@
 
 namespace heddle::run {
 
-// All tensors of a folder, in whatever number of files.
+// All tensors of a published model, in whatever number of files.
 class TensorFiles {
 public:
-  static Result<TensorFiles> open(const std::filesystem::path &folder);
+  static Result<TensorFiles> open(const std::filesystem::path &path);
 
-  // The tensor under the first of the names that the folder has.
+  // The tensor under the first of the names that the model has.
   Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
 
-  // Names and shapes of all tensors, by file.
+  // Of a folder: names and shapes of all tensors, by file.
   const std::map<std::string, SafetensorsReader> &readers() const { return files; }
 
 private:
@@ -31,15 +32,16 @@ private:
 
   std::filesystem::path folder;
   std::map<std::string, SafetensorsReader> files;
+  std::optional<GgufModel> gguf;
 };
 
-// Whether the folder is one, and no checkpoint of Heddle's.
-bool isHuggingFaceFolder(const std::filesystem::path &folder);
+// Whether the path is such a folder or file, and no checkpoint of Heddle's.
+bool isPublishedModel(const std::filesystem::path &path);
 
 // Hands every weight of the artifact to `write`, one after another, as the artifact's variables have it: read from
-// model.safetensors or from the files that model.safetensors.index.json names, transposed where it is stored so,
-// numbers of 16 bits widened. `description` is the artifact's, which says where each weight comes from.
-Status loadHuggingFaceWeights(const std::filesystem::path &folder, std::string_view description,
+// model.safetensors, from the files that model.safetensors.index.json names, or from a GGUF file; transposed where it is stored
+// so, numbers of fewer bits widened. `description` is the artifact's, which says where each weight comes from.
+Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
                               const std::function<Status(std::string_view name, const TensorView &value)> &write);
 
 } // namespace heddle::run

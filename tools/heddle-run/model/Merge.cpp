@@ -61,28 +61,85 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
   return error ? systemError("cannot read the folder", from, error) : Status(Success());
 }
 
+struct Change {
+  const LowRank *adapter;
+  bool transposed;
+};
+using Changes = std::map<std::string, Change>; // by the tensor's name in the published model
+
+Status apply(const Change &change, double scale, const fs::path &path, const std::string &name, HostTensor &tensor) {
+  const LowRank &adapter = *change.adapter;
+  if (tensor.type() != ElementType::F32 || tensor.bytes().size() / sizeof(float) !=
+                                               size_t(adapter.down.shape()[0] * adapter.up.shape()[1]))
+    return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has '", name, "' as ",
+                     describe(tensor.type(), tensor.shape()), ", which the adapter does not fit.");
+  add(adapter, scale, change.transposed, tensor.values<float>());
+  return Success();
+}
+
+// A file with the keys of the base. Tensors that change become f32, the others stay as they are stored.
+Status mergeGguf(const fs::path &base, const fs::path &output, const Changes &changes, double scale) {
+  HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base));
+  const GgufReader &reader = model.reader();
+  auto changeOf = [&](const GgufEntry &entry) -> const Change * {
+    std::optional<GgufTensor> published = model.published(entry);
+    auto found = published ? changes.find(published->name) : changes.end();
+    return found == changes.end() ? nullptr : &found->second;
+  };
+  auto padded = [&](uint64_t bytes) { return (bytes + reader.alignment() - 1) / reader.alignment() * reader.alignment(); };
+  std::string header = ggufHeader(reader.entries().size(), reader.countValues("")) + reader.storedValues("");
+  uint64_t place = 0;
+  for (const GgufEntry &entry : reader.entries()) {
+    if (!entry.readType())
+      return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", entry.name, "' as ", nameOfGgufType(entry.type),
+                       ", and Heddle reads ", readGgufTypes(), ".");
+    bool changed = changeOf(entry);
+    header += ggufTensorInfo(entry.name, entry.shape, changed ? kGgufF32 : entry.type, place);
+    place += padded(changed ? uint64_t(*elementCount(entry.shape)) * sizeof(float) : entry.bytes);
+  }
+  header.resize(padded(header.size()), '\0');
+
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(output));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(header))));
+  for (const GgufEntry &entry : reader.entries()) {
+    std::vector<std::byte> bytes;
+    if (const Change *change = changeOf(entry)) {
+      HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry));
+      HEDDLE_CHECK(model.toPublished(entry, tensor));
+      HEDDLE_CHECK(apply(*change, scale, base, entry.name, tensor));
+      HEDDLE_CHECK(model.toStored(entry, tensor));
+      bytes.assign(tensor.bytes().begin(), tensor.bytes().end());
+    } else {
+      bytes.resize(entry.bytes);
+      HEDDLE_CHECK(reader.readStored(entry, 0, bytes));
+    }
+    bytes.resize(padded(bytes.size()));
+    HEDDLE_CHECK(file.write(bytes));
+  }
+  return file.commit();
+}
+
 } // namespace
 
 Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output, const Description &model,
                     std::span<const VariableInfo> variables) {
-  if (!isHuggingFaceFolder(base))
-    return makeError(ErrorKind::InvalidArgument, "'", base.string(), "' is no Hugging Face folder: it has no config.json.");
+  if (!isPublishedModel(base))
+    return makeError(ErrorKind::InvalidArgument, "'", base.string(),
+                     "' is no published model: it is no GGUF file, and no folder with a config.json.");
   std::error_code error;
   if (fs::exists(output, error))
-    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' exists; name a folder that is to be made.");
+    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' exists; name a ",
+                     isGgufFile(base) ? "file" : "folder", " that is to be made.");
   HEDDLE_ASSIGN(LowRanks adapters, readAny(checkpoint, model, variables));
-  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base));
-
-  struct Change {
-    const LowRank *adapter;
-    bool transposed;
-  };
-  std::map<std::string, Change> changes; // by the tensor's name
+  Changes changes;
   for (const auto &[path, adapter] : adapters) {
     const WeightOrigin &origin = model.tensors.find(path + ".weight")->second;
     for (const std::string &name : origin.names)
       changes[name] = {&adapter, origin.transpose};
   }
+  if (isGgufFile(base))
+    return mergeGguf(base, output, changes, model.adapter.scale());
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base));
   std::vector<SafetensorsEntry> entries;
   for (const auto &[file, reader] : files.readers())
     for (const SafetensorsEntry &entry : reader.entries())
@@ -100,13 +157,8 @@ Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::
     for (const auto &[file, reader] : files.readers())
       for (const SafetensorsEntry &entry : reader.entries()) {
         HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry.name));
-        if (auto change = changes.find(entry.name); change != changes.end()) {
-          const LowRank &adapter = *change->second.adapter;
-          if (tensor.values<float>().size() != size_t(adapter.down.shape()[0] * adapter.up.shape()[1]))
-            return makeError(ErrorKind::InvalidArgument, "'", reader.path().string(), "' has '", entry.name, "' as ",
-                             describe(tensor.type(), tensor.shape()), ", which the adapter does not fit.");
-          add(adapter, model.adapter.scale(), change->second.transposed, tensor.values<float>());
-        }
+        if (auto change = changes.find(entry.name); change != changes.end())
+          HEDDLE_CHECK(apply(change->second, model.adapter.scale(), reader.path(), entry.name, tensor));
         HEDDLE_CHECK(writer.write(tensor.bytes()));
       }
     HEDDLE_CHECK(writer.commit());

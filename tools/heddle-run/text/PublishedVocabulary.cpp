@@ -1,6 +1,7 @@
 #include "tools/heddle-run/text/PublishedVocabulary.h"
 
 #include "tools/heddle-run/text/BytePairs.h"
+#include "tools/heddle-run/text/GgufVocabulary.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/TokenizerJson.h"
 
@@ -31,6 +32,12 @@ Result<Merges> readMerges(const std::filesystem::path &path, const PieceTable &t
 Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::path &folder) {
   std::error_code error;
   auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
+  bool isGguf = isGgufFile(folder);
+  if (isGguf || has(kGgufVocabulary)) {
+    HEDDLE_ASSIGN(GgufReader file, GgufReader::open(isGguf ? folder : folder / kGgufVocabulary));
+    HEDDLE_ASSIGN(Parts parts, readGgufVocabulary(file));
+    return PublishedVocabulary(std::move(parts));
+  }
   if (!has(kTokenizerJson))
     return loadGpt2(folder);
   if (has("vocab.json") && has("merges.txt")) {

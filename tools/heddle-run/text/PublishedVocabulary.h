@@ -1,4 +1,4 @@
-// The vocabularies of published language models: those of tokenizer.json, and GPT-2's two files.
+// The vocabularies of published language models: those of tokenizer.json, GPT-2's two files, and those in GGUF files.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,7 +19,8 @@ public:
   // Reads tokenizer.json: pieces, tokens that are added to them, what is done to a text before it is looked up, and how tokens
   // become text. Or vocab.json, whose pieces have a printable character in the place of each byte, and merges.txt, whose lines
   // are pairs of pieces that become one, the first ones first. A tokenizer.json of another kind is an error that says what it has.
-  static Result<PublishedVocabulary> load(const std::filesystem::path &folder);
+  // `path` may be a GGUF file, too; in a folder that is vocabulary.gguf.
+  static Result<PublishedVocabulary> load(const std::filesystem::path &path);
 
   // Added tokens in the line are themselves, such as GPT-2's end mark "<|endoftext|>". decode(encode(line)) is the line but for
   // what the vocabulary does to texts before it looks them up; GPT-2's kind gives back every line byte by byte.
@@ -33,6 +34,7 @@ public:
   std::optional<int32_t> endId() const override { return parts.end; }
 
   static constexpr const char *kTokenizerJson = "tokenizer.json";
+  static constexpr const char *kGgufVocabulary = "vocabulary.gguf";
   const std::vector<TokenizerFile> &files() const override { return parts.files; }
 
   struct Parts {

@@ -1,0 +1,15 @@
+// The description of a published model.
+#ifndef HEDDLE_COMPILER_HUGGINGFACE_DESCRIBE_H
+#define HEDDLE_COMPILER_HUGGINGFACE_DESCRIBE_H
+
+#include "compiler/HuggingFace/Config.h"
+#include "compiler/Import/Description.h"
+
+namespace mlir::heddle {
+
+/// What a configuration says, changed, with the names of the weights' tensors. Fails after an error.
+FailureOr<Description> describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes);
+
+} // namespace mlir::heddle
+
+#endif

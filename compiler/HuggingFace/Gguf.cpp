@@ -1,0 +1,320 @@
+// A GGUF file becomes the configuration that Hugging Face has for the same model, which is then read like any other.
+#include "compiler/HuggingFace/Describe.h"
+#include "compiler/HuggingFace/HuggingFace.h"
+#include "compiler/HuggingFace/RotaryFit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "runtime/core/Gguf.h"
+#include "runtime/core/GgufNames.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+using ::heddle::GgufEntry;
+using ::heddle::GgufReader;
+using ::heddle::GgufValue;
+
+static constexpr int64_t kMostNumber = int64_t(1) << 31;
+
+namespace {
+
+/// Reads the keys of one model, each once: what nobody read is unknown in the end.
+class Reader {
+public:
+  Reader(MLIRContext *context, StringRef path, const GgufReader &file) : context(context), path(path), file(file) {}
+
+  /// Nothing after an error.
+  std::optional<llvm::json::Object> read();
+  const std::string &getArchitecture() const { return architecture; }
+
+  InFlightDiagnostic fail() {
+    failed = true;
+    return emitError(Location(FileLineColLoc::get(context, path, 1, 1)));
+  }
+
+private:
+  //===-- Values ------------------------------------------------------------------------------------------------===//
+  // Of keys of the architecture, which has its name before them. A key without a default must be there.
+
+  std::string named(StringRef key) const { return architecture + "." + key.str(); }
+  const GgufValue *find(const std::string &key) {
+    known.insert(key);
+    return file.value(key);
+  }
+  template <typename T> std::optional<T> wrong(const std::string &key, StringRef what) {
+    fail() << "'" << key << "' should be " << what << "; convert the model anew";
+    return std::nullopt;
+  }
+  template <typename T, typename Get>
+  T get(StringRef key, StringRef what, std::optional<T> otherwise, Get get);
+  int64_t whole(StringRef key, std::optional<int64_t> otherwise = {});
+  double number(StringRef key, std::optional<double> otherwise = {});
+  std::string text(const std::string &key, StringRef otherwise);
+  bool has(StringRef tensor) const { return file.find(std::string_view(tensor)); }
+
+  /// An error where the key is there with another value.
+  void require(StringRef key, double value, StringRef why);
+
+  void readShape();
+  void readRotary(int64_t headWidth);
+  void readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers);
+  void readMarks();
+  void rejectOthers();
+
+  MLIRContext *context;
+  std::string path, architecture;
+  const GgufReader &file;
+  llvm::StringSet<> known;
+  llvm::json::Object config;
+  bool failed = false;
+};
+
+} // namespace
+
+template <typename T, typename Get>
+T Reader::get(StringRef key, StringRef what, std::optional<T> otherwise, Get get) {
+  std::string name = named(key);
+  const GgufValue *value = find(name);
+  if (!value && !otherwise)
+    fail() << "the file lacks the key '" << name << "', " << what
+           << ", without which the model's shape is not known; convert the model anew";
+  else if (std::optional<T> read = value ? get(*value) : otherwise)
+    return *read;
+  else
+    wrong<T>(name, what);
+  return otherwise.value_or(1);
+}
+
+int64_t Reader::whole(StringRef key, std::optional<int64_t> otherwise) {
+  return get<int64_t>(key, "a whole number", otherwise, [](const GgufValue &value) -> std::optional<int64_t> {
+    std::optional<uint64_t> whole = value.whole();
+    return whole && *whole < uint64_t(kMostNumber) ? std::optional<int64_t>(*whole) : std::nullopt;
+  });
+}
+
+double Reader::number(StringRef key, std::optional<double> otherwise) {
+  return get<double>(key, "a number", otherwise, [](const GgufValue &value) { return value.number(); });
+}
+
+std::string Reader::text(const std::string &key, StringRef otherwise) {
+  const GgufValue *value = find(key);
+  if (!value)
+    return otherwise.str();
+  if (const std::string *text = value->text())
+    return *text;
+  return wrong<std::string>(key, "a text").value_or("");
+}
+
+void Reader::require(StringRef key, double value, StringRef why) {
+  std::string name = named(key);
+  const GgufValue *given = find(name);
+  if (!given)
+    return;
+  std::optional<double> number = given->number();
+  if (std::optional<bool> flag = given->flag())
+    number = *flag ? 1 : 0;
+  if (number != value)
+    fail() << "'" << name << "' is " << (number ? showNumber(*number) : "no number") << ", but " << why;
+}
+
+//===-- The configuration ---------------------------------------------------------------------------------------===//
+
+void Reader::readShape() {
+  bool isGemma = architecture == "gemma2";
+  int64_t width = whole("embedding_length"), heads = std::max<int64_t>(1, whole("attention.head_count"));
+  int64_t layers = whole("block_count"), headWidth = whole("attention.key_length", std::max<int64_t>(1, width / heads));
+  int64_t longest = whole("context_length"), window = whole("attention.sliding_window", isGemma ? 4096 : 0);
+  config["hidden_size"] = width;
+  config["num_attention_heads"] = heads;
+  config["num_key_value_heads"] = whole("attention.head_count_kv", heads);
+  config["head_dim"] = headWidth;
+  config["intermediate_size"] = whole("feed_forward_length");
+  config["num_hidden_layers"] = layers;
+  config["max_position_embeddings"] = longest;
+  config["rms_norm_eps"] = number("attention.layer_norm_rms_epsilon");
+  config["tie_word_embeddings"] = !has("output.weight");
+  require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
+
+  StringRef published = llvm::StringSwitch<StringRef>(architecture)
+                            .Case("qwen2", "Qwen2ForCausalLM")
+                            .Case("qwen3", "Qwen3ForCausalLM")
+                            .Case("gemma2", "Gemma2ForCausalLM")
+                            .Default(window > 0 ? "MistralForCausalLM" : "LlamaForCausalLM");
+  config["architectures"] = llvm::json::Array{published};
+  if (!isGemma)
+    config["hidden_act"] = "silu";
+  if (window > 0)
+    config["sliding_window"] = window;
+  if (window > 0 && StringRef(architecture).starts_with("qwen")) {
+    config["use_sliding_window"] = true;
+    config["max_window_layers"] = 0;
+  }
+  if (architecture == "llama") {
+    config["attention_bias"] = has("blk.0.attn_q.bias");
+    config["mlp_bias"] = has("blk.0.ffn_gate.bias");
+  } else if (architecture == "qwen3") {
+    config["attention_bias"] = has("blk.0.attn_q.bias");
+  }
+  if (isGemma)
+    readGemma(width, heads, headWidth, layers);
+  readRotary(headWidth);
+
+  const GgufEntry *embedding = file.find("token_embd.weight");
+  if (!embedding || embedding->shape.size() != 2)
+    fail() << "the file has no matrix 'token_embd.weight', whose rows are the vocabulary; convert the model anew";
+  else
+    config["vocab_size"] = embedding->shape[0];
+}
+
+void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers) {
+  config["hidden_activation"] = "gelu_pytorch_tanh";
+  // The format does not have the key: of the three published sizes, the one with 46 blocks divides by another number.
+  config["query_pre_attn_scalar"] = layers == 46 ? width / heads : headWidth;
+  config["attn_logit_softcapping"] = number("attn_logit_softcapping", 50);
+  config["final_logit_softcapping"] = number("final_logit_softcapping", 30);
+}
+
+void Reader::readRotary(int64_t headWidth) {
+  double base = number("rope.freq_base", 10000);
+  config["rope_theta"] = base;
+  require("rope.dimension_count", double(headWidth), "Heddle turns all columns of a head");
+
+  std::string key = named("rope.scaling.type");
+  double once = number("rope.scale_linear", 1); // of files from before the keys for scaling
+  std::string kind = text(key, once != 0 && once != 1 ? "linear" : "none");
+  double factor = number("rope.scaling.factor", once);
+  int64_t before = whole("rope.scaling.original_context_length", whole("context_length"));
+  double slow = number("rope.scaling.yarn_beta_slow", 1), fast = number("rope.scaling.yarn_beta_fast", 32);
+  require("rope.scaling.attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
+  require("rope.scaling.yarn_attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
+  require("rope.scaling.yarn_ext_factor", 1, "Heddle's yarn has this factor always");
+  require("rope.scaling.yarn_log_multiplier", 0, "Heddle's yarn scales attention by its factor alone");
+  if (kind == "linear")
+    config["rope_scaling"] = llvm::json::Object{{"rope_type", kind}, {"factor", factor}};
+  else if (kind == "yarn")
+    config["rope_scaling"] = llvm::json::Object{{"rope_type", kind},
+                                                {"factor", factor},
+                                                {"original_max_position_embeddings", before},
+                                                {"beta_slow", slow},
+                                                {"beta_fast", fast}};
+  else if (kind != "none")
+    fail() << "'" << key << "' is \"" << kind << "\", and Heddle reads none, linear and yarn from GGUF files";
+
+  // LLaMA 3's scaling is in no key, but in a divisor for each frequency.
+  const GgufEntry *divisors = file.find("rope_freqs.weight");
+  if (!divisors || failed)
+    return;
+  std::optional<RotaryFit> fit;
+  if (divisors->readType() && divisors->shape == ::heddle::Shape{headWidth / 2} && kind == "none")
+    if (::heddle::Result<::heddle::HostTensor> values = file.read(*divisors); values.ok())
+      fit = fitRotaryDivisors(values->values<float>(), base, headWidth);
+  if (!fit)
+    fail() << "'rope_freqs.weight' has divisors of the rotary frequencies that LLaMA 3's rule does not give, and Heddle "
+              "knows no other rule for them; use the folder that Hugging Face publishes";
+  else if (fit->factor != 1)
+    config["rope_scaling"] = llvm::json::Object{{"rope_type", "llama3"},
+                                                {"factor", fit->factor},
+                                                {"low_freq_factor", fit->low},
+                                                {"high_freq_factor", fit->high},
+                                                {"original_max_position_embeddings", fit->length}};
+}
+
+/// The ids of the marks, where they are tokens.
+void Reader::readMarks() {
+  std::string model = text("tokenizer.ggml.model", "");
+  bool isPieces = model == "llama";
+  std::optional<int64_t> vocabulary = config.getInteger("vocab_size");
+  for (auto [theirs, ours, usual] : {std::tuple("tokenizer.ggml.bos_token_id", "bos_token_id", 1),
+                                     {"tokenizer.ggml.eos_token_id", "eos_token_id", 2}}) {
+    const GgufValue *value = find(theirs);
+    std::optional<uint64_t> id = value ? value->whole() : isPieces ? std::optional<uint64_t>(usual) : std::nullopt;
+    if (value && (!id || (vocabulary && *id >= uint64_t(*vocabulary))))
+      wrong<int64_t>(theirs, "the number of a token");
+    else if (id)
+      config[ours] = int64_t(*id);
+  }
+}
+
+/// Keys and tensors that nothing above has named, and that may change what the model computes.
+void Reader::rejectOthers() {
+  require("expert_count", 0, "Heddle has no mixtures of experts in GGUF files");
+  require("expert_used_count", 0, "Heddle has no mixtures of experts in GGUF files");
+  require("use_parallel_residual", 0, "Heddle's blocks have attention before the feed-forward");
+  require("attention.causal", 1, "Heddle's decoders see the tokens before a token only");
+  for (StringRef key : {"vocab_size", "pooling_type", "rope.scaling.finetuned", "attention.layer_norm_epsilon"})
+    known.insert(named(key));
+  if (std::string layout = text(named("tensor_data_layout"), "reference");
+      layout != "reference" && layout != "Meta AI original pth")
+    fail() << "'" << named("tensor_data_layout") << "' is \"" << layout << "\", and Heddle reads tensors laid out as usual";
+  for (const auto &[key, value] : file.values())
+    if (StringRef(key).starts_with(architecture + ".") && !known.contains(key))
+      fail() << "'" << key << "' is a key that Heddle does not know, and it may change what the model computes; use the "
+             << "folder that Hugging Face publishes";
+}
+
+std::optional<llvm::json::Object> Reader::read() {
+  architecture = text("general.architecture", "");
+  std::string kind = text("general.type", "model");
+  const GgufValue *parts = file.value("split.count");
+  if (!::heddle::isGgufArchitecture(architecture)) {
+    std::string all;
+    for (std::string_view name : ::heddle::ggufArchitectures())
+      all += (all.empty() ? "" : ", ") + std::string(name);
+    fail() << "'general.architecture' is \"" << architecture << "\", and Heddle reads GGUF files of " << all
+           << "; other models that it has are read from the folder that Hugging Face publishes";
+  } else if (kind != "model") {
+    fail() << "'general.type' is \"" << kind << "\", and Heddle reads GGUF files of whole models";
+  } else if (parts && parts->whole().value_or(2) > 1) {
+    fail() << "the file is one of several that a model was split into ('split.count'); join them into one file first";
+  } else {
+    readShape();
+    readMarks();
+    rejectOthers();
+  }
+  return failed ? std::nullopt : std::optional(std::move(config));
+}
+
+/// Whether the file has the tensors that the description names, in types that can be read, and no others.
+static LogicalResult checkTensors(Reader &reader, const GgufReader &file, const Description &description) {
+  std::string_view architecture = reader.getArchitecture();
+  llvm::StringSet<> used;
+  for (const auto &[weight, origin] : description.tensors) {
+    const llvm::json::Array &names = *origin.getAsObject()->getArray("from");
+    std::string name, missing;
+    for (const llvm::json::Value &published : names)
+      if (std::optional<std::string> theirs =
+              ::heddle::ggufTensorName(architecture, std::string_view(*published.getAsString()))) {
+        (file.find(*theirs) ? name : missing) = *theirs;
+      }
+    if (name.empty())
+      return reader.fail() << "the file has no tensor '" << missing << "' for the weight '" << weight.str()
+                           << "'; download or convert it again";
+    used.insert(name);
+  }
+  for (const GgufEntry &entry : file.entries()) {
+    if (!used.contains(entry.name) && entry.name != "rope_freqs.weight")
+      return reader.fail() << "'" << entry.name << "' is a tensor that Heddle does not know in a file of the architecture '"
+                           << reader.getArchitecture() << "'; use the folder that Hugging Face publishes";
+    if (!entry.readType())
+      return reader.fail() << "'" << entry.name << "' is of the type " << ::heddle::nameOfGgufType(entry.type)
+                           << ", and Heddle reads " << ::heddle::readGgufTypes()
+                           << "; take the model's file of one of these types, or convert it";
+  }
+  return success();
+}
+
+OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+  ::heddle::Result<GgufReader> file = GgufReader::open(path.str());
+  if (!file.ok()) {
+    emitError(UnknownLoc::get(context)) << StringRef(file.message()).rtrim('.');
+    return nullptr;
+  }
+  Reader reader(context, path, *file);
+  std::optional<llvm::json::Object> object = reader.read();
+  if (!object)
+    return nullptr;
+  HuggingFaceConfig config = HuggingFaceConfig::make(context, path, std::move(*object));
+  FailureOr<Description> description = describeModel(config, changes);
+  if (failed(description) || failed(checkTensors(reader, *file, *description)))
+    return nullptr;
+  return importModel(context, std::move(description));
+}

@@ -1,0 +1,33 @@
+// The types that tensors of GGUF files have: plain numbers, and blocks of small whole numbers with a scale. Blocks lie along a
+// tensor's last dimension.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace heddle {
+
+struct GgufType {
+  uint32_t number; // in the file
+  const char *name;
+  uint32_t values; // of a block; 0: Heddle knows the type's name alone
+  uint32_t bytes;  // of a block
+
+  bool isRead() const { return values != 0; }
+};
+
+inline constexpr uint32_t kGgufF32 = 0; // the number of this type
+
+// Null where no such type is known.
+const GgufType *findGgufType(uint32_t number);
+// Of known types the name, of others "type 77".
+std::string nameOfGgufType(uint32_t number);
+// "F32, F16, BF16, ...": the types that Heddle reads.
+std::string readGgufTypes();
+
+// Writes the numbers of whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
+void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values);
+
+} // namespace heddle

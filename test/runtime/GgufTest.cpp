@@ -1,0 +1,216 @@
+// GGUF files: what a reader makes of them, and of damaged ones.
+#include "runtime/core/Gguf.h"
+
+#include "runtime/core/GgufNames.h"
+#include "test/runtime/GgufBytes.h"
+#include "test/tools/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+using namespace heddle;
+using heddle::test::GgufBytes;
+using heddle::test::TemporaryFolder;
+
+namespace {
+
+template <typename T> std::string bytesOf(const std::vector<T> &values) {
+  return {reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)};
+}
+
+// A block of 32 numbers: a scale of 2, and bytes from 0 on.
+std::string block(size_t bytes) {
+  std::string data("\0\x40", 2);
+  for (size_t i = 0; i < bytes; ++i)
+    data += char(i * 17);
+  return data;
+}
+
+GgufBytes small() {
+  GgufBytes file;
+  file.text("general.architecture", "llama").whole("llama.block_count", 2);
+  file.number("llama.epsilon", 1e-5f).flag("llama.flag", true);
+  file.texts("tokenizer.ggml.tokens", {"a", "bc", ""}).wholes("tokenizer.ggml.token_type", {1, -3});
+  file.begin("nested", 9).put(uint32_t(9)).put(uint64_t(2));
+  for (uint32_t i = 0; i < 2; ++i)
+    file.put(uint32_t(0)).put(uint64_t(2)).put(uint8_t(i)).put(uint8_t(7));
+  file.tensor("matrix", {2, 3}, 0, bytesOf<float>({1, 2, 3, 4, 5, 6})).tensor("half", {2}, 1, std::string("\0\x3c\0\xc0", 4));
+  file.tensor("brain", {1}, 30, std::string("\x80\x3f", 2)).tensor("eight", {32, 1}, 8, block(32));
+  return file.tensor("four", {32}, 2, block(16)).tensor("other", {256}, 12, std::string(144, 'x'));
+}
+
+class Gguf : public testing::Test {
+protected:
+  Result<GgufReader> open(const std::string &bytes) { return GgufReader::open(folder.write("model.gguf", bytes)); }
+  void expectError(const std::string &bytes, std::string_view part) {
+    auto file = open(bytes);
+    ASSERT_FALSE(file.ok()) << part;
+    EXPECT_NE(file.message().find(part), std::string::npos) << file.message();
+  }
+  std::vector<float> read(const GgufReader &file, std::string_view name) {
+    const GgufEntry *entry = file.find(name);
+    EXPECT_TRUE(entry && entry->readType()) << name;
+    auto tensor = file.read(*entry);
+    EXPECT_TRUE(tensor.ok());
+    return {tensor->values<float>().begin(), tensor->values<float>().end()};
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Gguf, ReadsKeysAndTensors) {
+  for (uint32_t version : {2u, 3u}) {
+    auto file = open(small().file(version));
+    ASSERT_TRUE(file.ok()) << file.message();
+    EXPECT_EQ(*file->value("general.architecture")->text(), "llama");
+    EXPECT_EQ(file->value("llama.block_count")->whole(), 2u);
+    EXPECT_EQ(file->value("llama.epsilon")->number(), 1e-5) << "the decimal, and not the nearest f32";
+    EXPECT_EQ(file->value("llama.flag")->flag(), true);
+    EXPECT_EQ(file->value("llama.flag")->whole(), std::nullopt);
+    EXPECT_EQ((*file->value("tokenizer.ggml.token_type")->array())[1].whole(), std::nullopt) << "below zero";
+    EXPECT_EQ((*file->value("nested")->array())[1].array()->front().whole(), 1u);
+    EXPECT_EQ(file->value("none"), nullptr);
+    EXPECT_EQ(file->find("matrix")->shape, (Shape{3, 2})) << "outermost first";
+    EXPECT_EQ(read(*file, "matrix"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(read(*file, "half"), (std::vector<float>{1, -2}));
+    EXPECT_EQ(read(*file, "brain"), (std::vector<float>{1}));
+    EXPECT_EQ(read(*file, "eight")[9], -206) << "2 times -103, which is 9 * 17 as a byte";
+    EXPECT_EQ(read(*file, "four")[3], -10) << "2 times 3 - 8";
+    EXPECT_EQ(read(*file, "four")[19], -10);
+    EXPECT_EQ(file->find("other")->readType(), nullptr);
+    EXPECT_EQ(nameOfGgufType(file->find("other")->type), "Q4_K");
+  }
+}
+
+TEST_F(Gguf, SixBits) {
+  std::string data(210, '\0');
+  data[0] = char(0x21);         // number 0 has 1 and number 64 has 2 in their lower four bits
+  data[128] = char(0b00110001); // and these 1 and 3 above
+  for (int i = 0; i < 16; ++i)
+    data[size_t(192 + i)] = char(i - 3);
+  data[209] = 0x40; // 2
+  auto file = open(GgufBytes().tensor("t", {256}, 14, data).file());
+  ASSERT_TRUE(file.ok()) << file.message();
+  std::vector<float> values = read(*file, "t");
+  EXPECT_EQ(values[0], 2 * -3 * (17 - 32));
+  EXPECT_EQ(values[64], 2 * 1 * (50 - 32));
+  EXPECT_EQ(values[255], 2 * 12 * -32);
+}
+
+TEST_F(Gguf, KeepsKeysAsTheyAre) {
+  auto file = open(small().file());
+  ASSERT_TRUE(file.ok());
+  std::string bytes = ggufHeader(0, file->countValues("tokenizer.")) + file->storedValues("tokenizer.");
+  auto again = GgufReader::parse(bytes, "here");
+  ASSERT_TRUE(again.ok()) << again.message();
+  EXPECT_EQ(again->values().size(), 2u);
+  EXPECT_EQ(*(*again->value("tokenizer.ggml.tokens")->array())[1].text(), "bc");
+  std::string tensors = GgufBytes().tensor("matrix", {2, 3}, 0, "").file();
+  EXPECT_NE(tensors.find(ggufTensorInfo("matrix", Shape{3, 2}, 0, 0)), std::string::npos);
+}
+
+TEST_F(Gguf, Errors) {
+  std::string whole = small().file();
+  expectError("", "it ends within its first bytes, at byte 0");
+  expectError("GGML" + whole.substr(4), "it does not begin with \"GGUF\"");
+  expectError(small().file(1), "is a GGUF file of version 1");
+  expectError(small().file(3u << 24), "is a GGUF file of big endian numbers");
+  expectError(whole.substr(0, 100), "it ends within");
+  expectError(whole.substr(0, whole.size() - 200), "lies outside the file, which has");
+  expectError(GgufBytes().whole("a", 1).whole("a", 2).file(), "it has the key 'a' twice");
+  expectError(GgufBytes().tensor("a", {1}, 0, "1234").tensor("a", {1}, 0, "1234").file(), "it has the tensor 'a' twice");
+  expectError(GgufBytes().begin("a", 7).put(uint8_t(2)).file(), "the value of 'a' is 2, and should be true (1) or false (0)");
+  expectError(GgufBytes().begin("a", 13).file(), "the value of 'a' is of the unknown type 13");
+  expectError(GgufBytes().begin("a", 8).put(~uint64_t(0)).file(), "the value of 'a' is said to have 18446744073709551615 bytes");
+  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(~uint64_t(0)).file(), "is said to have 18446744073709551615 elements");
+  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(uint64_t(3)).put(uint32_t(1)).file(), "it ends within a value");
+  GgufBytes deep;
+  deep.begin("a", 9);
+  for (int i = 0; i < 5; ++i)
+    deep.put(uint32_t(9)).put(uint64_t(1));
+  expectError(deep.file(), "arrays within arrays, more than 4 deep");
+  expectError(GgufBytes().whole("general.alignment", 24).file(), "'general.alignment' is not a power of two");
+  expectError(GgufBytes().tensor("a", {1, 1, 1, 1, 1}, 0, "1234").file(), "the tensor 'a' has 5 dimensions");
+  expectError(GgufBytes().tensor("a", {0}, 0, "").file(), "the tensor 'a' has an extent that is not from 1");
+  expectError(GgufBytes().tensor("a", {uint64_t(1) << 40, uint64_t(1) << 40}, 0, "").file(), "more elements than memory can have");
+  expectError(GgufBytes().tensor("a", {33}, 8, block(32)).file(), "the tensor 'a' has rows of 33 numbers, and Q8_0 has blocks of 32");
+  expectError(GgufBytes().tensor("a", {100}, 0, "1234").file(), "the tensor 'a' lies outside the file");
+  std::string places = GgufBytes().tensor("a", {8}, 0, std::string(32, 'x')).tensor("b", {8}, 0, std::string(32, 'x')).file();
+  size_t second = places.find(std::string("\x20\0\0\0\0\0\0\0", 8), places.find('b'));
+  std::string overlapping = places, uneven = places;
+  overlapping[second] = 0;
+  uneven[second] = 8;
+  expectError(overlapping, "the tensors 'a' and 'b' overlap");
+  expectError(uneven, "the tensor 'b' begins at 8, which is no multiple of 32");
+}
+
+// Each of 20,000 damaged files is an error, or keys and tensors that can be read.
+TEST_F(Gguf, DamageIsHarmless) {
+  const std::string whole = small().file();
+  std::mt19937 random(1);
+  auto below = [&](size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); };
+  size_t header = whole.find("other") + 40;
+  int good = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = whole;
+    for (size_t changes = 1 + below(3); changes > 0 && bytes.size() > 9; --changes) {
+      size_t place = below(std::min(header, bytes.size() - 8));
+      switch (below(5)) {
+      case 0: bytes[place] = char(below(256)); break;
+      case 1: bytes[place] = char(bytes[place] ^ 1 << below(8)); break;
+      case 2: bytes.resize(below(bytes.size())); break;
+      case 3: bytes.erase(place, 1 + below(8)); break;
+      default: { // counts, lengths and places of any size
+        uint64_t value = below(2) ? below(300) : (uint64_t(1) << below(64)) - below(2);
+        std::memcpy(bytes.data() + place, &value, sizeof value);
+      }
+      }
+    }
+    auto file = open(bytes);
+    if (!file.ok())
+      continue;
+    ++good;
+    for (const GgufEntry &entry : file->entries())
+      if (entry.readType()) {
+        auto tensor = file->read(entry);
+        ASSERT_TRUE(tensor.ok()) << tensor.message();
+      }
+    (void)file->storedValues("");
+  }
+  EXPECT_GT(good, 300) << "some changes do no harm";
+  EXPECT_LT(good, 15000) << "most do";
+}
+
+TEST(GgufNames, BothWays) {
+  auto name = [](std::string_view architecture, std::string_view tensor) {
+    auto found = publishedTensor(architecture, tensor);
+    return found ? found->name : "";
+  };
+  EXPECT_EQ(name("llama", "token_embd.weight"), "model.embed_tokens.weight");
+  EXPECT_EQ(name("llama", "blk.12.ffn_norm.weight"), "model.layers.12.post_attention_layernorm.weight");
+  EXPECT_EQ(name("gemma2", "blk.0.ffn_norm.weight"), "model.layers.0.pre_feedforward_layernorm.weight");
+  EXPECT_EQ(name("gemma2", "blk.0.post_ffw_norm.weight"), "model.layers.0.post_feedforward_layernorm.weight");
+  for (const char *none : {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q",
+                           "rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
+    EXPECT_EQ(name("llama", none), "") << none;
+  for (const char *tensor : {"output.weight", "blk.3.attn_k.bias", "blk.99.ffn_down.weight", "blk.0.ffn_norm.weight"})
+    for (std::string_view architecture : ggufArchitectures())
+      EXPECT_EQ(ggufTensorName(architecture, name(architecture, tensor)), tensor);
+  EXPECT_EQ(publishedTensor("llama", "blk.0.attn_k.weight")->storage.rows, GgufStorage::Rows::KeyPairs);
+  EXPECT_EQ(publishedTensor("qwen2", "blk.0.attn_k.weight")->storage.rows, GgufStorage::Rows::AsPublished);
+  EXPECT_EQ(publishedTensor("gemma2", "output_norm.weight")->storage.added, 1);
+}
+
+TEST(GgufNames, Pairs) {
+  std::vector<float> rows = {0, 1, 2, 3, 10, 11, 12, 13}; // two heads of four rows
+  splitPairs(rows, 1, 2);
+  EXPECT_EQ(rows, (std::vector<float>{0, 2, 1, 3, 10, 12, 11, 13}));
+  joinPairs(rows, 1, 2);
+  EXPECT_EQ(rows, (std::vector<float>{0, 1, 2, 3, 10, 11, 12, 13}));
+  splitPairs(rows, 2, 1);
+  EXPECT_EQ(rows, (std::vector<float>{0, 1, 10, 11, 2, 3, 12, 13}));
+}
+
+} // namespace
