@@ -14,8 +14,8 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Columns that are read at once, so that lanes which share a row wait for memory once for all of them; and as many as lanes that
-/// do not wait have registers for.
+/// Columns that are read at once, so that lanes which share a row wait for memory once for all of them; and as many as
+/// lanes that do not wait have registers for.
 constexpr int64_t kRunsAtOnce = 8, kColumnsAtOnce = 64;
 
 // Numbers that are ordered as the floats are whose bits they are made of. Of numbers below zero the bits are turned round.
@@ -36,9 +36,9 @@ constexpr double kColdest = 1e-30;
 /// The smallest of the uniform numbers but zero, halved: noise is finite.
 constexpr double kLeastUniform = 0x1p-25;
 
-/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns for them. It walks over the row, once to find the largest logit, and
-/// once more for each pair of bits of the cutoff, for the sum of what top-k leaves, and to draw. Walks that a row does
-/// not need make no steps.
+/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns for
+/// them. It walks over the row, once to find the largest logit, and once more for each pair of bits of the cutoff, for the
+/// sum of what top-k leaves, and to draw. Walks that a row does not need make no steps.
 class Drawing {
 public:
   Drawing(DrawOp draw, KernelEmitter &emitter) : draw(draw), emitter(emitter), b(emitter.builder()) {}

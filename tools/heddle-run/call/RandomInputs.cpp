@@ -132,6 +132,11 @@ private:
       int32_t start = 0;
       for (size_t i = 0; i < values.size(); start += lengthsOf["cache"][i++])
         values[i] = (port.name == "position" ? 0 : start) + lengthsOf["cache"][i] - 1;
+    } else if (port.name == "seen_rows" || port.name == "seen_tokens") {
+      // Tokens that the sequences have, dealt to them in turns: no pair of a sequence and a token comes twice.
+      auto sequences = size_t(extentOf(this->port("token")->dims[0]));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = int32_t(port.name == "seen_rows" ? i % sequences : i / sequences % size_t(port.valueLimit));
     } else {
       for (int32_t &value : values)
         value = port.valueLimit > 0 ? int32_t(random() % uint64_t(port.valueLimit)) : 0;
