@@ -105,7 +105,7 @@ Item Elaborator::pairs(BuiltinCall &call) {
   if (!parameters)
     return mistake();
   auto scores = ScoresOp::create(builder, place(call.where()), type, query, key, /*key_rows=*/Value(), *parameters,
-                                 queries->starts, queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
+                                 /*users=*/ValueRange(), queries->starts, queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
   scores.getCombine().takeBody(combine);
   return make(scores, ofKey);
 }

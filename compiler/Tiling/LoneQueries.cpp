@@ -86,6 +86,7 @@ private:
 template <typename A, typename B> bool areOfTheSameSequences(A a, B b) {
   return isSame(a.getQueryStarts(), b.getQueryStarts()) && isSame(a.getQueryLengths(), b.getQueryLengths()) &&
          isSame(a.getKeyStarts(), b.getKeyStarts()) && isSame(a.getKeyLengths(), b.getKeyLengths()) &&
+         a.getKeyRows() == b.getKeyRows() &&
          a.getQuerySize().empty() && b.getQuerySize().empty();
 }
 
@@ -102,7 +103,7 @@ bool hidesMissingKeys(const Chain &chain) {
 SmallVector<Operation *> heddle::getLoneQueryChain(Operation *anchor, Value pairs) {
   Chain chain(pairs);
   if (!chain.scores || !chain.weights || !chain.isSingle || !hidesMissingKeys(chain) ||
-      cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys || chain.scores.getKeyRows())
+      cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys)
     return {};
   bool isAligned = isa<ContextOp>(anchor) ? areOfTheSameSequences(chain.scores, cast<ContextOp>(anchor))
                                           : areOfTheSameSequences(chain.scores, cast<ScoresGradQueryOp>(anchor));
