@@ -15,7 +15,7 @@ import torch
 import calls
 import reference
 
-MOST_NODES, MOST_NEIGHBOURS, ROOM = 100, 24, 32  # scores have room for a multiple of 16 neighbours
+MOST_NODES, MOST_NEIGHBOURS = 100, 24
 NODES_AND_EDGES = [(1, 0), (1, 1), (7, 20), (33, 200), (100, 700)]
 # Of a head: columns of scores and of values; heads.
 SHAPES = [(1, 8, 3), (5, 5, 2), (16, 16, 1), (33, 7, 2)]
@@ -44,26 +44,36 @@ COMBINE = {
 INPUTS = 6
 
 
-def write_entry(kind, width, of_value, heads):
+def write_module(cases, nodes, neighbours, inputs, gradients=True):
+    sizes = f"""#nodes = #heddle.dims<"nodes">
+heddle.size @nodes max {nodes}
+heddle.size @neighbours max {neighbours} longest "degrees"
+"""
+    return sizes + "".join(write_entry(*case, neighbours, inputs, gradients) for case in cases)
+
+
+def write_entry(kind, width, of_value, heads, most_neighbours, inputs, gradients):
     name = f"{kind}_{width}x{of_value}x{heads}"
+    room = (most_neighbours + 15) // 16 * 16  # as the language has it
     rows = lambda columns: f"tensor<?x{columns}xf32, #nodes>"
-    queries, values, scores = rows(width * heads), rows(of_value * heads), f"tensor<?x{heads}x{ROOM}xf32, #nodes>"
-    lists, index = f"tensor<?x{MOST_NEIGHBOURS}xi32, #nodes>", "tensor<?xi32, #nodes>"
+    queries, values, scores = rows(width * heads), rows(of_value * heads), f"tensor<?x{heads}x{room}xf32, #nodes>"
+    lists, index = f"tensor<?x{most_neighbours}xi32, #nodes>", "tensor<?xi32, #nodes>"
     parameters, combine = COMBINE[kind]
     weights = {"q": width * heads, "k": width * heads, "v": of_value * heads}
-    variables = "".join(f"heddle.variable @{name}.{w} weight : tensor<{INPUTS}x{columns}xf32>\n"
-                        f"heddle.variable @grad.{name}.{w} gradient of @{name}.{w} as gradient : tensor<{INPUTS}x{columns}xf32>\n"
+    variables = "".join(f"heddle.variable @{name}.{w} weight : tensor<{inputs}x{columns}xf32>\n"
+                        f"heddle.variable @grad.{name}.{w} gradient of @{name}.{w} as gradient : tensor<{inputs}x{columns}xf32>\n"
                         for w, columns in weights.items())
     if parameters:
         row = f"tensor<{width * heads}xf32>"
         variables += f"heddle.variable @{name}.p weight : {row}\nheddle.variable @grad.{name}.p gradient of @{name}.p as gradient : {row}\n"
     port = lambda name, type, more="": f'%{name}: {type} {{heddle.name = "{name}"{more}}}'
-    ports = [port("x", rows(INPUTS)), port("slope", values), port("neighbours", lists), port("degrees", index),
-             port("users", lists), port("slots", lists), port("uses", index)]
+    number = f", heddle.limit = {most_neighbours + 1} : i64"
+    ports = [port("x", rows(inputs)), port("slope", values), port("neighbours", lists), port("degrees", index, number),
+             port("users", lists), port("slots", lists), port("uses", index, number)]
     sequences, users = [index] * 4, [lists, lists, index]
     format_types = lambda *types: ", ".join(types)
-    project = "".join(f"  %w{w} = heddle.read @{name}.{w} : tensor<{INPUTS}x{columns}xf32>\n"
-                      f"  %{w} = heddle.matmul %x, %w{w} : {rows(INPUTS)}, tensor<{INPUTS}x{columns}xf32> -> {rows(columns)}\n"
+    project = "".join(f"  %w{w} = heddle.read @{name}.{w} : tensor<{inputs}x{columns}xf32>\n"
+                      f"  %{w} = heddle.matmul %x, %w{w} : {rows(inputs)}, tensor<{inputs}x{columns}xf32> -> {rows(columns)}\n"
                       for w, columns in weights.items())
     if parameters:
         project += f"  %p = heddle.read @{name}.p : {row}\n"
@@ -83,21 +93,21 @@ func.func @{name}({", ".join(ports)}) -> ({values} {{heddle.name = "result"}}, t
   %product = arith.mulf %y, %slope : {values}
   %each = heddle.sum columns %product : {values} -> tensor<?xf32, #nodes>
   %loss = heddle.sum rows %each : tensor<?xf32, #nodes> -> tensor<1xf32>
-  heddle.accumulate %loss
+{"  heddle.accumulate %loss" if gradients else ""}
   return %y, %loss : {values}, tensor<1xf32>
 }}
 """
 
 
-def make_graph(nodes, edges, random):
+def make_graph(nodes, edges, most_neighbours, random):
     """Lists of each node's neighbours, and of the nodes and places where it is a neighbour; and the edges."""
-    neighbours = np.zeros((nodes, MOST_NEIGHBOURS), np.int32)
+    neighbours = np.zeros((nodes, most_neighbours), np.int32)
     users, slots = np.zeros_like(neighbours), np.zeros_like(neighbours)
     degrees, uses = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
     to_and_from = []
     for _ in range(edges):
         to, source = random.integers(nodes), random.integers(nodes)
-        if degrees[to] == MOST_NEIGHBOURS or uses[source] == MOST_NEIGHBOURS:
+        if degrees[to] == most_neighbours or uses[source] == most_neighbours:
             continue
         neighbours[to, degrees[to]] = source
         users[source, uses[source]], slots[source, uses[source]] = to, degrees[to]
@@ -132,9 +142,7 @@ def main():
     cases = [(kind, *shape) for kind in COMBINE for shape in SHAPES]
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/graphs.mlir", "w") as file:
-            file.write(f"#nodes = #heddle.dims<\"nodes\">\nheddle.size @nodes max {MOST_NODES}\n"
-                       f"heddle.size @neighbours max {MOST_NEIGHBOURS} longest \"degrees\"\n")
-            file.writelines(write_entry(*case) for case in cases)
+            file.write(write_module(cases, MOST_NODES, MOST_NEIGHBOURS, INPUTS))
         subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/graphs.mlir", "-o", f"{folder}/graphs.heddle",
                         f"--target={arguments.target}"], check=True, stdout=subprocess.DEVNULL)
         with calls.Session(arguments.bin, f"{folder}/graphs.heddle", folder) as session:
@@ -147,7 +155,7 @@ def main():
 
 
 def check(session, folder, name, kind, heads, widths, nodes, edges, random):
-    lists, pairs = make_graph(nodes, edges, random)
+    lists, pairs = make_graph(nodes, edges, MOST_NEIGHBOURS, random)
     draw = lambda *shape: random.normal(size=shape).astype(np.float32)
     inputs = {"x": draw(nodes, INPUTS), "slope": draw(nodes, widths["v"] * heads)}
     weights = {w: draw(INPUTS, columns * heads) / INPUTS ** 0.5 for w, columns in widths.items()}
