@@ -42,7 +42,7 @@ def time_torch(kind, columns, gradients):
     weights["p"] = torch.randn(HEADS * columns["q"]).requires_grad_(gradients)
     for _ in range(3):
         begin = time.perf_counter()
-        result = graphs.attend(kind, HEADS, x, weights, (to, source))
+        result = graphs.attend(kind, HEADS, *(x @ weights[w] for w in "qkv"), weights["p"], (to, source))
         if gradients:
             (result * slope).sum().backward()
         took = time.perf_counter() - begin

@@ -156,6 +156,9 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
       return emitter.loop(none, end, lanes, room, state, body);
     };
 
+    // What is past the last key reads the last one; where there are no keys, this.
+    keep(emitter.constant(1, lanes, 0), none);
+
     // Scores, and the largest of them, or the sum of what the weights make of their gradients.
     Value first = emitter.constant(1, 1, grad ? 0 : kLowest);
     Value total = walk(frame.otherLength, first, [&](Value key, ValueRange state) -> SmallVector<Value> {

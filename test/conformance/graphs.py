@@ -118,19 +118,19 @@ def make_graph(nodes, edges, most_neighbours, random):
     return lists, torch.tensor(to_and_from, dtype=torch.long).reshape(-1, 2).T
 
 
-def attend(kind, heads, x, weights, edges):
-    """With a message for each edge, as in PyTorch one would."""
-    nodes, (to, source) = len(x), edges
-    q, k, v = (((x @ weights[name]).reshape(nodes, heads, -1)) for name in "qkv")
-    pair = (q[to], k[source])
+def attend(kind, heads, query, key, value, parameter, edges):
+    """With a message for each edge, as one would write it in PyTorch. Edges are rows of the nodes that look, and of those that they
+    look at."""
+    to, source = edges
+    q, k, v = (x.reshape(len(x), heads, -1) for x in (query, key, value))
     if kind == "dot":
-        scores = (pair[0] * pair[1]).sum(-1)
+        scores = (q[to] * k[source]).sum(-1)
     else:
-        scores = torch.nn.functional.leaky_relu(pair[0] + pair[1], 0.2)
-        scores = (scores * weights["p"].reshape(heads, -1) if kind == "dynamic" else scores).sum(-1)
+        scores = torch.nn.functional.leaky_relu(q[to] + k[source], 0.2)
+        scores = (scores * parameter.reshape(heads, -1) if kind == "dynamic" else scores).sum(-1)
     powers = scores.exp()
-    sums = torch.zeros(nodes, heads, dtype=x.dtype).index_add(0, to, powers)
-    return torch.zeros_like(v).index_add(0, to, (powers / sums[to])[..., None] * v[source]).reshape(nodes, -1)
+    sums = torch.zeros(len(q), heads, dtype=v.dtype).index_add(0, to, powers)
+    return torch.zeros_like(v).index_add(0, to, (powers / sums[to])[..., None] * v[source]).reshape(value.shape)
 
 
 def main():
@@ -169,7 +169,8 @@ def check(session, folder, name, kind, heads, widths, nodes, edges, random):
                                                             "--save-variables", f"{folder}/after.safetensors"])
     after = reference.load_safetensors(f"{folder}/after.safetensors")
     exact = {w: torch.tensor(value, dtype=torch.float64, requires_grad=True) for w, value in weights.items()}
-    expected = attend(kind, heads, torch.tensor(inputs["x"], dtype=torch.float64), exact, pairs)
+    x = torch.tensor(inputs["x"], dtype=torch.float64)
+    expected = attend(kind, heads, *(x @ exact[w] for w in "qkv"), exact.get("p"), pairs)
     (expected * torch.tensor(inputs["slope"], dtype=torch.float64)).sum().backward()
     right = True
 
