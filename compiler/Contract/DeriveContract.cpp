@@ -79,10 +79,10 @@ public:
           rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
         })
         .Case([&](ScoresOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), op.getResult()); })
-        .Case<ScoresGradQueryOp, ScoresGradKeyOp>(
-            [&](auto op) { pairs(op, op.getQuery(), op.getKey(), {}, op.getGradient()); })
+        .Case([&](ScoresGradQueryOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), op.getGradient()); })
+        .Case([&](ScoresGradKeyOp op) { pairsOfKeys(op, op.getQuery(), op.getKey(), op.getGradient()); })
         .Case([&](ContextOp op) { pairs(op, op.getResult(), op.getValue(), op.getKeyRows(), op.getWeights()); })
-        .Case([&](TransposedContextOp op) { pairs(op, op.getInput(), op.getResult(), {}, op.getWeights()); })
+        .Case([&](TransposedContextOp op) { pairsOfKeys(op, op.getInput(), op.getResult(), op.getWeights()); })
         .Case([&](AttentionOp op) { pairs(op, op.getQuery(), op.getKey(), op.getKeyRows(), {}); })
         .Case<AttentionGradQueryOp, AttentionGradKeyValueOp>(
             [&](auto op) { pairs(op, op.getQuery(), op.getKey(), {}, {}); });
@@ -121,6 +121,14 @@ private:
           {op, op.getKeyStarts(), op.getKeyLengths(), Extent::of(keyRows, 1), keyRows, Extent::of(key, 0)});
     else
       rows(op, op.getKeyStarts(), op.getKeyLengths(), Extent::of(key, 0));
+  }
+  /// Pairs that rows of keys own, which may find them by lists of their users.
+  template <typename PairsLike> void pairsOfKeys(PairsLike op, Value query, Value key, Value scores) {
+    ValueRange users = op.getUsers();
+    if (users.empty())
+      return pairs(op, query, key, {}, scores);
+    segments.push_back({op, {}, users[2], Extent::of(users[0], 1), users[0], Extent::of(query, 0)});
+    segments.push_back({op, {}, users[2], Extent::of(users[1], 1), users[1], Extent::of(scores, 2)});
   }
 };
 

@@ -198,8 +198,8 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
     SmallVector<Value> parameters;
     for (Value parameter : op.getParameters())
       parameters.push_back(entry.mapping.lookup(parameter));
-    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, Value(), parameters, inputs.starts, inputs.lengths,
-                                   sourceStarts(), sourceLengths(), "", op.getKeySize());
+    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, /*key_rows=*/Value(), parameters, /*users=*/ValueRange(),
+                                   inputs.starts, inputs.lengths, sourceStarts(), sourceLengths(), "", op.getKeySize());
     op.getCombine().cloneInto(&scores.getCombine(), entry.mapping);
     entry.mapping.map(op.getResult(), scores);
     return success();

@@ -73,6 +73,8 @@ struct Description {
   std::optional<int64_t> unknownId = 0, paddingId;
   /// Labels that the model tells apart, where its logits are of labels.
   std::optional<int64_t> classes;
+  /// Neighbours that a token has at most, where the tokens are a graph's nodes.
+  std::optional<int64_t> neighbours;
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 

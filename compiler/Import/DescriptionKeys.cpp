@@ -221,6 +221,8 @@ llvm::json::Object Description::toJSON() const {
     object["pad_id"] = *paddingId;
   if (classes)
     object["classes"] = *classes;
+  if (neighbours)
+    object["neighbours"] = *neighbours;
   if (text) {
     llvm::json::Object parameters;
     for (const auto &parameter : text->getParameters())

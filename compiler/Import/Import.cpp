@@ -67,6 +67,9 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
     description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
+    for (BlockArgument port : logits.getArguments())
+      if (logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name") == "source_neighbours")
+        description->neighbours = cast<RankedTensorType>(port.getType()).getDimSize(1);
   }
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))

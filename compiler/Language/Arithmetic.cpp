@@ -54,6 +54,8 @@ std::string Elaborator::describe(const Item &item) {
   std::string rows = describeRows(type);
   if (rows.empty())
     return (tensor->isTransposed ? "the transpose of " : "") + describeShape(type.getShape());
+  if (tensor->keys && typeOf(tensor->value).getRank() == 2)
+    return "the neighbours" + rows;
   if (tensor->keys)
     return "a score of each head and each token of '" + tensor->keys->name + "'" + rows;
   if (type.getRank() == 1)
@@ -330,7 +332,7 @@ Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
   bool isTransposed = rightItem && rightItem->isTransposed;
   if (leftItem && leftItem->isTransposed)
     return refuse("; transpose() is for the right side");
-  if (leftItem && leftItem->keys)
+  if (scoresOrNull(a))
     return isTransposed ? refuse("") : contextOf(*leftItem, b, where);
   if (leftType.getRank() != 2 || rightType.getRank() != 2 || !rightType.hasStaticShape())
     return refuse("");

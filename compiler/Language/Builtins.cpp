@@ -42,7 +42,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"rotate", {"x", "positions", "frequencies", "neighbours"}, 3, &E::rotate},
       {"dropout", {"x", "rate"}, 2, &E::dropout},
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
-      {"pairs", {"query", "key", "heads"}, 2, &E::pairs, /*takesBlock=*/true},
+      {"pairs", {"query", "key", "heads", "among"}, 2, &E::pairs, /*takesBlock=*/true},
       {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
       {"softmax", {"scores"}, 1, &E::softmax},
       {"places", {"scores"}, 1, &E::placesOf},

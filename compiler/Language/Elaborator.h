@@ -120,6 +120,16 @@ private:
     Value starts, lengths;
     std::string longest; // the run-time size that holds the longest sequence's length; empty where each has one query
   };
+  /// Starts, lengths and lists of keys as ops on pairs take them.
+  struct Keys {
+    Value starts, lengths, rows;
+    SmallVector<Value> users;
+    std::string longest;
+  };
+  std::optional<const Side *> neighboursOf(BuiltinCall &call);
+  Keys keysOf(const Side &side, RankedTensorType queries, LocationAttr where);
+  const TensorItem *scoresOrNull(const Item &item);
+  Queries loneQueries(RankedTensorType type, LocationAttr where);
   std::optional<Queries> queriesOf(RankedTensorType type, LocationAttr where);
   struct Located {
     Value position, sequence; // of each query
@@ -159,6 +169,9 @@ private:
   void addLabels(const Name &input);
   void addLabelled(const Name &input);
   RankedTensorType columnOf(StringRef size); // of i32
+  void addNeighbours(Side &neighbours, const Name &input);
+  int64_t countOf(StringRef name) const;
+  Side *sideNamed(StringRef name);
   bool checkValue(StringRef name, const Item &item, RankedTensorType type);
   std::string nameResult(PartState &owner, Value value);
   void finishParts();

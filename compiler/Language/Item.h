@@ -22,6 +22,12 @@ struct Side {
   Value starts, lengths;
   Value positions; // of each token in its sequence
   Value labelled; // which tokens have a label
+
+  // Of the neighbours of each token, which are tokens of another input: that input, lists of their rows, and which tokens they
+  // are neighbours of. `lengths` are how many each token has, and there are no starts.
+  const Side *tokensOf = nullptr;
+  Value rows;
+  SmallVector<Value, 3> users;
 };
 
 /// How a weight starts out.

@@ -21,13 +21,49 @@ static constexpr int64_t kKeyUnit = 16;
 
 /// Where the rows of queries begin in each sequence, and how many these are; nothing where `type` has no such rows.
 std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, LocationAttr where) {
-  Location at = place(where);
   if (Side *side = scanState ? nullptr : findSide(type))
     return Queries{import(side->starts), import(side->lengths), side->longest};
   if (!isOfStep(type))
     return std::nullopt;
+  return loneQueries(type, where);
+}
+
+/// Each query alone in its sequence.
+Elaborator::Queries Elaborator::loneQueries(RankedTensorType type, LocationAttr where) {
   RankedTensorType column = getDimType(type, 0, builder.getI32Type());
-  return Queries{IotaOp::create(builder, at, column, 0), FillOp::create(builder, at, column, builder.getI32IntegerAttr(1)), ""};
+  return {IotaOp::create(builder, place(where), column, 0),
+          FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(1)), ""};
+}
+
+/// A number for each pair of a query and a key; null where it is none.
+const TensorItem *Elaborator::scoresOrNull(const Item &item) {
+  const auto *scores = item.as<TensorItem>();
+  return scores && scores->keys && typeOf(scores->value).getRank() == 3 ? scores : nullptr;
+}
+
+/// What pairs() is given as `among`, null where there is nothing; nothing after an error.
+std::optional<const Side *> Elaborator::neighboursOf(BuiltinCall &call) {
+  if (!call.has(3))
+    return nullptr;
+  const Given &given = call.given[3];
+  const auto *lists = given.item.as<TensorItem>();
+  if (!lists || !lists->keys || !lists->keys->tokensOf) {
+    fail(given.where) << "pairs(..., among = source.neighbours) takes the neighbours of an input's tokens, not " << describe(given.item)
+                      << "; an input has neighbours where the parameter 'neighbours' is above 0";
+    return std::nullopt;
+  }
+  return lists->keys;
+}
+
+Elaborator::Keys Elaborator::keysOf(const Side &side, RankedTensorType queries, LocationAttr where) {
+  if (!side.tokensOf)
+    return {import(side.starts), import(side.lengths), Value(), {}, side.longest};
+  RankedTensorType column = getDimType(queries, 0, builder.getI32Type());
+  Keys keys{FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(0)), import(side.lengths), import(side.rows),
+            {}, side.longest};
+  for (Value list : side.users)
+    keys.users.push_back(import(list));
+  return keys;
 }
 
 /// Where each query is. A mask's kernel may be that of the scores before it, so this is made before both.
@@ -55,11 +91,18 @@ Item Elaborator::pairs(BuiltinCall &call) {
   Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
   Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
   std::optional<int64_t> heads = call.has(2) ? whole(call.given[2], "the number of heads") : std::optional<int64_t>(1);
-  if (!key || !heads)
+  std::optional<const Side *> neighbours = neighboursOf(call);
+  if (!key || !heads || !neighbours)
     return mistake();
   RankedTensorType queryType = typeOf(query), keyType = typeOf(key);
   bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2;
-  Side *ofKey = findSide(keyType);
+  const Side *ofKey = findSide(keyType);
+  if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState)) {
+    fail(call.where()) << "among neighbours queries and keys are rows for each token of '" << (*neighbours)->tokensOf->name
+                       << "', outside of scans, but here are " << describe(call.given[0].item) << " and "
+                       << describe(call.given[1].item);
+    return mistake();
+  }
   if (scanState && areRows && isOfStep(keyType)) {
     fail(call.where()) << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
                        << "with the states that the scan gives";
@@ -91,21 +134,24 @@ Item Elaborator::pairs(BuiltinCall &call) {
       error << "; keys may have fewer heads of " << width << " columns, of a number that divides " << *heads;
     return mistake();
   }
-  auto room = static_cast<int64_t>(llvm::alignTo(limits.maxLength, kKeyUnit));
+  int64_t mostKeys = *neighbours ? typeOf((*neighbours)->rows).getDimSize(1) : limits.maxLength;
+  auto room = static_cast<int64_t>(llvm::alignTo(mostKeys, kKeyUnit));
   auto type = RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
-  Value keyStarts = import(ofKey->starts), keyLengths = import(ofKey->lengths);
-  locateQueries(queryType, *queries, call.where());
-  if (!call.expression.block) {
-    Value scores = ScoresOp::create(builder, place(call.where()), type, query, key, /*key_rows=*/Value(), queries->starts,
-                                    queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
-    return make(scores, ofKey);
+  if (*neighbours) {
+    ofKey = *neighbours;
+    queries = loneQueries(queryType, call.where());
+  } else {
+    locateQueries(queryType, *queries, call.where());
   }
+  Keys keys = keysOf(*ofKey, queryType, call.where());
   Region combine;
-  std::optional<SmallVector<Value>> parameters = combinePairs(call, queryType.getDimSize(1), combine);
+  std::optional<SmallVector<Value>> parameters = SmallVector<Value>();
+  if (call.expression.block)
+    parameters = combinePairs(call, queryType.getDimSize(1), combine);
   if (!parameters)
     return mistake();
-  auto scores = ScoresOp::create(builder, place(call.where()), type, query, key, /*key_rows=*/Value(), *parameters,
-                                 queries->starts, queries->lengths, keyStarts, keyLengths, queries->longest, ofKey->longest);
+  auto scores = ScoresOp::create(builder, place(call.where()), type, query, key, keys.rows, *parameters, keys.users,
+                                 queries->starts, queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest);
   scores.getCombine().takeBody(combine);
   return make(scores, ofKey);
 }
@@ -189,14 +235,26 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
 
 /// Leaves out the keys of other sequences, and the pairs of which the block says that they do not count.
 Item Elaborator::mask(BuiltinCall &call) {
-  const auto *scores = call.given[0].item.as<TensorItem>();
-  if (!scores || !scores->keys) {
+  const TensorItem *scores = scoresOrNull(call.given[0].item);
+  if (!scores) {
     fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }
   Location at = place(call.where());
   Value value = import(scores->value);
   RankedTensorType type = typeOf(value);
+  if (scores->keys->tokensOf) {
+    if (call.expression.block) {
+      fail(call.expression.block->where) << "neighbours have no places by which a mask could tell them apart";
+      return mistake();
+    }
+    RankedTensorType column = getDimType(type, 0, builder.getI32Type());
+    Value first = FillOp::create(builder, at, column, builder.getI32IntegerAttr(0));
+    Value sequence = IotaOp::create(builder, at, column, 0);
+    return make(MaskOp::create(builder, at, type, value, first, sequence, import(scores->keys->lengths),
+                               builder.getF32FloatAttr(-std::numeric_limits<float>::infinity())),
+                scores->keys);
+  }
   // Scores of another part, or from outside of the scan, are not located here yet.
   if (!part->located.count(getSizeName(type, 0).str())) {
     std::optional<Queries> queries = queriesOf(type, call.where());
@@ -234,8 +292,8 @@ Item Elaborator::mask(BuiltinCall &call) {
 }
 
 Item Elaborator::softmax(BuiltinCall &call) {
-  const auto *scores = call.given[0].item.as<TensorItem>();
-  if (!scores || !scores->keys) {
+  const TensorItem *scores = scoresOrNull(call.given[0].item);
+  if (!scores) {
     fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }
@@ -244,8 +302,8 @@ Item Elaborator::softmax(BuiltinCall &call) {
 
 /// For each pair the key's place in its sequence.
 Item Elaborator::placesOf(BuiltinCall &call) {
-  const auto *scores = call.given[0].item.as<TensorItem>();
-  if (!scores || !scores->keys) {
+  const TensorItem *scores = scoresOrNull(call.given[0].item);
+  if (!scores || scores->keys->tokensOf) {
     fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }
@@ -273,19 +331,20 @@ static int64_t headsOfKeys(Value weights) {
 Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
   Value value = tensorOrNull(values, where), weight = import(weights.value);
   RankedTensorType type = typeOf(weight), valueType = typeOf(value);
-  Side *ofKey = findSide(valueType);
+  const Side *ofKey = weights.keys;
   int64_t heads = headsOfKeys(weight);
-  if (ofKey != weights.keys || valueType.getRank() != 2 || valueType.getDimSize(1) % heads != 0) {
+  if (findSide(valueType) != (ofKey->tokensOf ? ofKey->tokensOf : ofKey) || valueType.getRank() != 2 ||
+      valueType.getDimSize(1) % heads != 0) {
     fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
                 << "; there is a value for each key, and heads share its columns";
     return mistake();
   }
   int64_t columns = valueType.getDimSize(1) / heads * type.getDimSize(1);
   auto result = RankedTensorType::get({type.getDimSize(0), columns}, builder.getF32Type(), type.getEncoding());
-  std::optional<Queries> queries = queriesOf(type, where);
+  std::optional<Queries> queries = ofKey->tokensOf ? loneQueries(type, where) : queriesOf(type, where);
   if (!queries)
     return refuseQueries(weights, where);
-  return make(ContextOp::create(builder, place(where), result, weight, value, /*key_rows=*/Value(), queries->starts,
-                                queries->lengths, import(ofKey->starts), import(ofKey->lengths), queries->longest,
-                                ofKey->longest));
+  Keys keys = keysOf(*ofKey, type, where);
+  return make(ContextOp::create(builder, place(where), result, weight, value, keys.rows, keys.users, queries->starts,
+                                queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest));
 }

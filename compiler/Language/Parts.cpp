@@ -154,7 +154,7 @@ void Elaborator::declareSides() {
   };
   for (const PartInfo &info : findTask(model.task)->parts)
     for (StringRef name : info.sides) {
-      if (name == kStep || llvm::any_of(sides, [&](const auto &side) { return side->name == name; }))
+      if (name == kStep || sideNamed(name))
         continue;
       auto side = std::make_unique<Side>();
       side->name = name.str();
@@ -172,6 +172,15 @@ void Elaborator::declareSides() {
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
     addSize(side->longest, limits.maxLength, side->name + "_lengths");
+  if (int64_t most = countOf("neighbours"))
+    if (Side *source = sideNamed("source")) {
+      auto neighbours = std::make_unique<Side>();
+      neighbours->name = "source.neighbours";
+      neighbours->longest = "source_neighbours";
+      neighbours->tokensOf = source;
+      addSize(neighbours->longest, most, "source_degrees");
+      sides.push_back(std::move(neighbours));
+    }
   declareCounter(VariableRole::Steps, 1);
   declareCounter(VariableRole::Seed, 2);
 }
@@ -201,8 +210,7 @@ void Elaborator::addPorts(const Name &input) {
     part->scope.items[input.text] = make(addPort(kStep, scalar, /*limit=*/0, input.where));
     return;
   }
-  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
-  Side &side = **found;
+  Side &side = *sideNamed(input.text);
   if (side.starts)
     return; // an earlier part's, which this part sees
   auto column = [&](StringRef size) {
@@ -217,14 +225,41 @@ void Elaborator::addPorts(const Name &input) {
   items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
   side.positions = add(name + "_positions", side.tokens, limits.maxLength);
   items[name + ".positions"] = make(side.positions);
-  auto types = model.parameters.find("token_types");
-  if (types != model.parameters.end() && name == "source")
-    if (const auto *count = std::get_if<int64_t>(&types->getValue().value); count && *count > 0)
-      items[name + ".types"] = make(add(name + "_types", side.tokens, *count));
+  if (int64_t types = name == "source" ? countOf("token_types") : 0)
+    items[name + ".types"] = make(add(name + "_types", side.tokens, types));
   // A sequence without tokens may start behind the last token.
   side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
   side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
   items[name + ".lengths"] = make(side.lengths);
+  if (Side *neighbours = sideNamed(name + ".neighbours"))
+    addNeighbours(*neighbours, input);
+}
+
+/// `input.neighbours`: the tokens that each token may look at, in a graph whose nodes the tokens are.
+void Elaborator::addNeighbours(Side &neighbours, const Name &input) {
+  const Side &side = *neighbours.tokensOf;
+  int64_t most = countOf("neighbours");
+  RankedTensorType column = columnOf(side.tokens);
+  auto lists = RankedTensorType::get({ShapedType::kDynamic, most}, builder.getI32Type(), column.getEncoding());
+  auto add = [&](StringRef name, RankedTensorType type, int64_t limit) {
+    return addPort(side.name + ("_" + name).str(), type, limit, input.where);
+  };
+  neighbours.rows = add("neighbours", lists, limits.maxTokens);
+  neighbours.lengths = add("degrees", column, most + 1);
+  neighbours.users = {add("users", lists, limits.maxTokens), add("slots", lists, most), add("uses", column, most + 1)};
+  part->scope.items[neighbours.name] = make(neighbours.rows, &neighbours);
+}
+
+/// A parameter that says how many of something an input has; 0 where there is none.
+int64_t Elaborator::countOf(StringRef name) const {
+  auto found = model.parameters.find(name);
+  const auto *count = found == model.parameters.end() ? nullptr : std::get_if<int64_t>(&found->getValue().value);
+  return count && *count > 0 ? *count : 0;
+}
+
+Side *Elaborator::sideNamed(StringRef name) {
+  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == name; });
+  return found == sides.end() ? nullptr : found->get();
 }
 
 RankedTensorType Elaborator::columnOf(StringRef size) {
@@ -234,8 +269,7 @@ RankedTensorType Elaborator::columnOf(StringRef size) {
 
 /// `input.labelled`: the tokens that have a label.
 void Elaborator::addLabelled(const Name &input) {
-  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
-  Side &side = **found;
+  Side &side = *sideNamed(input.text);
   side.labelled = addPort(input.text + "_labelled", columnOf(side.labels), limits.maxTokens, input.where);
   part->scope.items[input.text + ".labelled"] = make(side.labelled);
 }
@@ -243,8 +277,7 @@ void Elaborator::addLabelled(const Name &input) {
 /// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have a
 /// label. Of hidden tokens the label is the token, and `input.follows` says whether the second sentence follows the first.
 void Elaborator::addLabels(const Name &input) {
-  auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == input.text; });
-  Side &side = **found;
+  Side &side = *sideNamed(input.text);
   auto column = [&](StringRef size) { return columnOf(size); };
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
   Labels labels = findTask(model.task)->labels;

@@ -96,6 +96,14 @@ LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
 }
 
+/// Whoever has a column of the tile has the number of the row that it is part of.
+LogicalResult checkColumnRows(tile::GatherOp op) {
+  RankedTensorType rows = typeOf(op.getRows());
+  if (agree(rows, 1, op.getType(), 1) && tile::getLaneShape(rows).vector == tile::getLaneShape(op.getType()).vector)
+    return success();
+  return op.emitOpError() << "cannot deal the columns of " << op.getType() << " as " << rows << " has them";
+}
+
 /// Whoever has a row of the tile has its number.
 LogicalResult checkRows(Operation *op, Value tile, Value rows) {
   if (agree(typeOf(rows), 0, typeOf(tile), 0))
@@ -176,7 +184,9 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::BroadcastOp op) { return checkBroadcast(op); })
         .Case([](tile::ColumnsOp op) { return checkColumns(op); })
         .Case([](tile::SwapOp op) { return checkSwap(op); })
-        .Case([](tile::GatherOp op) { return checkRows(op, op.getResult(), op.getRows()); })
+        .Case([](tile::GatherOp op) {
+          return op.getTransposed() ? checkColumnRows(op) : checkRows(op, op.getResult(), op.getRows());
+        })
         .Case([](tile::StoreOp op) { return op.getTo() ? checkRows(op, op.getValue(), op.getTo()) : success(); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })

@@ -250,6 +250,10 @@ struct LowerGather : LanePattern<tile::GatherOp> {
   LogicalResult matchAndRewrite(tile::GatherOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LaneBuilder b(op.getLoc(), rewriter);
+    if (op.getTransposed()) {
+      rewriter.replaceOpWithMultiple(op, {readTransposed(b, op, adaptor.getRows())});
+      return success();
+    }
     LanePlace place(b, lanes, op.getType(), b.index(0), op.getColumn());
     SmallVector<Bounded> rows;
     for (Value row : adaptor.getRows())
@@ -257,6 +261,29 @@ struct LowerGather : LanePattern<tile::GatherOp> {
     rewriter.replaceOpWithMultiple(op, {readRows(b, op.getType(), Source::of(op), rows, place, op.getColumnLimit(),
                                                  /*anyPadding=*/false)});
     return success();
+  }
+
+  /// The tile's columns are rows of the matrix; `rows` are registers with their numbers.
+  SmallVector<Value> readTransposed(LaneBuilder &b, tile::GatherOp op, ValueRange rows) const {
+    RankedTensorType tile = op.getType();
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    LanePlace place(b, lanes, tile, op.getColumn(), b.index(0));
+    Value limit = op.getColumnLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
+    Value zero = b.constant(tile.getElementType(), 0);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      Bounded column = bound(b, place.row(b, i), limit, last);
+      for (Value run : rows) {
+        SmallVector<Value> parts;
+        for (int64_t element = 0; element < shape.vector; ++element) {
+          Value row = arith::IndexCastOp::create(b, b.getIndexType(), b.extract(run, element));
+          Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row, column.index});
+          parts.push_back(column.inside ? arith::SelectOp::create(b, column.inside, part, zero).getResult() : part);
+        }
+        registers.push_back(b.assemble(getRegisterType(tile), parts));
+      }
+    }
+    return registers;
   }
 };
 

@@ -17,6 +17,7 @@ struct Attention {
   Region *score;                // null where nothing acts on scaled scores
   Region *scoreGradient;        // likewise, and in the forward pass
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
+  ValueRange users = {};        // of the rows of keys, where these own pairs and find them by lists; else empty
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
   bool hasTensorFactors = false;
 
@@ -45,13 +46,14 @@ struct Attention {
             orNull(op.getScore()),
             scoreGradientOf(op),
             keyRowsOf(op),
+            /*users=*/{},
             /*pairKeys=*/0,
             heddle::hasTensorFactors(op, op.getQuery())};
   }
 
   /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.
   template <typename PairsOp>
-  static Attention ofPairs(PairsOp op, Value scores, Value query, Value key, Value keyRows) {
+  static Attention ofPairs(PairsOp op, Value scores, Value query, Value key, Value keyRows, ValueRange users = {}) {
     auto type = cast<RankedTensorType>(scores.getType());
     return {query,
             key,
@@ -71,6 +73,7 @@ struct Attention {
             /*score=*/nullptr,
             /*scoreGradient=*/nullptr,
             keyRows,
+            users,
             /*pairKeys=*/type.getDimSize(2)};
   }
 

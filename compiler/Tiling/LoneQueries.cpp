@@ -86,6 +86,7 @@ private:
 template <typename A, typename B> bool areOfTheSameSequences(A a, B b) {
   return isSame(a.getQueryStarts(), b.getQueryStarts()) && isSame(a.getQueryLengths(), b.getQueryLengths()) &&
          isSame(a.getKeyStarts(), b.getKeyStarts()) && isSame(a.getKeyLengths(), b.getKeyLengths()) &&
+         a.getKeyRows() == b.getKeyRows() &&
          a.getQuerySize().empty() && b.getQuerySize().empty();
 }
 
@@ -102,7 +103,7 @@ bool hidesMissingKeys(const Chain &chain) {
 SmallVector<Operation *> heddle::getLoneQueryChain(Operation *anchor, Value pairs) {
   Chain chain(pairs);
   if (!chain.scores || !chain.weights || !chain.isSingle || !hidesMissingKeys(chain) ||
-      cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys || chain.scores.getKeyRows())
+      cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys)
     return {};
   bool isAligned = isa<ContextOp>(anchor) ? areOfTheSameSequences(chain.scores, cast<ContextOp>(anchor))
                                           : areOfTheSameSequences(chain.scores, cast<ScoresGradQueryOp>(anchor));
@@ -154,6 +155,9 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
     auto walk = [&](Value end, ValueRange state, function_ref<SmallVector<Value>(Value, ValueRange)> body) {
       return emitter.loop(none, end, lanes, room, state, body);
     };
+
+    // What is past the last key reads the last one; where there are no keys, this.
+    keep(emitter.constant(1, lanes, 0), none);
 
     // Scores, and the largest of them, or the sum of what the weights make of their gradients.
     Value first = emitter.constant(1, 1, grad ? 0 : kLowest);

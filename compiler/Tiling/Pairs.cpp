@@ -1,5 +1,6 @@
 #include "compiler/Tiling/Pairs.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -12,11 +13,13 @@ static constexpr int64_t kAtOnce = 8;
 static constexpr int64_t kWidestTiles = 128;
 
 bool heddle::isOneByOne(const Attention &attention) {
-  return !attention.keyRows && (attention.querySize.empty() || attention.width() > kWidestTiles);
+  return attention.querySize.empty() || (!attention.keyRows && attention.width() > kWidestTiles);
 }
 
 void PairsFrame::emit(ArrayRef<int64_t> extents, bool whole, function_ref<void()> body) {
-  auto sequences = cast<RankedTensorType>(attention.queryStarts.getType());
+  // By lists of their users keys own pairs without looking at sequences.
+  bool byUsers = !ownsQueries && hasList();
+  auto sequences = cast<RankedTensorType>((byUsers ? attention.users[2] : attention.queryStarts).getType());
   emitter.setSpread(tile::Spread::Columns);
   SmallVector<int64_t> widths(extents);
   widths.push_back(emitter.getVector());
@@ -26,12 +29,19 @@ void PairsFrame::emit(ArrayRef<int64_t> extents, bool whole, function_ref<void()
   lanes = emitter.getLanes() * emitter.getVector();
   first = emitter.mul(emitter.setGrid(0, whole ? 1 : extents.front(), {}, whole ? 1 : lanes), lanes);
   int64_t heads = ownsQueries ? attention.heads : attention.keyHeads();
-  Value number = emitter.setGrid(1, 1, ownsQueries ? attention.querySize : attention.keySize, 1, heads);
-  Value sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+  StringRef longest = byUsers ? "" : ownsQueries ? attention.querySize : attention.keySize;
+  Value number = emitter.setGrid(1, 1, longest, 1, heads);
+  sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   owned = b.createOrFold<arith::DivUIOp>(number, emitter.index(heads));
   head = b.createOrFold<arith::RemUIOp>(number, emitter.index(heads));
   headColumn = emitter.mul(head, attention.width());
   firstOfHead = emitter.mul(head, attention.pairKeys);
+  if (byUsers) {
+    ownedRow = sequence;
+    otherStart = emitter.index(0);
+    otherLength = emitter.loadIndex(attention.users[2], sequence);
+    return body();
+  }
   Value starts[] = {emitter.loadIndex(attention.queryStarts, sequence), emitter.loadIndex(attention.keyStarts, sequence)};
   Value lengths[] = {emitter.loadIndex(attention.queryLengths, sequence), emitter.loadIndex(attention.keyLengths, sequence)};
   int own = ownsQueries ? 0 : 1;
@@ -59,13 +69,34 @@ Value PairsFrame::scores(ScoresOp op, Value firstKey) {
           return emitter.load(emitter.memoryOf(value), {row, emitter.add(first, column), rows, columns, limit, {}}, Padding::Zero,
                               /*transposed=*/true);
         };
-        SmallVector<Value> tiles{load(op.getQuery(), ownedRow, 1, firstColumn, {}),
-                                 load(op.getKey(), emitter.add(otherStart, firstKey), lanes, firstOfKeys, pastKeys)};
+        SmallVector<Value> tiles{load(op.getQuery(), ownedRow, 1, firstColumn, {})};
+        if (hasList()) {
+          Value rows = listed(attention.keyRows, firstKey, lanes, /*asColumn=*/false);
+          tiles.push_back(tile::GatherOp::create(b, emitter.tileType(columns, lanes), emitter.memoryOf(op.getKey()), rows,
+                                                 emitter.add(firstOfKeys, column), /*column_limit=*/Value(), /*packed=*/0,
+                                                 /*repeats=*/1, /*transposed=*/true));
+        } else {
+          tiles.push_back(load(op.getKey(), emitter.add(otherStart, firstKey), lanes, firstOfKeys, pastKeys));
+        }
         for (Value parameter : op.getParameters())
           tiles.push_back(load(parameter, none, 1, firstColumn, {}));
         return {accumulate(state[0], Attention::orNull(op.getCombine()), tiles, columns, lanes, {}, {})};
       })[0];
   return whereBelow(sums, firstKey, 1, otherLength);
+}
+
+Value PairsFrame::listed(Value list, Value from, int64_t count, bool asColumn) {
+  Value first = emitter.add(otherStart, from), past = emitter.add(otherStart, otherLength);
+  return emitter.load(emitter.memoryOf(list), {sequence, first, 1, count, {}, past}, Padding::Zero, /*transposed=*/asColumn);
+}
+
+Value PairsFrame::loadOthers(Value others, Value from, int64_t rows, Value column, Value columnLimit) {
+  if (!hasList()) {
+    Place place{emitter.add(otherStart, from), column, rows, lanes, emitter.add(otherStart, otherLength), columnLimit};
+    return emitter.load(others, place);
+  }
+  Value numbers = listed(ownsQueries ? attention.keyRows : attention.users[0], from, rows, /*asColumn=*/true);
+  return tile::GatherOp::create(b, emitter.tileType(rows, lanes), others, numbers, column, columnLimit);
 }
 
 Value PairsFrame::keyHead() {
@@ -90,8 +121,12 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
   int64_t width = attention.width();
   Value at = emitter.add(headColumn, column), limit = limitOf(headColumn, width);
   Value otherAt = emitter.add(otherColumn, column), otherLimit = limitOf(otherColumn, width);
-  int64_t most = ownsQueries ? attention.pairKeys : attention.querySize.empty() ? 1 : emitter.maximumOf(attention.querySize);
-  int64_t rows = emitter.stepFor(most, std::min(most, kAtOnce));
+  bool byUsers = !ownsQueries && hasList();
+  int64_t most = ownsQueries ? attention.pairKeys
+                 : byUsers   ? cast<RankedTensorType>(attention.users[0].getType()).getDimSize(1)
+                 : attention.querySize.empty() ? 1
+                                               : emitter.maximumOf(attention.querySize);
+  int64_t rows = byUsers ? 1 : emitter.stepFor(most, std::min(most, kAtOnce)); // pairs of users are no neighbours
   Value own;
   SmallVector<Value> ofParameters;
   if (region)
@@ -101,14 +136,15 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
   Value others = emitter.memoryOf(ownsQueries ? attention.key : attention.query);
   return emitter.loop(emitter.index(0), otherLength, rows, most, sums,
                       [&](Value from, ValueRange state) -> SmallVector<Value> {
-                        Value row = emitter.add(otherStart, from), end = emitter.add(otherStart, otherLength);
-                        SmallVector<Value> tiles{emitter.load(others, {row, otherAt, rows, lanes, end, otherLimit})};
+                        SmallVector<Value> tiles{loadOthers(others, from, rows, otherAt, otherLimit)};
                         if (region) {
                           tiles.insert(ownsQueries ? tiles.begin() : tiles.end(), own);
                           llvm::append_range(tiles, ofParameters);
                         }
                         tiles.push_back(number(from, rows));
-                        return {accumulate(state[0], region, tiles, rows, lanes, from, region ? otherLength : Value())};
+                        // Past its end a list has any row.
+                        bool mayBeMore = region || hasList();
+                        return {accumulate(state[0], region, tiles, rows, lanes, from, mayBeMore ? otherLength : Value())};
                       })[0];
 }
 
@@ -147,7 +183,16 @@ LogicalResult heddle::emitSumsOneByOne(Operation *anchor, const Attention &atten
   Value result = anchor->getResult(0);
   LogicalResult finished = success();
   frame.emit({attention.width()}, /*whole=*/false, [&] {
-    Value total = frame.sums(frame.first, parameters, region, [&](Value from, int64_t rows) {
+    Value total = frame.sums(frame.first, parameters, region, [&](Value from, int64_t rows) -> Value {
+      if (!attention.users.empty() && !ownsQueries) {
+        auto of = [&](Value list) {
+          Value number = memref::LoadOp::create(frame.b, emitter.memoryOf(list), ValueRange{frame.sequence, from});
+          return arith::IndexCastOp::create(frame.b, frame.b.getIndexType(), number).getResult();
+        };
+        Value user = of(attention.users[0]), slot = emitter.add(frame.firstOfHead, of(attention.users[1]));
+        Value pair = memref::LoadOp::create(frame.b, emitter.memoryOf(pairs), ValueRange{user, slot});
+        return tile::SplatOp::create(frame.b, emitter.tileType(rows, 1), pair).getResult();
+      }
       Value end = emitter.add(frame.otherStart, frame.otherLength);
       Place place{emitter.add(frame.otherStart, from), emitter.add(frame.firstOfHead, frame.owned), rows, 1, end, {}};
       if (ownsQueries)

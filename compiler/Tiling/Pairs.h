@@ -18,7 +18,7 @@ struct PairsFrame {
   const Attention &attention;
   bool ownsQueries;
   int64_t lanes = 0; // elements of a row that the workgroup takes at a time
-  Value first, owned, head, headColumn, firstOfHead, ownedRow, otherStart, otherLength;
+  Value first, sequence, owned, head, headColumn, firstOfHead, ownedRow, otherStart, otherLength;
 
   PairsFrame(KernelEmitter &emitter, const Attention &attention, bool ownsQueries)
       : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(ownsQueries) {}
@@ -44,6 +44,12 @@ struct PairsFrame {
   Value limitOf(Value begin, int64_t extent);
 
 private:
+  /// Whether the other side's rows are found by a list.
+  bool hasList() const { return ownsQueries ? static_cast<bool>(attention.keyRows) : !attention.users.empty(); }
+  /// Rows of the other side from one of its numbers on, as a tile of a row or a column.
+  Value listed(Value list, Value from, int64_t count, bool asColumn);
+  /// The rows of the other side, and as many lanes' columns of them from `column` on.
+  Value loadOthers(Value others, Value from, int64_t rows, Value column, Value columnLimit);
   /// The head of keys for the owned query.
   Value keyHead();
   /// `sums` of rows whose head begins at a column.

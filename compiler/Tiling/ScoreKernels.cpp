@@ -51,6 +51,13 @@ template <typename GradOp>
 struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<GradOp>, GradOp> {
   static constexpr bool ownsQueries = std::is_same_v<GradOp, ScoresGradQueryOp>;
 
+  static Attention attentionOf(ScoresGradQueryOp op) {
+    return Attention::ofPairs(op, op.getGradient(), op.getQuery(), op.getKey(), op.getKeyRows());
+  }
+  static Attention attentionOf(ScoresGradKeyOp op) {
+    return Attention::ofPairs(op, op.getGradient(), op.getQuery(), op.getKey(), /*keyRows=*/{}, op.getUsers());
+  }
+
   bool takesEpilogue(Operation *) const { return true; }
   SmallVector<Operation *> getChain(Operation *op) const {
     return ownsQueries ? getLoneQueryChain(op, cast<GradOp>(op).getGradient()) : SmallVector<Operation *>();
@@ -58,8 +65,7 @@ struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<Grad
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<GradOp>(op);
-    Attention attention =
-        Attention::ofPairs(grad, grad.getGradient(), grad.getQuery(), grad.getKey(), /*keyRows=*/{});
+    Attention attention = attentionOf(grad);
     if (!emitter.memoryOf(grad.getGradient()))
       return emitLoneQueries(op, attention, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
     return emitSumsOneByOne(op, attention, ownsQueries, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
@@ -146,7 +152,7 @@ struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedCont
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto context = cast<TransposedContextOp>(op);
     Attention attention =
-        Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(), /*keyRows=*/{});
+        Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(), /*keyRows=*/{}, context.getUsers());
     if (isOneByOne(attention))
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/false, context.getWeights(), {}, nullptr, emitter);
     AttentionFrame frame(emitter, attention, Owns::Keys, /*products=*/1);

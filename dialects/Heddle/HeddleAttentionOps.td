@@ -34,17 +34,25 @@ class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
+// Keys through lists: the keys of a sequence need not be neighbours. With `key_rows`, a matrix with a row for each sequence, key i
+// of sequence s is row key_rows[s, key_starts[s] + i] of the keys' matrix. So hypotheses of a beam search share the rows of a
+// cache, and a graph's node looks at its neighbours. Gradients need the lists the other way round: where each query is alone
+// in its sequence, `users` are three tensors with a row for each row of the keys' matrix: rows of queries that have it as a
+// key, the number that it has among the keys of each, and how many queries these are.
+defvar Heddle_Users = (ins Variadic<Heddle_Tensor>:$users);
+
 defvar Heddle_PairsFormat = [{
     `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` attr-dict `:`
     functional-type(operands, results)
 }];
 
 def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32Matrix:$key,
-                                             Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_F32Vector>:$parameters),
+                                             Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_F32Vector>:$parameters,
+                                             Variadic<Heddle_Tensor>:$users),
                               [AttrSizedOperandSegments, SingleBlock, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Q K^T of each sequence and head (3.2.1), or other scores; zero for elements that belong to no pair";
   let description = [{
-    `key_rows` are those of `heddle.attention`; there are none beside a region. The region `combine` gets, of one column, the
+    The region `combine` gets, of one column, the
     query's element, the key's, and that of each of `parameters`, rows of numbers for all columns; the score is the sum of what
     it yields over the columns of the head. Without it elements are multiplied.
 
@@ -61,34 +69,35 @@ def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32
   let regions = (region MaxSizedRegion<1>:$combine);
   let results = (outs Heddle_Scores:$result);
   let assemblyFormat = [{
-    $query `,` $key (`rows` `(` $key_rows^ `)`)? (`parameters` `(` $parameters^ `)`)?
+    $query `,` $key (`rows` `(` $key_rows^ `)`)? (`parameters` `(` $parameters^ `)`)? (`users` `(` $users^ `)`)?
     `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` (`combine` $combine^)?
     attr-dict `:` functional-type(operands, results)
   }];
   let builders = [OpBuilder<(ins "Type":$type, "Value":$query, "Value":$key, "Value":$key_rows, "Value":$query_starts,
                                  "Value":$query_lengths, "Value":$key_starts, "Value":$key_lengths,
                                  "StringRef":$query_size, "StringRef":$key_size), [{
-    build($_builder, $_state, type, query, key, key_rows, ValueRange(), query_starts, query_lengths, key_starts,
-          key_lengths, query_size, key_size);
+    build($_builder, $_state, type, query, key, key_rows, /*parameters=*/ValueRange(), /*users=*/ValueRange(), query_starts,
+          query_lengths, key_starts, key_lengths, query_size, key_size);
   }]>];
 }
 
 // The gradients of scores that a region makes. `slope` gets what `combine` gets and the gradient of the score, and yields what
 // that is worth to the element that the gradient is of: the query's, the key's, or a parameter's. It is summed up over the
 // pairs of a query, or of a key.
-class Heddle_ScoresGrad<string mnemonic> : Heddle_PairsOp<mnemonic,
-    (ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters),
-    [SingleBlock]> {
+class Heddle_ScoresGrad<string mnemonic, dag lists, string format> : Heddle_PairsOp<mnemonic,
+    !con((ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters),
+         lists),
+    [AttrSizedOperandSegments, SingleBlock]> {
   let regions = (region SizedRegion<1>:$slope);
   let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = [{
-    $gradient `of` $query `,` $key (`parameters` `(` $parameters^ `)`)?
+  let assemblyFormat = !strconcat("$gradient `of` $query `,` $key (`parameters` `(` $parameters^ `)`)? ", format, [{
     `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_starts `,` $key_lengths `)` `slope` $slope
     attr-dict `:` functional-type(operands, results)
-  }];
+  }]);
 }
 
-def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query"> {
+def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query", (ins Optional<Heddle_I32Matrix>:$key_rows),
+                                          "(`rows` `(` $key_rows^ `)`)?"> {
   let summary = "For each query the sum over its keys of what the slope yields: the gradient of the query, or of parameters";
   let description = [{
     ```mlir
@@ -101,23 +110,31 @@ def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query"> {
   }];
 }
 
-def ScoresGradKeyOp : Heddle_ScoresGrad<"scores_grad_key"> {
+def ScoresGradKeyOp : Heddle_ScoresGrad<"scores_grad_key", Heddle_Users, "(`users` `(` $users^ `)`)?"> {
   let summary = "For each key the sum over its queries of what the slope yields";
 }
 
 def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$value,
-                                               Optional<Heddle_I32Matrix>:$key_rows),
-                               [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+                                               Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_Tensor>:$users),
+                               [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "W V of each sequence and head: for each query the sum of its keys' values times their weights (3.2.1)";
   let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = !strconcat("$weights `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_PairsFormat);
+  let assemblyFormat = !strconcat("$weights `,` $value (`rows` `(` $key_rows^ `)`)? (`users` `(` $users^ `)`)?",
+                                  Heddle_PairsFormat);
+  let builders = [OpBuilder<(ins "Type":$type, "Value":$weights, "Value":$value, "Value":$key_rows, "Value":$query_starts,
+                                 "Value":$query_lengths, "Value":$key_starts, "Value":$key_lengths,
+                                 "StringRef":$query_size, "StringRef":$key_size), [{
+    build($_builder, $_state, type, weights, value, key_rows, /*users=*/ValueRange(), query_starts, query_lengths, key_starts,
+          key_lengths, query_size, key_size);
+  }]>];
 }
 
-def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input)> {
+def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input,
+                                                                         Variadic<Heddle_Tensor>:$users)> {
   let summary = "W^T X of each sequence and head: for each key the sum of the queries' rows times their weights";
   let description = [{ With it `scores` and `context` are each other's gradients. }];
   let results = (outs Heddle_F32Matrix:$result);
-  let assemblyFormat = !strconcat("$weights `,` $input", Heddle_PairsFormat);
+  let assemblyFormat = !strconcat("$weights `,` $input (`users` `(` $users^ `)`)?", Heddle_PairsFormat);
 }
 
 def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesMatch<["scores", "result"]>,
@@ -204,8 +221,7 @@ def AttentionOp : Heddle_AttentionBase<"attention",
     } {heads = 8 : i64, ...} : ...
     ```
 
-    With `key_rows` a sequence's keys need not be neighbours: key i of sequence s is row key_rows[s, key_starts[s] + i] of
-    `key` and `value`. So hypotheses of a beam search share the rows of a cache that they have in common.
+    `key_rows` are lists as those of ops on pairs; there is no gradient through them.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
   let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionSequences,

@@ -221,15 +221,15 @@ static LogicalResult differentiateRegion(Region &region, Value argument) {
 
 //===-- Attention, unfused --------------------------------------------------------------------------------------===//
 
-template <typename Op> static LogicalResult expectNeighbours(Op op) {
-  if (op.getKeyRows())
-    return op.emitOpError("has no gradient rule where keys are no neighbours");
+template <typename Op> static LogicalResult expectUsers(Op op) {
+  if (op.getKeyRows() && op.getUsers().empty())
+    return op.emitOpError("has no gradient rule where keys are no neighbours and their users are not given");
   return success();
 }
 
 template <typename Op>
 static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value weights, Value input) {
-  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getQueryStarts(),
+  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getUsers(), op.getQueryStarts(),
                                      op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(), op.getQuerySizeAttr(),
                                      op.getKeySizeAttr());
 }
@@ -241,9 +241,11 @@ static LogicalResult buildSlope(ScoresOp op, unsigned argument, Region &slope) {
   return differentiateRegion(slope, slope.front().getArgument(argument));
 }
 
-template <typename GradOp>
-static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type type, unsigned argument, Value gradient) {
-  auto grad = GradOp::create(builder, op.getLoc(), type, gradient, op.getQuery(), op.getKey(), op.getParameters(),
+/// `lists` are what the side goes through whose gradient it is.
+template <typename GradOp, typename Lists>
+static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type type, unsigned argument, Value gradient,
+                                         Lists lists) {
+  auto grad = GradOp::create(builder, op.getLoc(), type, gradient, op.getQuery(), op.getKey(), op.getParameters(), lists,
                              op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
                              op.getQuerySizeAttr(), op.getKeySizeAttr());
   if (failed(buildSlope(op, argument, grad.getSlope())))
@@ -255,31 +257,33 @@ static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type t
 static Gradients buildCombinedGradient(OpBuilder &builder, ScoresOp op, Value gradient) {
   SmallVector<Value> gradients(op->getNumOperands());
   Type ofQuery = op.getQuery().getType();
-  FailureOr<Value> query = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 0, gradient);
-  FailureOr<Value> key = createScoresGrad<ScoresGradKeyOp>(builder, op, op.getKey().getType(), 1, gradient);
+  Value keyRows = op.getKeyRows();
+  FailureOr<Value> query = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 0, gradient, keyRows);
+  FailureOr<Value> key = createScoresGrad<ScoresGradKeyOp>(builder, op, op.getKey().getType(), 1, gradient, op.getUsers());
   if (failed(query) || failed(key))
     return failure();
   gradients[0] = *query;
   gradients[1] = *key;
+  unsigned first = op.getParameters().getBeginOperandIndex();
   for (auto [i, parameter] : llvm::enumerate(op.getParameters())) {
-    FailureOr<Value> rows = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 2 + i, gradient);
+    FailureOr<Value> rows = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 2 + i, gradient, keyRows);
     if (failed(rows))
       return failure();
-    gradients[2 + i] = SumOp::create(builder, op.getLoc(), parameter.getType(), *rows, /*columns=*/false);
+    gradients[first + i] = SumOp::create(builder, op.getLoc(), parameter.getType(), *rows, /*columns=*/false);
   }
   return gradients;
 }
 
 // dQ = dS K, dK = dS^T Q.
 Gradients ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  if (failed(expectNeighbours(*this)))
+  if (failed(expectUsers(*this)))
     return failure();
   Value gradient = resultGradients[0];
   if (!getCombine().empty())
     return buildCombinedGradient(builder, *this, gradient);
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] =
-      ContextOp::create(builder, getLoc(), getQuery().getType(), gradient, getKey(), Value(), getQueryStarts(),
+      ContextOp::create(builder, getLoc(), getQuery().getType(), gradient, getKey(), getKeyRows(), getQueryStarts(),
                         getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
   gradients[1] = createTransposedContext(builder, *this, getKey(), gradient, getQuery());
   return gradients;
@@ -287,12 +291,12 @@ Gradients ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients
 
 // dW = dY V^T, dV = W^T dY.
 Gradients ContextOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  if (failed(expectNeighbours(*this)))
+  if (failed(expectUsers(*this)))
     return failure();
   Value gradient = resultGradients[0];
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] =
-      ScoresOp::create(builder, getLoc(), getWeights().getType(), gradient, getValue(), Value(), getQueryStarts(),
+      ScoresOp::create(builder, getLoc(), getWeights().getType(), gradient, getValue(), getKeyRows(), getQueryStarts(),
                        getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
   gradients[1] = createTransposedContext(builder, *this, getValue(), getWeights(), gradient);
   return gradients;

@@ -735,6 +735,23 @@ static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts
   return expectSameDim(op, "number of sequences", {typeOf(keyStarts), 0}, {{typeOf(keyRows), 0}});
 }
 
+/// Rows of queries, numbers among their keys, and how many these are, for each row of keys; or nothing.
+static LogicalResult verifyUsers(Operation *op, ValueRange users, StringRef querySize, RankedTensorType keys) {
+  if (users.empty())
+    return success();
+  auto isI32 = [](RankedTensorType type, int64_t rank) { return type.getElementType().isInteger(32) && type.getRank() == rank; };
+  if (users.size() != 3 || !isI32(typeOf(users[0]), 2) || !isI32(typeOf(users[1]), 2) || !isI32(typeOf(users[2]), 1))
+    return op->emitOpError() << "expects users as rows of queries and numbers of keys, matrices of i32, and their number, a "
+                             << "vector of i32";
+  if (!querySize.empty())
+    return op->emitOpError() << "expects queries that are alone in their sequences where keys have users, but their sequences "
+                             << "are as long as '" << querySize << "'";
+  if (failed(expectStaticColumns(op, typeOf(users[0]))) ||
+      failed(expectSameDim(op, "number of users", {typeOf(users[0]), 1}, {{typeOf(users[1]), 1}})))
+    return failure();
+  return expectSameDim(op, "number of rows of keys", {keys, 0}, {{typeOf(users[0]), 0}, {typeOf(users[1]), 0}, {typeOf(users[2]), 0}});
+}
+
 /// Scores are dynamic in the queries alone.
 static LogicalResult verifyScores(Operation *op, RankedTensorType scores) {
   if (!scores.isDynamicDim(1) && !scores.isDynamicDim(2))
@@ -775,12 +792,13 @@ static LogicalResult verifyCombination(ScoresLike op, Region &region, StringRef 
 
 LogicalResult ScoresOp::verify() {
   if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())) ||
+      failed(verifyUsers(*this, getUsers(), getQuerySize(), typeOf(getKey()))) ||
       failed(verifyPairs(*this, getType(), typeOf(getQuery()), typeOf(getKey()))))
     return failure();
   if (getCombine().empty())
     return getParameters().empty() ? success() : emitOpError("expects parameters beside a combine region alone");
-  if (getKeyRows())
-    return emitOpError("expects keys that are neighbours where a region combines them");
+  if (getKeyRows() && !getQuerySize().empty())
+    return emitOpError("expects queries that are alone in their sequences where a region combines them with keys of lists");
   return verifyCombination(*this, getCombine(), "combine", /*gradient=*/false);
 }
 
@@ -792,16 +810,28 @@ template <typename GradOp> static LogicalResult verifyScoresGrad(GradOp op, Valu
   return verifyCombination(op, op.getSlope(), "slope", /*gradient=*/true);
 }
 
-LogicalResult ScoresGradQueryOp::verify() { return verifyScoresGrad(*this, getQuery()); }
-LogicalResult ScoresGradKeyOp::verify() { return verifyScoresGrad(*this, getKey()); }
+LogicalResult ScoresGradQueryOp::verify() {
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+    return failure();
+  return verifyScoresGrad(*this, getQuery());
+}
+
+LogicalResult ScoresGradKeyOp::verify() {
+  if (failed(verifyUsers(*this, getUsers(), getQuerySize(), typeOf(getKey()))))
+    return failure();
+  return verifyScoresGrad(*this, getKey());
+}
 
 LogicalResult ContextOp::verify() {
-  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
+  if (failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())) ||
+      failed(verifyUsers(*this, getUsers(), getQuerySize(), typeOf(getValue()))))
     return failure();
   return verifyPairs(*this, typeOf(getWeights()), typeOf(getResult()), typeOf(getValue()));
 }
 
 LogicalResult TransposedContextOp::verify() {
+  if (failed(verifyUsers(*this, getUsers(), getQuerySize(), typeOf(getResult()))))
+    return failure();
   return verifyPairs(*this, typeOf(getWeights()), typeOf(getInput()), typeOf(getResult()));
 }
 

@@ -170,15 +170,17 @@ template <typename Op> static LogicalResult verifyColumns(Op op) {
     return op.emitOpError() << "unpacks words to i32, but the tile is " << op.getType();
   if (repeats < 1 || (bits != 0 && repeats > 1))
     return op.emitOpError() << "repeats each element at least once, and packed elements no more, got " << repeats;
+  if (op.getTransposed() && (bits != 0 || repeats > 1))
+    return op.emitOpError("transposes neither packed nor repeated elements");
   return success();
 }
 
 LogicalResult LoadOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();
-  return getTransposed() && (getPacked() != 0 || getRepeats() > 1) ? emitOpError("transposes neither packed nor repeated elements")
-                                                           : LogicalResult(success());
+  return success();
 }
+
 /// One number for each row of the tile.
 static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
   if (typeOf(rows).getShape() == ArrayRef<int64_t>{typeOf(tile).getDimSize(0), 1})
@@ -195,7 +197,11 @@ LogicalResult StoreOp::verify() {
 LogicalResult GatherOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();
-  return verifyRows(*this, getRows(), getResult());
+  if (!getTransposed())
+    return verifyRows(*this, getRows(), getResult());
+  if (typeOf(getRows()).getShape() == ArrayRef<int64_t>{1, getType().getDimSize(1)})
+    return success();
+  return emitOpError() << "expects a row index for each column, got " << getRows().getType() << " for " << getType();
 }
 
 LogicalResult SharedOp::verify() {

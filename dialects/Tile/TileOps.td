@@ -102,9 +102,13 @@ def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrit
 
 def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads, for each row of the tile, the matrix row that `rows` names, from `column` on";
-  let description = [{ `packed` and `repeats` are those of `tile.load`. }];
+  let description = [{
+    With `transposed` each column of the tile is part of a matrix row, and `rows` has a number for each column. `packed` and
+    `repeats` are those of `tile.load`.
+  }];
   let arguments = (ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit,
-                       DefaultValuedAttr<I64Attr, "0">:$packed, DefaultValuedAttr<I64Attr, "1">:$repeats);
+                       DefaultValuedAttr<I64Attr, "0">:$packed, DefaultValuedAttr<I64Attr, "1">:$repeats,
+                       UnitAttr:$transposed);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$memory `[` $rows `,` $column `]` (`columns` `(` $column_limit^ `)`)? attr-dict `:` type($memory) `,` type($rows) `->` type($result)";
   let hasVerifier = 1;

@@ -21,3 +21,8 @@ for family in both "both --set attention_window=4 --set positions=learned" "both
   echo "== $family"
   "$check" "$dir/model.heddle" 60 || fail "$family"
 done
+compile "$(dirname "$model")/graph-attention.weft" -o "$dir/model.heddle" --set classes=3 --set width=16 --set vocab_size=40 \
+  --set max_tokens=60 --set max_sequences=6 --set max_length=20 --set neighbours=5 --set accumulate=true
+grep -q warning "$dir/said.txt" && fail "graph-attention: $(cat "$dir/said.txt")"
+echo "== graph-attention"
+"$check" "$dir/model.heddle" 60 || fail "graph-attention"

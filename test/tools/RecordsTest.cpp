@@ -3,6 +3,7 @@
 #include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace heddle;
@@ -21,10 +22,10 @@ protected:
   Result<LineBlocks> open(std::string_view lines) {
     return LineBlocks::open(folder.write("records", lines), folder.path(), BlockBegin::AnyLine);
   }
-  Result<Corpus> read(std::string_view lines, Labelling kind, int64_t maximumLength = 16) {
+  Result<Corpus> read(std::string_view lines, Labelling kind, int64_t maximumLength = 16, Marks marks = {}) {
     HEDDLE_ASSIGN(LineBlocks records, open(lines));
     std::unique_ptr<TextCodec> known = vocabulary();
-    return readCorpus(LabelledTexts(records, *known, kind, maximumLength, {}));
+    return readCorpus(LabelledTexts(records, *known, kind, maximumLength, marks));
   }
 
   TemporaryFolder folder;
@@ -59,6 +60,47 @@ TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
   ASSERT_EQ(batch.labelled.size(), 4u);
   EXPECT_EQ(batch.labelled[0], 1);
   EXPECT_EQ(batch.labelled[3], batch.source.layout.starts[1] + 1);
+}
+
+// Node 1 looks at nodes 0 and 2, and node 2 at itself; places in a batch count the marks and the graphs before.
+TEST_F(RecordsTest, GraphsHaveEdges) {
+  Marks marks{.neighbours = 2};
+  std::string graph = "{\"text\": \"a b c\", \"edges\": [[0, 1], [2, 1], [2, 2]], \"labels\": [\"n\", \"v\", \"n\"]}\n";
+  auto corpus = read("{\"tokens\": [\"a\"], \"edges\": [], \"labels\": [\"n\"]}\n" + graph, Labelling::Words, 16, marks);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  Batch batch(marks);
+  batch.add(corpus->examples, 0);
+  batch.add(corpus->examples, 1);
+  const NeighbourLists &lists = batch.source.lists;
+  EXPECT_EQ(lists.degrees, (std::vector<int32_t>{0, 0, 0, 0, 0, 2, 1, 0}));
+  EXPECT_EQ(lists.neighbours, (std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 6, 6, 0, 0, 0}));
+  EXPECT_EQ(lists.uses, (std::vector<int32_t>{0, 0, 0, 0, 1, 0, 2, 0}));
+  EXPECT_EQ(lists.users, (std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 5, 6, 0, 0}));
+  EXPECT_EQ(lists.slots, (std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}));
+}
+
+TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
+  auto message = [&](std::string_view edges) {
+    auto corpus = read(str("{\"text\": \"a b\"", edges, ", \"labels\": [\"n\", \"v\"]}\n"), Labelling::Words, 16, {.neighbours = 2});
+    return corpus.ok() ? std::string() : corpus.message();
+  };
+  EXPECT_THAT(message(""), testing::HasSubstr("has no \"edges\", and the model is one of graphs"));
+  EXPECT_THAT(message(", \"edges\": 3"), testing::HasSubstr("has \"edges\" that are not a list"));
+  for (const char *edge : {"[0, 2]", "[-1, 0]", "[0]", "[0, 1, 1]", "[0, 0.5]", "\"ab\"", "[0, 4294967296]"})
+    EXPECT_THAT(message(str(", \"edges\": [", edge, "]")), testing::HasSubstr("has the edge ")) << edge;
+  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [1, 1]]"), testing::HasSubstr("has more than 2 edges to word 1"));
+  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [0, 0]]"), testing::HasSubstr("has more than 2 edges from word 0"));
+  EXPECT_EQ(message(", \"edges\": [[0, 1], [0, 1]]"), "");
+}
+
+// What a text that is too long loses, its edges lose.
+TEST_F(RecordsTest, ACutLeavesNoEdgeBehind) {
+  EncodedRecord record{{kBeginId, 5, 6, 7, kEndId}, {1, 2, 3}, {{1, 2}, {3, 1}, {2, 3}, {2, 1}}};
+  record.cut(4, {});
+  EXPECT_EQ(record.tokens, (std::vector<int32_t>{kBeginId, 5, 6, kEndId}));
+  ASSERT_EQ(record.edges.size(), 2u);
+  EXPECT_EQ(record.edges[1].from, 2);
+  EXPECT_EQ(record.edges[1].to, 1);
 }
 
 // A batch is full where any of the sequences, the tokens or the labels are.

@@ -124,6 +124,18 @@ tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
+#columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 1>
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
+tile.func @gatherTransposed(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %rows = arith.constant dense<1> : tensor<1x8xi32, #whole>
+  // expected-error @+1 {{cannot deal the columns of}}
+  %0 = tile.gather %m[%rows, %c0] {transposed} : memref<?x64xf32>, tensor<1x8xi32, #whole> -> tensor<4x8xf32, #columns>
+  tile.return
+}
+
+// -----
+
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {

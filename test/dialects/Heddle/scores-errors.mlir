@@ -9,7 +9,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<8xf32>, %w: te
 // -----
 
 func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<8xf32>, %w: tensor<4xf32>, %g: tensor<4x2x16xf32>, %s: tensor<2xi32>, %r: tensor<2x9xi32>) {
-  // expected-error @+1 {{expects keys that are neighbours where a region combines them}}
+  // expected-error @+1 {{expects queries that are alone in their sequences where a region combines them with keys of lists}}
   %0 = heddle.scores %q, %k rows(%r) queries(%s, %s) keys(%s, %s) combine {
   ^bb0(%a: f32, %b: f32):
     heddle.yield %a : f32

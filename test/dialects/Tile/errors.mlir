@@ -186,6 +186,22 @@ func.func @gather(%m: memref<?x64xf32>, %i: index, %rows: tensor<1x4xi32>) {
 
 // -----
 
+func.func @gatherTransposed(%m: memref<?x64xf32>, %i: index, %rows: tensor<4x1xi32>) {
+  // expected-error @+1 {{expects a row index for each column, got 'tensor<4x1xi32>' for 'tensor<64x4xf32>'}}
+  %0 = tile.gather %m[%rows, %i] {transposed} : memref<?x64xf32>, tensor<4x1xi32> -> tensor<64x4xf32>
+  return
+}
+
+// -----
+
+func.func @gatherTransposedWords(%m: memref<?x64xi32>, %i: index, %rows: tensor<1x4xi32>) {
+  // expected-error @+1 {{transposes neither packed nor repeated elements}}
+  %0 = tile.gather %m[%rows, %i] {packed = 4 : i64, transposed} : memref<?x64xi32>, tensor<1x4xi32> -> tensor<64x4xi32>
+  return
+}
+
+// -----
+
 func.func @dot(%l: tensor<4x8xf32>, %r: tensor<4x64xf32>, %a: tensor<4x64xf32>) {
   // expected-error @+1 {{cannot multiply 'tensor<4x8xf32>' and 'tensor<4x64xf32>' into 'tensor<4x64xf32>'}}
   %0 = tile.dot %l, %r, %a : tensor<4x8xf32>, tensor<4x64xf32> -> tensor<4x64xf32>

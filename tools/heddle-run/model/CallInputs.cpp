@@ -5,6 +5,12 @@ namespace heddle::run {
 CallInputs &CallInputs::addSource(const SourceBatch &source) {
   if (!source.types.empty())
     add("source_types", source.types);
+  if (const NeighbourLists &lists = source.lists; lists.most > 0)
+    addMatrix("source_neighbours", std::span(lists.neighbours), lists.most)
+        .add("source_degrees", lists.degrees)
+        .addMatrix("source_users", std::span(lists.users), lists.most)
+        .addMatrix("source_slots", std::span(lists.slots), lists.most)
+        .add("source_uses", lists.uses);
   return add("source", source.tokens)
       .add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)

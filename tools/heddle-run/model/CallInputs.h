@@ -21,7 +21,7 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
 
-  // source, source_positions, source_starts, source_lengths; source_types where they are there
+  // source, source_positions, source_starts, source_lengths; source_types and the lists of neighbours where they are there
   CallInputs &addSource(const SourceBatch &source);
   // target_in, target_positions, target_starts, target_lengths
   CallInputs &addTarget(const Batch &batch);
@@ -32,13 +32,18 @@ public:
 
 private:
   template <typename T> CallInputs &addVector(std::string_view name, std::span<const T> values) {
+    return addMatrix(name, values, /*columns=*/0);
+  }
+  // A vector where there are no columns.
+  template <typename T> CallInputs &addMatrix(std::string_view name, std::span<const T> values, int64_t columns) {
+    auto elements = int64_t(values.size());
     // A deque, so that the extents that the views point at stay where they are.
-    const int64_t &extent = extents.emplace_back(int64_t(values.size()));
-    inputs.push_back({name, TensorView::of(values, std::span(&extent, 1))});
+    const auto &shape = shapes.emplace_back(columns == 0 ? std::vector{elements} : std::vector{elements / columns, columns});
+    inputs.push_back({name, TensorView::of(values, std::span(shape))});
     return *this;
   }
 
-  std::deque<int64_t> extents;
+  std::deque<std::vector<int64_t>> shapes;
   std::vector<Input> inputs;
 };
 

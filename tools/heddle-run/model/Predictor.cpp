@@ -23,11 +23,11 @@ Status Predictor::add(std::string_view line, bool isRecord) {
   } else {
     record = Record::ofLine(replaceInvalidBytes(line, number), kind);
   }
-  Job job{number, encodeRecord(record, kind, vocabulary, model.marks)};
+  HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, model.marks, str("line ", number)));
+  Job job{number, std::move(encoded)};
   if (auto longest = size_t(std::min(model.maximumLength, model.maximumTokens)); job.text.tokens.size() > longest) {
     warnOfCut(number, "", job.text.tokens.size(), longest);
-    job.text.tokens.resize(longest);
-    job.text.tokens.back() = model.marks.end;
+    job.text.cut(longest, model.marks);
   }
   waiting.push_back(std::move(job));
   return Success();
@@ -47,7 +47,7 @@ Status Predictor::step() {
          source.tokens.size() + waiting.front().text.tokens.size() <= size_t(model.maximumTokens)) {
     jobs.push_back(std::move(waiting.front()));
     waiting.pop_front();
-    source.addWhole(jobs.back().text.tokens);
+    source.addWhole(jobs.back().text.tokens, jobs.back().text.edges);
   }
   if (jobs.empty())
     return Success();

@@ -17,7 +17,25 @@ void SourceBatch::add(std::span<const int32_t> sentence) {
   tokens.push_back(marks.end);
 }
 
-void SourceBatch::addWhole(std::span<const int32_t> text) {
+void NeighbourLists::add(int64_t nodes, std::span<const Edge> edges) {
+  auto first = int64_t(degrees.size());
+  for (std::vector<int32_t> *counts : {&degrees, &uses})
+    counts->resize(size_t(first + nodes));
+  for (std::vector<int32_t> *list : {&neighbours, &users, &slots})
+    list->resize(size_t((first + nodes) * most));
+  for (const Edge &edge : edges) {
+    int64_t from = first + edge.from, to = first + edge.to;
+    int32_t &degree = degrees[size_t(to)], &use = uses[size_t(from)];
+    neighbours[size_t(to * most + degree)] = int32_t(from);
+    users[size_t(from * most + use)] = int32_t(to);
+    slots[size_t(from * most + use)] = degree;
+    ++degree, ++use;
+  }
+}
+
+void SourceBatch::addWhole(std::span<const int32_t> text, std::span<const Edge> edges) {
+  if (marks.neighbours > 0)
+    lists.add(int64_t(text.size()), edges);
   layout.add(int64_t(text.size()));
   tokens.insert(tokens.end(), text.begin(), text.end());
   if (!marks.hasTypes)
@@ -50,9 +68,10 @@ void Batch::add(std::span<const int32_t> sequence, size_t given) {
   targetOut.insert(targetOut.end(), sequence.begin() + 1, sequence.end());
 }
 
-void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels) {
+void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
+                        std::span<const Edge> edges) {
   auto first = int32_t(source.layout.tokens());
-  source.addWhole(text);
+  source.addWhole(text, edges);
   for (size_t i = 0; i < textLabels.size(); ++i) {
     if (textLabels[i] < 0)
       continue;
@@ -66,7 +85,7 @@ void Batch::add(const Examples &examples, size_t example) {
   if (examples.labelling() == Labelling::Hidden)
     follows.push_back(examples.follows(example));
   if (examples.labelling() != Labelling::None)
-    addLabelled(examples.labelling(), examples.source(example), examples.target(example));
+    addLabelled(examples.labelling(), examples.source(example), examples.target(example), examples.edges(example));
   else if (examples.hasSource(example))
     add(examples.source(example), examples.target(example));
   else

@@ -15,6 +15,7 @@ struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
   bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
+  int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -35,16 +36,27 @@ struct PackedSequences {
   void add(int64_t length);
 };
 
+// The edges of graphs, for each node by itself: `most` places, of which the first `degrees` are the nodes that it looks at, and the
+// first `uses` the nodes that look at it, and where among their neighbours it is.
+struct NeighbourLists {
+  int64_t most = 0;
+  std::vector<int32_t> neighbours, degrees, users, slots, uses;
+
+  void add(int64_t nodes, std::span<const Edge> edges);
+};
+
 struct SourceBatch {
-  explicit SourceBatch(Marks marks = {}) : marks(marks) {}
+  explicit SourceBatch(Marks marks = {}) : marks(marks), lists{.most = marks.neighbours} {}
 
   Marks marks;
   PackedSequences layout;
   std::vector<int32_t> tokens; // a sentence and the end mark; or a whole text, its marks among the tokens
   std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
+  NeighbourLists lists;        // of whole texts, where the model wants them
 
   void add(std::span<const int32_t> sentence);
-  void addWhole(std::span<const int32_t> text);
+  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say.
+  void addWhole(std::span<const int32_t> text, std::span<const Edge> edges = {});
 };
 
 struct Batch {
@@ -63,7 +75,8 @@ struct Batch {
   std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
-  void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels);
+  void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
+                   std::span<const Edge> edges = {});
   void add(std::span<const int32_t> sequence, size_t given = 1);
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }

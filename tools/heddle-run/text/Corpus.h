@@ -15,6 +15,11 @@ namespace heddle::run {
 // the model.
 enum class Labelling { None, Texts, Words, Hidden };
 
+// Of a graph whose nodes are a text's tokens, by their places in the text: token `to` looks at token `from`.
+struct Edge {
+  int32_t from, to;
+};
+
 // What random choices within examples are drawn by: other choices in each epoch.
 struct Draw {
   uint64_t seed = 0, epoch = 0;
@@ -37,11 +42,14 @@ public:
     givens.back() = uint32_t(given);
   }
 
-  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none. The
-  // examples of a corpus are of one kind.
-  void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels) {
+  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none; and where
+  // the tokens are a graph's nodes, its edges. The examples of a corpus are of one kind.
+  void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
+                   std::span<const Edge> edges = {}) {
     labelled = kind;
     add(tokens, labels);
+    allEdges.insert(allEdges.end(), edges.begin(), edges.end());
+    edgeEnds.resize(size(), allEdges.size());
   }
 
   // Two sentences of which words are hidden, and whether the second follows the first.
@@ -59,6 +67,9 @@ public:
   bool hasSource(size_t example) const { return !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
+  std::span<const Edge> edges(size_t example) const {
+    return edgeEnds.empty() ? std::span<const Edge>() : slice(allEdges, edgeEnds, example);
+  }
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
   // its labels.
@@ -66,15 +77,16 @@ public:
   int64_t targetTokens(size_t example) const;
 
 private:
-  static std::span<const int32_t> slice(const std::vector<int32_t> &ids, const std::vector<uint64_t> &ends,
-                                        size_t example) {
+  template <typename T>
+  static std::span<const T> slice(const std::vector<T> &all, const std::vector<uint64_t> &ends, size_t example) {
     uint64_t begin = example == 0 ? 0 : ends[example - 1];
-    return std::span(ids).subspan(begin, ends[example] - begin);
+    return std::span(all).subspan(begin, ends[example] - begin);
   }
 
   Labelling labelled = Labelling::None;
   std::vector<int32_t> sourceIds, targetIds;
-  std::vector<uint64_t> sourceEnds, targetEnds;
+  std::vector<Edge> allEdges;
+  std::vector<uint64_t> sourceEnds, targetEnds, edgeEnds;
   std::vector<uint8_t> follow;
   std::vector<uint32_t> givens; // of the first examples
 };

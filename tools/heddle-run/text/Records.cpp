@@ -38,7 +38,44 @@ std::optional<std::string> labelOf(const Json &value) {
   return std::nullopt;
 }
 
+// Pairs of words' numbers.
+Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::string &origin) {
+  auto bad = [&](std::string_view what) {
+    return makeError(ErrorKind::Malformed, origin, " ", what, "; each is a pair of words' numbers, of which the second word looks at "
+                     "the first, from 0 to ", words == 0 ? 0 : words - 1, ", such as [0, 1].");
+  };
+  if (!value.is_array())
+    return bad("has \"edges\" that are not a list");
+  std::vector<Edge> edges;
+  for (const Json &pair : value) {
+    auto isWord = [&](const Json &number) { return number.is_number_unsigned() && number.get<uint64_t>() < words; };
+    if (!pair.is_array() || pair.size() != 2 || !isWord(pair[0]) || !isWord(pair[1]))
+      return bad(str("has the edge ", pair.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60)));
+    edges.push_back({pair[0].get<int32_t>(), pair[1].get<int32_t>()});
+  }
+  return edges;
+}
+
+// How many neighbours a model takes is fixed when it is compiled.
+Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, const std::string &origin) {
+  std::vector<int64_t> degrees(words), uses(words);
+  for (const Edge &edge : edges) {
+    int64_t degree = ++degrees[size_t(edge.to)], use = ++uses[size_t(edge.from)];
+    if (std::max(degree, use) > most)
+      return makeError(ErrorKind::InvalidArgument, origin, " has more than ", most, degree > most ? " edges to word " : " edges from word ",
+                       degree > most ? edge.to : edge.from, ", and the model was compiled for so many; compile it with a larger "
+                       "`--set neighbours=N`.");
+  }
+  return Success();
+}
+
 } // namespace
+
+void EncodedRecord::cut(size_t length, Marks marks) {
+  tokens.resize(length);
+  tokens.back() = marks.end;
+  std::erase_if(edges, [&](const Edge &edge) { return size_t(std::max(edge.from, edge.to)) + 1 >= length; });
+}
 
 Record Record::ofLine(std::string_view line, Labelling kind) {
   Record record{std::string(line), {}, {}};
@@ -75,6 +112,9 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   }
   if (isBlank(record.text))
     return bad("has a text without a word");
+  if (auto edges = json.find("edges"); edges != json.end() && kind == Labelling::Words) {
+    HEDDLE_ASSIGN(record.edges, edgesOf(*edges, record.words.size(), origin));
+  }
   if (!wantsLabels)
     return record;
 
@@ -98,7 +138,11 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   return record;
 }
 
-EncodedRecord encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks) {
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks,
+                                   const std::string &origin) {
+  if (marks.neighbours > 0 && !record.edges)
+    return makeError(ErrorKind::Malformed, origin, " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
+                     R"({"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}.)");
   EncodedRecord result;
   result.tokens.push_back(marks.begin);
   auto append = [&](std::string_view text) {
@@ -116,6 +160,11 @@ EncodedRecord encodeRecord(const Record &record, Labelling kind, const TextCodec
     append(record.text);
   }
   result.tokens.push_back(marks.end);
+  if (marks.neighbours > 0) {
+    HEDDLE_CHECK(checkNeighbours(*record.edges, record.words.size(), marks.neighbours, origin));
+    for (const Edge &edge : *record.edges)
+      result.edges.push_back({int32_t(result.wordStarts[size_t(edge.from)]), int32_t(result.wordStarts[size_t(edge.to)])});
+  }
   return result;
 }
 
@@ -176,7 +225,7 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
     std::string origin = records.placeOf(block, i);
     HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
     HEDDLE_ASSIGN(std::vector<int32_t> labels, numberLabels(record, origin));
-    EncodedRecord encoded = encodeRecord(record, kind, vocabulary, marks);
+    HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, marks, origin));
     if (int64_t(encoded.tokens.size()) > maximumLength) {
       ++here.overLong;
       continue;
@@ -187,7 +236,7 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
         ofTokens[encoded.wordStarts[word]] = labels[word];
       labels = std::move(ofTokens);
     }
-    examples.addLabelled(kind, encoded.tokens, labels);
+    examples.addLabelled(kind, encoded.tokens, labels, encoded.edges);
   }
   report.add(here);
   return Success();

@@ -1,12 +1,14 @@
 // Texts with labels: a record of JSON on each line. {"text": "...", "label": "spam"} is a text with a label;
 // {"tokens": ["a", "b"], "labels": ["N", "V"]} has a label for each word, and so has "text" in the place of "tokens",
-// whose words have white space between them.
+// whose words have white space between them. {"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]} is a graph, whose nodes
+// are the words: word 1 looks at word 0.
 #pragma once
 
 #include "tools/heddle-run/text/Batches.h"
 #include "tools/heddle-run/text/Corpus.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,7 @@ struct Record {
   std::string text;               // words with spaces between them where the record has tokens
   std::vector<std::string> words; // where labels are of words, or the record has tokens
   std::vector<std::string> labels;
+  std::optional<std::vector<Edge>> edges; // by words
 
   // Fails where the line is no record; `origin` is the line's place, as in "'train.jsonl' line 3". Without `wantsLabels`
   // labels are passed over.
@@ -29,8 +32,14 @@ struct Record {
 struct EncodedRecord {
   std::vector<int32_t> tokens;
   std::vector<size_t> wordStarts; // where labels are of words
+  std::vector<Edge> edges;        // by tokens, where the marks say that the model is told of them
+
+  // Leaves out what lies behind the first tokens, of which the last becomes the end mark.
+  void cut(size_t length, Marks marks);
 };
-EncodedRecord encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks);
+// Fails where a graph has not the edges that the model can take; `origin` as in Record::parse().
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks,
+                                   const std::string &origin);
 
 // The names of all labels in a file, in their order. Fails where a line is no record.
 Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind);
