@@ -75,6 +75,8 @@ struct Description {
   std::optional<int64_t> classes;
   /// Neighbours that a token has at most, where the tokens are a graph's nodes.
   std::optional<int64_t> neighbours;
+  /// Sentences that a text has at most, where the model tells them apart.
+  std::optional<int64_t> sentences;
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 

@@ -223,6 +223,8 @@ llvm::json::Object Description::toJSON() const {
     object["classes"] = *classes;
   if (neighbours)
     object["neighbours"] = *neighbours;
+  if (sentences)
+    object["sentences"] = *sentences;
   if (text) {
     llvm::json::Object parameters;
     for (const auto &parameter : text->getParameters())

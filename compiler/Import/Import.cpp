@@ -67,9 +67,13 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
     description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
-    for (BlockArgument port : logits.getArguments())
-      if (logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name") == "source_neighbours")
+    for (BlockArgument port : logits.getArguments()) {
+      auto name = logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name");
+      if (name == "source_neighbours")
         description->neighbours = cast<RankedTensorType>(port.getType()).getDimSize(1);
+      else if (name == "source_sentences")
+        description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
+    }
   }
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))

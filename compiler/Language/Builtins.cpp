@@ -36,7 +36,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"flat", {"x"}, 1, &E::flat},
       {"first", {"x"}, 1, &E::endRows},
       {"last", {"x"}, 1, &E::endRows},
-      {"average", {"x"}, 1, &E::averageRows},
+      {"average", {"x", "within"}, 1, &E::averageRows},
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
       {"row", {"count"}, 1, &E::rowOf, /*takesBlock=*/true},
       {"rotate", {"x", "positions", "frequencies", "neighbours"}, 3, &E::rotate},
@@ -255,10 +255,20 @@ Item Elaborator::averageRows(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what the average is of");
   if (!x)
     return mistake();
-  Side *side = findSide(typeOf(x));
+  const Side *side = findSide(typeOf(x));
   if (!side || typeOf(x).getRank() != 2) {
     fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
     return mistake();
+  }
+  if (call.has(1)) {
+    Value sentences = tensor(call.given[1].item, call.given[1].where, "what the average is within");
+    const Side *words = sentences ? wordsOf(typeOf(sentences)) : nullptr;
+    if (sentences && (!words || words->tokensOf != side))
+      fail(call.given[1].where) << "average(x, within = source.sentences) takes the words of each sentence, not "
+                                << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+    if (!words || words->tokensOf != side)
+      return mistake();
+    side = words;
   }
   Location at = place(call.where());
   Value starts = import(side->starts), lengths = import(side->lengths);

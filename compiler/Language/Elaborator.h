@@ -172,6 +172,8 @@ private:
   void addNeighbours(Side &neighbours, const Name &input);
   int64_t countOf(StringRef name) const;
   Side *sideNamed(StringRef name);
+  const Side *wordsOf(RankedTensorType type);
+  void addSentences(Side &sentences, const Name &input);
   bool checkValue(StringRef name, const Item &item, RankedTensorType type);
   std::string nameResult(PartState &owner, Value value);
   void finishParts();

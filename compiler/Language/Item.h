@@ -23,8 +23,8 @@ struct Side {
   Value positions; // of each token in its sequence
   Value labelled; // which tokens have a label
 
-  // Of the neighbours of each token, which are tokens of another input: that input, lists of their rows, and which tokens they
-  // are neighbours of. `lengths` are how many each token has, and there are no starts.
+  // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens of another
+  // input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that they are neighbours of.
   const Side *tokensOf = nullptr;
   Value rows;
   SmallVector<Value, 3> users;

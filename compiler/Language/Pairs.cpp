@@ -23,7 +23,8 @@ static constexpr int64_t kKeyUnit = 16;
 std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, LocationAttr where) {
   if (Side *side = scanState ? nullptr : findSide(type))
     return Queries{import(side->starts), import(side->lengths), side->longest};
-  if (!isOfStep(type))
+  bool isOfSequences = !scanState && getSizeName(type, 0) == kSequences;
+  if (!isOfStep(type) && !isOfSequences)
     return std::nullopt;
   return loneQueries(type, where);
 }
@@ -58,6 +59,8 @@ std::optional<const Side *> Elaborator::neighboursOf(BuiltinCall &call) {
 Elaborator::Keys Elaborator::keysOf(const Side &side, RankedTensorType queries, LocationAttr where) {
   if (!side.tokensOf)
     return {import(side.starts), import(side.lengths), Value(), {}, side.longest};
+  if (!side.rows)
+    return {import(side.starts), import(side.lengths), Value(), {}, side.longest};
   RankedTensorType column = getDimType(queries, 0, builder.getI32Type());
   Keys keys{FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(0)), import(side.lengths), import(side.rows),
             {}, side.longest};
@@ -71,6 +74,10 @@ void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, Lo
   Located &located = part->located[getSizeName(type, 0).str()];
   if (scanState) {
     located = {import(getScanSide()->positions), queries.starts};
+    return;
+  }
+  if (queries.longest.empty()) {
+    located = {FillOp::create(builder, place(where), queries.starts.getType(), builder.getI32IntegerAttr(0)), queries.starts};
     return;
   }
   RankedTensorType perQuery = getDimType(type, 0, builder.getI32Type());
@@ -96,7 +103,9 @@ Item Elaborator::pairs(BuiltinCall &call) {
     return mistake();
   RankedTensorType queryType = typeOf(query), keyType = typeOf(key);
   bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2;
-  const Side *ofKey = findSide(keyType);
+  const Side *ofKey = findSide(keyType), *own = *neighbours; // keys that a query has by itself
+  if (const Side *words = scanState ? nullptr : wordsOf(queryType); words && words->tokensOf == ofKey)
+    own = words;
   if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState)) {
     fail(call.where()) << "among neighbours queries and keys are rows for each token of '" << (*neighbours)->tokensOf->name
                        << "', outside of scans, but here are " << describe(call.given[0].item) << " and "
@@ -134,11 +143,13 @@ Item Elaborator::pairs(BuiltinCall &call) {
       error << "; keys may have fewer heads of " << width << " columns, of a number that divides " << *heads;
     return mistake();
   }
-  int64_t mostKeys = *neighbours ? typeOf((*neighbours)->rows).getDimSize(1) : limits.maxLength;
+  int64_t mostKeys = own && own->rows        ? typeOf(own->rows).getDimSize(1)
+                     : wordsOf(keyType) && !own ? countOf("sentences")
+                                                : limits.maxLength;
   auto room = static_cast<int64_t>(llvm::alignTo(mostKeys, kKeyUnit));
   auto type = RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
-  if (*neighbours) {
-    ofKey = *neighbours;
+  if (own) {
+    ofKey = own;
     queries = loneQueries(queryType, call.where());
   } else {
     locateQueries(queryType, *queries, call.where());
@@ -245,7 +256,8 @@ Item Elaborator::mask(BuiltinCall &call) {
   RankedTensorType type = typeOf(value);
   if (scores->keys->tokensOf) {
     if (call.expression.block) {
-      fail(call.expression.block->where) << "neighbours have no places by which a mask could tell them apart";
+      fail(call.expression.block->where) << (scores->keys->rows ? "neighbours have no places by which a mask could tell them apart"
+                                                                : "a sentence sees all of its words, without a mask's block");
       return mistake();
     }
     RankedTensorType column = getDimType(type, 0, builder.getI32Type());
@@ -303,7 +315,7 @@ Item Elaborator::softmax(BuiltinCall &call) {
 /// For each pair the key's place in its sequence.
 Item Elaborator::placesOf(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
-  if (!scores || scores->keys->tokensOf) {
+  if (!scores || scores->keys->rows) {
     fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
     return mistake();
   }

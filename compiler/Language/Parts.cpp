@@ -181,6 +181,21 @@ void Elaborator::declareSides() {
       addSize(neighbours->longest, most, "source_degrees");
       sides.push_back(std::move(neighbours));
     }
+  if (int64_t most = countOf("sentences"))
+    if (Side *source = sideNamed("source")) {
+      auto sentences = std::make_unique<Side>(), words = std::make_unique<Side>();
+      sentences->name = "source.sentences";
+      sentences->tokens = "source_sentences";
+      sentences->longest = "source_sentences_length";
+      words->name = "source.words";
+      words->longest = "source_words_length";
+      words->tokensOf = source;
+      addSize(sentences->tokens, limits.maxTokens);
+      addSize(sentences->longest, most, "source_sentences_lengths");
+      addSize(words->longest, limits.maxLength, "source_words_lengths");
+      sides.push_back(std::move(sentences));
+      sides.push_back(std::move(words));
+    }
   declareCounter(VariableRole::Steps, 1);
   declareCounter(VariableRole::Seed, 2);
 }
@@ -233,6 +248,23 @@ void Elaborator::addPorts(const Name &input) {
   items[name + ".lengths"] = make(side.lengths);
   if (Side *neighbours = sideNamed(name + ".neighbours"))
     addNeighbours(*neighbours, input);
+  if (Side *sentences = sideNamed(name + ".sentences"))
+    addSentences(*sentences, input);
+}
+
+/// `input.sentences`: the place of each sentence in its text. A sentence has tokens, and a text sentences.
+void Elaborator::addSentences(Side &sentences, const Name &input) {
+  Side &words = *sideNamed(input.text + ".words");
+  auto add = [&](StringRef name, StringRef size, int64_t limit) {
+    return addPort(input.text + ("_" + name).str(), columnOf(size), limit, input.where);
+  };
+  int64_t most = countOf("sentences");
+  sentences.positions = add("sentences", sentences.tokens, most);
+  sentences.starts = add("sentences_starts", kSequences, limits.maxTokens + 1);
+  sentences.lengths = add("sentences_lengths", kSequences, most + 1);
+  words.starts = add("words_starts", sentences.tokens, limits.maxTokens + 1);
+  words.lengths = add("words_lengths", sentences.tokens, limits.maxLength + 1);
+  part->scope.items[sentences.name] = make(sentences.positions);
 }
 
 /// `input.neighbours`: the tokens that each token may look at, in a graph whose nodes the tokens are.
@@ -260,6 +292,12 @@ int64_t Elaborator::countOf(StringRef name) const {
 Side *Elaborator::sideNamed(StringRef name) {
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == name; });
   return found == sides.end() ? nullptr : found->get();
+}
+
+/// The words of sentences, where a tensor has rows of sentences.
+const Side *Elaborator::wordsOf(RankedTensorType type) {
+  const Side *side = findSide(type);
+  return side && side->name == "source.sentences" ? sideNamed("source.words") : nullptr;
 }
 
 RankedTensorType Elaborator::columnOf(StringRef size) {
@@ -384,6 +422,8 @@ Side *Elaborator::findSide(RankedTensorType type) {
 }
 
 std::string Elaborator::describeRows(RankedTensorType type) {
+  if (wordsOf(type))
+    return " for each sentence of 'source'";
   if (const Side *side = findSide(type))
     return " for each token of '" + side->name + "'";
   for (const auto &side : sides)

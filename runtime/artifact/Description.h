@@ -44,6 +44,7 @@ struct Description {
   std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
 
   std::optional<int64_t> neighbours; // that a token has at most, where tokens are a graph's nodes
+  std::optional<int64_t> sentences; // that a text has at most, where the model tells them apart
   std::optional<int64_t> classes; // labels, where the logits are of labels
   std::optional<int64_t> beginId, endId, paddingId;
   int64_t widestBeam = 1;

@@ -11,6 +11,12 @@ CallInputs &CallInputs::addSource(const SourceBatch &source) {
         .addMatrix("source_users", std::span(lists.users), lists.most)
         .addMatrix("source_slots", std::span(lists.slots), lists.most)
         .add("source_uses", lists.uses);
+  if (source.marks.sentences > 0)
+    add("source_sentences", source.sentences.layout.positions)
+        .add("source_sentences_starts", source.sentences.layout.starts)
+        .add("source_sentences_lengths", source.sentences.layout.lengths)
+        .add("source_words_starts", source.sentences.wordStarts)
+        .add("source_words_lengths", source.sentences.wordLengths);
   return add("source", source.tokens)
       .add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)

@@ -47,7 +47,7 @@ Status Predictor::step() {
          source.tokens.size() + waiting.front().text.tokens.size() <= size_t(model.maximumTokens)) {
     jobs.push_back(std::move(waiting.front()));
     waiting.pop_front();
-    source.addWhole(jobs.back().text.tokens, jobs.back().text.edges);
+    source.addWhole(jobs.back().text.tokens, jobs.back().text.structure());
   }
   if (jobs.empty())
     return Success();

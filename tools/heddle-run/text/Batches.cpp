@@ -33,9 +33,20 @@ void NeighbourLists::add(int64_t nodes, std::span<const Edge> edges) {
   }
 }
 
-void SourceBatch::addWhole(std::span<const int32_t> text, std::span<const Edge> edges) {
+void SentenceLists::add(int64_t firstToken, std::span<const int32_t> sentences) {
+  layout.add(int64_t(sentences.size()));
+  for (int32_t length : sentences) {
+    wordStarts.push_back(int32_t(firstToken));
+    wordLengths.push_back(length);
+    firstToken += length;
+  }
+}
+
+void SourceBatch::addWhole(std::span<const int32_t> text, const Structure &structure) {
   if (marks.neighbours > 0)
-    lists.add(int64_t(text.size()), edges);
+    lists.add(int64_t(text.size()), structure.edges);
+  if (marks.sentences > 0)
+    sentences.add(layout.tokens(), structure.sentences);
   layout.add(int64_t(text.size()));
   tokens.insert(tokens.end(), text.begin(), text.end());
   if (!marks.hasTypes)
@@ -69,9 +80,9 @@ void Batch::add(std::span<const int32_t> sequence, size_t given) {
 }
 
 void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
-                        std::span<const Edge> edges) {
+                        const Structure &structure) {
   auto first = int32_t(source.layout.tokens());
-  source.addWhole(text, edges);
+  source.addWhole(text, structure);
   for (size_t i = 0; i < textLabels.size(); ++i) {
     if (textLabels[i] < 0)
       continue;
@@ -85,7 +96,7 @@ void Batch::add(const Examples &examples, size_t example) {
   if (examples.labelling() == Labelling::Hidden)
     follows.push_back(examples.follows(example));
   if (examples.labelling() != Labelling::None)
-    addLabelled(examples.labelling(), examples.source(example), examples.target(example), examples.edges(example));
+    addLabelled(examples.labelling(), examples.source(example), examples.target(example), examples.structure(example));
   else if (examples.hasSource(example))
     add(examples.source(example), examples.target(example));
   else

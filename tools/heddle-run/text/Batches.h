@@ -16,6 +16,7 @@ struct Marks {
   int32_t end = kEndId;
   bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
   int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
+  int64_t sentences = 0;  // that a text has at most, where the model is told of them
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -45,6 +46,15 @@ struct NeighbourLists {
   void add(int64_t nodes, std::span<const Edge> edges);
 };
 
+// The sentences of texts, as texts are packed, and the words of each sentence.
+struct SentenceLists {
+  PackedSequences layout;
+  std::vector<int32_t> wordStarts, wordLengths;
+
+  // A text, from a token of the batch on, whose sentences have these lengths.
+  void add(int64_t firstToken, std::span<const int32_t> sentences);
+};
+
 struct SourceBatch {
   explicit SourceBatch(Marks marks = {}) : marks(marks), lists{.most = marks.neighbours} {}
 
@@ -53,10 +63,11 @@ struct SourceBatch {
   std::vector<int32_t> tokens; // a sentence and the end mark; or a whole text, its marks among the tokens
   std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
   NeighbourLists lists;        // of whole texts, where the model wants them
+  SentenceLists sentences;     // likewise
 
   void add(std::span<const int32_t> sentence);
-  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say.
-  void addWhole(std::span<const int32_t> text, std::span<const Edge> edges = {});
+  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more sentences.
+  void addWhole(std::span<const int32_t> text, const Structure &structure = {});
 };
 
 struct Batch {
@@ -76,7 +87,7 @@ struct Batch {
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
-                   std::span<const Edge> edges = {});
+                   const Structure &structure = {});
   void add(std::span<const int32_t> sequence, size_t given = 1);
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }

@@ -20,6 +20,13 @@ struct Edge {
   int32_t from, to;
 };
 
+// What a text is made of beside its tokens: edges where these are a graph's nodes, and the lengths of its sentences where the model
+// tells them apart. Each token is of a sentence.
+struct Structure {
+  std::span<const Edge> edges;
+  std::span<const int32_t> sentences;
+};
+
 // What random choices within examples are drawn by: other choices in each epoch.
 struct Draw {
   uint64_t seed = 0, epoch = 0;
@@ -42,14 +49,16 @@ public:
     givens.back() = uint32_t(given);
   }
 
-  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none; and where
-  // the tokens are a graph's nodes, its edges. The examples of a corpus are of one kind.
+  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none. The
+  // examples of a corpus are of one kind.
   void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
-                   std::span<const Edge> edges = {}) {
+                   const Structure &structure = {}) {
     labelled = kind;
     add(tokens, labels);
-    allEdges.insert(allEdges.end(), edges.begin(), edges.end());
+    allEdges.insert(allEdges.end(), structure.edges.begin(), structure.edges.end());
     edgeEnds.resize(size(), allEdges.size());
+    allSentences.insert(allSentences.end(), structure.sentences.begin(), structure.sentences.end());
+    sentenceEnds.resize(size(), allSentences.size());
   }
 
   // Two sentences of which words are hidden, and whether the second follows the first.
@@ -67,8 +76,10 @@ public:
   bool hasSource(size_t example) const { return !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
-  std::span<const Edge> edges(size_t example) const {
-    return edgeEnds.empty() ? std::span<const Edge>() : slice(allEdges, edgeEnds, example);
+  Structure structure(size_t example) const {
+    if (edgeEnds.empty())
+      return {};
+    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example)};
   }
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
@@ -84,9 +95,9 @@ private:
   }
 
   Labelling labelled = Labelling::None;
-  std::vector<int32_t> sourceIds, targetIds;
+  std::vector<int32_t> sourceIds, targetIds, allSentences;
   std::vector<Edge> allEdges;
-  std::vector<uint64_t> sourceEnds, targetEnds, edgeEnds;
+  std::vector<uint64_t> sourceEnds, targetEnds, edgeEnds, sentenceEnds;
   std::vector<uint8_t> follow;
   std::vector<uint32_t> givens; // of the first examples
 };

@@ -75,6 +75,10 @@ void EncodedRecord::cut(size_t length, Marks marks) {
   tokens.resize(length);
   tokens.back() = marks.end;
   std::erase_if(edges, [&](const Edge &edge) { return size_t(std::max(edge.from, edge.to)) + 1 >= length; });
+  size_t left = length, whole = 0;
+  for (; whole < sentences.size() && left > 0; ++whole)
+    left -= size_t(sentences[whole] = int32_t(std::min(size_t(sentences[whole]), left)));
+  sentences.resize(whole);
 }
 
 Record Record::ofLine(std::string_view line, Labelling kind) {
@@ -106,9 +110,19 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
     }
   } else {
     auto text = json.find("text");
-    if (text == json.end() || !text->is_string())
-      return bad("has neither a \"text\", a string, nor \"tokens\"");
-    record = ofLine(text->get<std::string>(), kind);
+    bool isList = text != json.end() && text->is_array() &&
+                  std::ranges::all_of(*text, [](const Json &sentence) { return sentence.is_string(); });
+    if (text == json.end() || (!text->is_string() && !isList))
+      return bad("has neither a \"text\", a string or a list of sentences, nor \"tokens\"");
+    std::string whole = isList ? std::string() : text->get<std::string>();
+    std::vector<std::string> sentences = isList ? text->get<std::vector<std::string>>() : std::vector<std::string>();
+    for (const std::string &sentence : sentences) {
+      if (isBlank(sentence))
+        return bad("has a sentence without a word");
+      whole += (whole.empty() ? "" : " ") + sentence;
+    }
+    record = ofLine(whole, kind);
+    record.sentences = std::move(sentences);
   }
   if (isBlank(record.text))
     return bad("has a text without a word");
@@ -143,22 +157,41 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   if (marks.neighbours > 0 && !record.edges)
     return makeError(ErrorKind::Malformed, origin, " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
                      R"({"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}.)");
+  if (marks.sentences > 0 && record.sentences.empty())
+    return makeError(ErrorKind::Malformed, origin, " has no sentences, and the model tells them apart: ",
+                     R"({"text": ["who is there", "it is me"], "label": "x"}.)");
+  if (marks.sentences > 0 && record.sentences.size() > size_t(marks.sentences))
+    return makeError(ErrorKind::InvalidArgument, origin, " has ", record.sentences.size(), " sentences, and the model was compiled for ",
+                     marks.sentences, "; compile it with `--set sentences=", record.sentences.size(), "`.");
   EncodedRecord result;
   result.tokens.push_back(marks.begin);
   auto append = [&](std::string_view text) {
     std::vector<int32_t> pieces = vocabulary.encode(text);
-    if (pieces.empty() && kind == Labelling::Words)
-      pieces.push_back(kUnknownId); // each word has a token for its label
+    if (pieces.empty() && (kind == Labelling::Words || marks.sentences > 0))
+      pieces.push_back(kUnknownId); // each word has a token for its label, and each sentence one to begin with
     result.tokens.insert(result.tokens.end(), pieces.begin(), pieces.end());
   };
-  if (kind == Labelling::Words) {
-    for (const std::string &word : record.words) {
+  auto appendWords = [&](const std::vector<std::string> &words) {
+    for (const std::string &word : words) {
       result.wordStarts.push_back(result.tokens.size());
       append(word);
     }
-  } else {
-    append(record.text);
+  };
+  size_t begin = 0;
+  for (const std::string &sentence : marks.sentences > 0 ? record.sentences : std::vector<std::string>()) {
+    if (kind == Labelling::Words)
+      appendWords(splitWords(sentence));
+    else
+      append(sentence);
+    result.sentences.push_back(int32_t(result.tokens.size() - begin));
+    begin = result.tokens.size();
   }
+  if (marks.sentences > 0)
+    ++result.sentences.back();
+  else if (kind == Labelling::Words)
+    appendWords(record.words);
+  else
+    append(record.text);
   result.tokens.push_back(marks.end);
   if (marks.neighbours > 0) {
     HEDDLE_CHECK(checkNeighbours(*record.edges, record.words.size(), marks.neighbours, origin));
@@ -236,7 +269,7 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
         ofTokens[encoded.wordStarts[word]] = labels[word];
       labels = std::move(ofTokens);
     }
-    examples.addLabelled(kind, encoded.tokens, labels, encoded.edges);
+    examples.addLabelled(kind, encoded.tokens, labels, encoded.structure());
   }
   report.add(here);
   return Success();

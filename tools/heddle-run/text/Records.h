@@ -1,7 +1,7 @@
 // Texts with labels: a record of JSON on each line. {"text": "...", "label": "spam"} is a text with a label;
 // {"tokens": ["a", "b"], "labels": ["N", "V"]} has a label for each word, and so has "text" in the place of "tokens",
 // whose words have white space between them. {"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]} is a graph, whose nodes
-// are the words: word 1 looks at word 0.
+// are the words: word 1 looks at word 0. {"text": ["who is there", "it is me"], "label": "x"} has sentences.
 #pragma once
 
 #include "tools/heddle-run/text/Batches.h"
@@ -20,6 +20,7 @@ struct Record {
   std::vector<std::string> words; // where labels are of words, or the record has tokens
   std::vector<std::string> labels;
   std::optional<std::vector<Edge>> edges; // by words
+  std::vector<std::string> sentences;     // where the record has a list of them
 
   // Fails where the line is no record; `origin` is the line's place, as in "'train.jsonl' line 3". Without `wantsLabels`
   // labels are passed over.
@@ -33,11 +34,14 @@ struct EncodedRecord {
   std::vector<int32_t> tokens;
   std::vector<size_t> wordStarts; // where labels are of words
   std::vector<Edge> edges;        // by tokens, where the marks say that the model is told of them
+  std::vector<int32_t> sentences; // their lengths, likewise: the first has the begin mark, and the last the end mark
+
+  Structure structure() const { return {edges, sentences}; }
 
   // Leaves out what lies behind the first tokens, of which the last becomes the end mark.
   void cut(size_t length, Marks marks);
 };
-// Fails where a graph has not the edges that the model can take; `origin` as in Record::parse().
+// Fails where a record has not the edges or sentences that the model can take; `origin` as in Record::parse().
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks,
                                    const std::string &origin);
 
