@@ -65,8 +65,9 @@ private:
     expectWith(name, last, std::numeric_limits<int32_t>::max(), str("input '", name, "' holds 2147483647"));
     if (port.value_limit() == 0)
       expect(name, "a limit"); // all inputs of the importer have a limit
-    // Nodes look at neighbours, whatever sequence they are of.
-    if (!name.ends_with("_starts") || !valuesOf("source_neighbours").empty())
+    // Nodes look at neighbours and sentences at their words, whatever sequence these are of.
+    bool isUnused = name == "source_starts" && !(valuesOf("source_neighbours").empty() && valuesOf("source_sentences").empty());
+    if (!name.ends_with("_starts") || isUnused)
       return;
     std::string prefix = name.substr(0, name.size() - 7), lengths = prefix + "_lengths";
     int64_t rows = rowsOf(prefix);
@@ -76,7 +77,7 @@ private:
     expectWith(name, last, start, "");
     std::string named = str("input '", name, "' holds ", start + 1, " at index ", last);
     expectWith(name, last, start + 1,
-               start + 1 < port.value_limit()
+               start + 1 < port.value_limit() && prefix != "source_sentences"
                    ? str(named, " and input '", lengths, "' holds ", length, " at index ", last, ": start ", start + 1,
                          ", length ", length, ", and there are ", rows)
                    : named);
@@ -84,8 +85,10 @@ private:
 
   int64_t rowsOf(const std::string &prefix) {
     std::string tokens = prefix == "target" ? "target_in" : prefix;
-    if (!valuesOf(tokens).empty() && (prefix == "source" || prefix == "target"))
+    if (!valuesOf(tokens).empty() && (prefix == "source" || prefix == "target" || prefix == "source_sentences"))
       return int64_t(valuesOf(tokens).size());
+    if (prefix == "source_words")
+      return int64_t(valuesOf("source").size());
     if (prefix == "query" || prefix == "group")
       return int64_t(valuesOf("token").size());
     return maxTokens; // rows of caches

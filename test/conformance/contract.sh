@@ -21,6 +21,11 @@ for family in both "both --set attention_window=4 --set positions=learned" "both
   echo "== $family"
   "$check" "$dir/model.heddle" 60 || fail "$family"
 done
+compile "$(dirname "$model")/memory-network.weft" -o "$dir/model.heddle" --set classes=3 --set width=16 --set vocab_size=40 \
+  --set max_tokens=60 --set max_sequences=6 --set max_length=20 --set sentences=5 --set accumulate=true
+grep -q warning "$dir/said.txt" && fail "memory-network: $(cat "$dir/said.txt")"
+echo "== memory-network"
+"$check" "$dir/model.heddle" 60 || fail "memory-network"
 compile "$(dirname "$model")/graph-attention.weft" -o "$dir/model.heddle" --set classes=3 --set width=16 --set vocab_size=40 \
   --set max_tokens=60 --set max_sequences=6 --set max_length=20 --set neighbours=5 --set accumulate=true
 grep -q warning "$dir/said.txt" && fail "graph-attention: $(cat "$dir/said.txt")"

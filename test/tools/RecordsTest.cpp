@@ -93,9 +93,55 @@ TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
   EXPECT_EQ(message(", \"edges\": [[0, 1], [0, 1]]"), "");
 }
 
+// The begin mark is of the first sentence, and the end mark of the last.
+TEST_F(RecordsTest, TextsHaveSentences) {
+  Marks marks{.sentences = 3};
+  auto corpus = read("{\"text\": [\"a\"], \"label\": \"n\"}\n{\"text\": [\"a b\", \"c\", \"d a\"], \"label\": \"v\"}\n",
+                     Labelling::Texts, 16, marks);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  Batch batch(marks);
+  batch.add(corpus->examples, 0);
+  batch.add(corpus->examples, 1);
+  const SentenceLists &sentences = batch.source.sentences;
+  EXPECT_EQ(sentences.layout.positions, (std::vector<int32_t>{0, 0, 1, 2}));
+  EXPECT_EQ(sentences.layout.starts, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(sentences.layout.lengths, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(sentences.wordStarts, (std::vector<int32_t>{0, 3, 6, 7}));
+  EXPECT_EQ(sentences.wordLengths, (std::vector<int32_t>{3, 3, 1, 3}));
+}
+
+TEST_F(RecordsTest, SentencesThatAreNoneAreErrors) {
+  auto message = [&](std::string_view text) {
+    auto corpus = read(str("{\"text\": ", text, ", \"label\": \"n\"}\n"), Labelling::Texts, 16, {.sentences = 2});
+    return corpus.ok() ? std::string() : corpus.message();
+  };
+  EXPECT_THAT(message("\"a b\""), testing::HasSubstr("has no sentences, and the model tells them apart"));
+  EXPECT_THAT(message("[\"a\", \" \"]"), testing::HasSubstr("has a sentence without a word"));
+  EXPECT_THAT(message("[\"a\", 3]"), testing::HasSubstr("a string or a list of sentences"));
+  EXPECT_THAT(message("[]"), testing::HasSubstr("has a text without a word"));
+  EXPECT_THAT(message("[\"a\", \"b\", \"c\"]"), testing::HasSubstr("has 3 sentences, and the model was compiled for 2"));
+  EXPECT_EQ(message("[\"a\", \"b\"]"), "");
+}
+
+// Where the model does not tell sentences apart, a list of them is a text.
+TEST_F(RecordsTest, AListOfSentencesIsAText) {
+  auto corpus = read("{\"text\": [\"a b\", \"c\"], \"label\": \"n\"}\n{\"text\": \"a b c\", \"label\": \"n\"}\n", Labelling::Texts);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  std::span<const int32_t> list = corpus->examples.source(0), text = corpus->examples.source(1);
+  EXPECT_EQ(std::vector<int32_t>(list.begin(), list.end()), std::vector<int32_t>(text.begin(), text.end()));
+}
+
+TEST_F(RecordsTest, ACutLeavesNoSentenceBehind) {
+  EncodedRecord record{{kBeginId, 5, 6, 7, 8, kEndId}, {}, {}, {3, 2, 1}};
+  record.cut(4, {});
+  EXPECT_EQ(record.sentences, (std::vector<int32_t>{3, 1}));
+  record.cut(3, {});
+  EXPECT_EQ(record.sentences, (std::vector<int32_t>{3}));
+}
+
 // What a text that is too long loses, its edges lose.
 TEST_F(RecordsTest, ACutLeavesNoEdgeBehind) {
-  EncodedRecord record{{kBeginId, 5, 6, 7, kEndId}, {1, 2, 3}, {{1, 2}, {3, 1}, {2, 3}, {2, 1}}};
+  EncodedRecord record{{kBeginId, 5, 6, 7, kEndId}, {1, 2, 3}, {{1, 2}, {3, 1}, {2, 3}, {2, 1}}, {}};
   record.cut(4, {});
   EXPECT_EQ(record.tokens, (std::vector<int32_t>{kBeginId, 5, 6, kEndId}));
   ASSERT_EQ(record.edges.size(), 2u);

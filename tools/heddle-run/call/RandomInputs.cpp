@@ -32,7 +32,7 @@ class InputMaker {
 public:
   InputMaker(const EntryInfo &entry, const RandomInputOptions &options) : entry(entry), random(options.seed) {
     for (const PortInfo &port : entry.inputs)
-      if (std::string prefix; splitSuffix(port.name, "_lengths", prefix))
+      if (std::string prefix; splitSuffix(port.name, "_lengths", prefix) && prefix != kSentences && prefix != kWords)
         prefixes.push_back(prefix);
     chooseSequences(options.sequences);
     for (const std::string &prefix : prefixes) {
@@ -44,6 +44,8 @@ public:
           if (dim.size == prefix + "_tokens")
             extents[dim.size] = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
     }
+    if (const PortInfo *sentences = port(kSentences))
+      divideIntoSentences(sentences->valueLimit);
   }
 
   Result<NamedTensor> make(const PortInfo &port) {
@@ -62,6 +64,20 @@ public:
   }
 
 private:
+  static constexpr const char *kSentences = "source_sentences", *kWords = "source_words";
+  static constexpr int32_t kSentenceWords = 8;
+
+  // Each text into sentences of some words, the last of which may have more.
+  void divideIntoSentences(int64_t most) {
+    for (int32_t length : lengthsOf["source"]) {
+      auto count = std::clamp<int32_t>(length / kSentenceWords, 1, int32_t(most));
+      lengthsOf[kSentences].push_back(count);
+      for (int32_t i = 0; i < count; ++i)
+        lengthsOf[kWords].push_back(i + 1 < count ? kSentenceWords : length - kSentenceWords * i);
+    }
+    extents[kSentences] = int64_t(lengthsOf[kWords].size());
+  }
+
   static bool splitSuffix(std::string_view name, std::string_view suffix, std::string &prefix) {
     if (!name.ends_with(suffix))
       return false;
@@ -132,6 +148,11 @@ private:
       int32_t start = 0;
       for (size_t i = 0; i < values.size(); start += lengthsOf["cache"][i++])
         values[i] = (port.name == "position" ? 0 : start) + lengthsOf["cache"][i] - 1;
+    } else if (port.name == kSentences) {
+      size_t next = 0;
+      for (int32_t count : lengthsOf[kSentences])
+        for (int32_t place = 0; place < count; ++place)
+          values[next++] = place;
     } else if (port.name == "seen_rows" || port.name == "seen_tokens") {
       // Tokens that the sequences have, dealt to them in turns: no pair of a sequence and a token comes twice.
       auto sequences = size_t(extentOf(this->port("token")->dims[0]));

@@ -1,0 +1,142 @@
+"""Models that know sentences against PyTorch, a text and a sentence at a time: logits, every gradient, and 20 losses of Adam of
+`heddle-run train` on records with lists of sentences.
+
+    sentence_model.py --bin build/bin --models models --model memory-network|hierarchical-attention"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import reference
+from labels import BOUND, CLASSES, draw_weights, pack
+from language_model import RATE, STEPS, WARMUP, compare, torch_losses
+from parity import Model, Report, relative, run
+
+SIZES = {"width": 20, "sentences": 9, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120, "max_sequences": 5, "max_length": 60,
+         "warmup": WARMUP, "learning_rate": RATE, "accumulate": True}
+TEXTS = [[1], [3, 1, 7], [33], [5] * 9]  # the words of each sentence
+
+
+class Network:
+    def __init__(self, weights):
+        self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
+                        for name, value in weights.items() if reference.is_weight(name)}
+
+    def linear(self, x, name):
+        return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+
+    def norm(self, x, name):
+        return F.layer_norm(x, x.shape[-1:], self.weights[f"{name}.gamma"], self.weights[f"{name}.beta"])
+
+    def loss(self, batch):
+        logits = torch.stack([self.logits(torch.tensor(ids).split(lengths)) for ids, lengths, _ in batch])
+        return F.cross_entropy(logits, torch.tensor([label for _, _, label in batch]))
+
+
+class MemoryNetwork(Network):
+    HOPS = 2
+
+    def remember(self, sentences, name):
+        words = torch.stack([self.weights[f"{name}.words"][ids].mean(0) for ids in sentences])
+        return words + self.weights[f"{name}.times"][: len(sentences)]
+
+    def logits(self, sentences):
+        keys = self.remember(sentences, "first")
+        u = keys[-1]
+        for hop in range(self.HOPS):
+            values = self.remember(sentences, f"hop.{hop}.values")
+            u, keys = u + torch.softmax(keys @ u, 0) @ values, values
+        return self.linear(u, "output")
+
+
+class HierarchicalAttention(Network):
+    def gather(self, x, name):
+        shown = torch.tanh(self.linear(x, f"{name}.shown"))
+        return torch.softmax(shown @ self.weights[f"{name}.context"], 0) @ x
+
+    def logits(self, sentences):
+        lines = torch.stack([self.gather(self.weights["table"][ids], "lines") for ids in sentences])
+        told = self.norm(lines + self.linear(F.relu(self.linear(lines, "told.inner")), "told.outer"), "told")
+        return self.linear(self.gather(told, "text"), "output")
+
+
+NETWORKS = {"memory-network": MemoryNetwork, "hierarchical-attention": HierarchicalAttention}
+
+
+def lists_of(batch):
+    i32 = lambda values: np.asarray(values, np.int32)
+    counts = [len(lengths) for _, lengths, _ in batch]
+    words = [length for _, lengths, _ in batch for length in lengths]
+    starts = lambda lengths: i32(np.cumsum([0] + lengths[:-1]))
+    return {"source_sentences": i32([place for count in counts for place in range(count)]), "source_sentences_starts": starts(counts),
+            "source_sentences_lengths": i32(counts), "source_words_starts": starts(words), "source_words_lengths": i32(words)}
+
+
+def check_entries(report, model, folder, network):
+    random = np.random.default_rng(5)
+    batch = [(random.integers(3, SIZES["vocab_size"], sum(lengths)).tolist(), lengths, int(random.integers(0, CLASSES)))
+             for lengths in TEXTS]
+    oracle = network(draw_weights(model, folder, random))
+    plain, _, scaled = pack([(ids, [0], [label]) for ids, _, label in batch], tags=False)
+    (logits,) = model.call("logits", plain | lists_of(batch), ["logits"], variables="start.safetensors")
+    expected = torch.stack([oracle.logits(torch.tensor(ids).split(lengths)) for ids, lengths, _ in batch])
+    report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
+    oracle.loss(batch).backward()
+    model.call("accumulate_step", scaled | lists_of(batch), ["loss"], variables="start.safetensors", save="after.safetensors")
+    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
+                for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
+    report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
+
+
+def check_training(report, arguments, model, folder, network):
+    """The begin mark is of the first sentence, the end mark of the last."""
+    random = np.random.default_rng(6)
+    texts = [[[f"a{random.integers(30)}" for _ in range(length)] for length in lengths] for lengths in TEXTS]
+    names = "ABCDE"
+    labels = [names[int(text[0][0][1:]) % CLASSES] for text in texts]
+    with open(f"{folder}/records.jsonl", "w") as file:
+        for text, label in zip(texts, labels):
+            print(json.dumps({"text": [" ".join(words) for words in text], "label": label}), file=file)
+    run([f"{arguments.bin}/heddle-run", "train", model.artifact, "--data", f"{folder}/records.jsonl", "--checkpoint", f"{folder}/ck",
+         "--vocab-type", "word", "--log", f"{folder}/log", "--steps", str(STEPS), "--seed", "1"])
+    tokens = subprocess.run([f"{arguments.bin}/heddle-run", "tokenize", f"{folder}/ck"], capture_output=True, text=True, check=True,
+                            input="".join(" ".join(sum(text, [])) + "\n" for text in texts)).stdout
+    known = json.loads(next(Path(folder, "ck").glob("step-*/labels.json")).read_text())
+    batch = []
+    for line, text, label in zip(tokens.splitlines(), texts, labels, strict=True):
+        lengths = [len(words) for words in text]
+        lengths[0] += 1
+        lengths[-1] += 1
+        batch.append(([1, *(int(number) for number in line.split("\t")[0].split()), 2], lengths, known.index(label)))
+    model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
+    oracle = network(reference.load_safetensors(f"{folder}/drawn.safetensors"))
+    actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
+    compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batch)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--models", required=True)
+    parser.add_argument("--model", choices=NETWORKS, required=True)
+    arguments = parser.parse_args()
+    network, arguments.model = NETWORKS[arguments.model], f"{arguments.models}/{arguments.model}.weft"
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        with Model(arguments, SIZES, folder) as model:
+            check_entries(report, model, folder, network)
+            check_training(report, arguments, model, folder, network)
+    print(f"{report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
