@@ -179,6 +179,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     StepRowsOp::attachInterface<PartCost<StepRowsOp>>(*context);
     ColumnsOp::attachInterface<PartCost<ColumnsOp>>(*context);
     InsertRowsOp::attachInterface<InsertRowsCost>(*context);
+    UnfoldOp::attachInterface<PerElement<UnfoldOp, 0>>(*context);
+    FoldOp::attachInterface<PerElement<FoldOp, 1>>(*context);
     JoinOp::attachInterface<PerElement<JoinOp, 0>>(*context);
     RankOp::attachInterface<PerElement<RankOp, 0>>(*context);
     StepSizesOp::attachInterface<PerElement<StepSizesOp, 0>>(*context);

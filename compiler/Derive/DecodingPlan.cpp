@@ -74,6 +74,11 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         return failure();
       continue;
     }
+    if (auto unfold = dyn_cast<UnfoldOp>(op)) {
+      if (failed(plan.addWindow(unfold)))
+        return failure();
+      continue;
+    }
     bool spreads = isSpread(op);
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();
@@ -145,8 +150,25 @@ LogicalResult DecodingPlan::addStates(ScanOp scan) {
   return success();
 }
 
-bool DecodingPlan::hasStates() const {
-  return llvm::any_of(stepOps, [](Operation *op) { return isa<ScanOp>(op); });
+/// The rows of a window are kept for each token.
+LogicalResult DecodingPlan::addWindow(UnfoldOp unfold) {
+  if (getSizeName(unfold.getInput().getType(), 0) != targetTokens)
+    return unfold.emitError() << "decoding makes windows of the target's rows; those of others belong to 'memory'";
+  if (static_cast<int64_t>(unfold.getLast()) > 0)
+    return unfold.emitError() << "a window reaches tokens that decoding does not know yet; let it end at the token itself, as "
+                              << "window(x, -2, 0) does";
+  addCache(unfold.getInput(), /*ofMemory=*/false);
+  return success();
+}
+
+int64_t DecodingPlan::getReach() const {
+  int64_t reach = 0;
+  for (Operation *op : stepOps)
+    if (auto unfold = dyn_cast<UnfoldOp>(op))
+      reach = std::max(reach, -static_cast<int64_t>(unfold.getFirst()));
+    else if (isa<ScanOp>(op))
+      reach = std::max<int64_t>(reach, 1);
+  return reach;
 }
 
 void DecodingPlan::addCache(Value value, bool ofMemory) {

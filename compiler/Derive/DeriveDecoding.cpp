@@ -55,7 +55,7 @@ private:
     return entry.port(name, indices(size), limit);
   }
   Value repeatForTokens(EntryBuilder &entry, Value value);
-  Value continueStates(EntryBuilder &entry, Value parent, Value starts, Value row);
+  SmallVector<Value> continueLastRows(EntryBuilder &entry, Value parent, Value starts, Value row);
   void addSourcePorts(EntryBuilder &entry);
   int64_t vocabulary() { return cast<RankedTensorType>(plan->logits.getType()).getDimSize(1); }
 
@@ -69,8 +69,10 @@ private:
 /// For each hypothesis of a beam search, the rows of the caches that hold its tokens.
 static constexpr StringLiteral kHistory = "cache.history";
 
-/// And the row of its latest token.
-static constexpr StringLiteral kLastRow = "cache.last_row";
+/// And the rows of its latest tokens, the latest first.
+static std::string nameOfLastRow(int64_t number) {
+  return "cache.last_row" + (number == 0 ? "" : "_" + std::to_string(number + 1));
+}
 
 /// The size of the tokens that sequences have, each counted once for each sequence that has it.
 static constexpr StringLiteral kSeen = "seen";
@@ -95,8 +97,8 @@ void DeriveDecodingPass::declareState() {
     addVariable(module, cache.value.getLoc(), cache.name, VariableKind::Cache, cache.type, 0, before);
   auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, builder.getI32Type());
   addVariable(module, where, kHistory, VariableKind::Cache, history, 0, before);
-  if (plan->hasStates())
-    addVariable(module, where, kLastRow, VariableKind::Cache, lastRows(), 0, before);
+  for (int64_t i = 0; i < plan->getReach(); ++i)
+    addVariable(module, where, nameOfLastRow(i), VariableKind::Cache, lastRows(), 0, before);
 }
 
 /// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same for
@@ -158,13 +160,13 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry) {
   inputs.pastStarts = port(entry, "cache_starts", kSequences, plan->maxTokens + 1);
   inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
   addSourcePorts(entry);
-  if (plan->hasStates()) { // tokens of a sequence are neighbours
+  for (int64_t distance = 1; distance <= plan->getReach(); ++distance) { // tokens of a sequence are neighbours
     OpBuilder &b = entry.builder;
     Type type = inputs.rows.getType();
     Location where = task.getLoc();
-    Value one = FillOp::create(b, where, type, b.getI32IntegerAttr(1));
+    Value back = FillOp::create(b, where, type, b.getI32IntegerAttr(static_cast<int32_t>(distance)));
     Value zero = FillOp::create(b, where, type, b.getI32IntegerAttr(0));
-    inputs.before = arith::MaxSIOp::create(b, where, arith::SubIOp::create(b, where, inputs.rows, one), zero);
+    inputs.before.push_back(arith::MaxSIOp::create(b, where, arith::SubIOp::create(b, where, inputs.rows, back), zero));
   }
   return StepBuilder(entry, *plan, inputs).build();
 }
@@ -245,8 +247,7 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
   Value kept = ScatterRowsOp::create(b, where, history, entry.read(kHistory, history, where), inputs.starts, inputs.history);
   WriteOp::create(b, where, kHistory, kept);
-  if (plan->hasStates())
-    inputs.before = continueStates(entry, parent, inputs.starts, inputs.rows);
+  inputs.before = continueLastRows(entry, parent, inputs.starts, inputs.rows);
   FailureOr<Value> answer = StepBuilder(entry, *plan, inputs).build();
   if (failed(answer))
     return failure();
@@ -286,15 +287,19 @@ Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Val
   return arith::SelectOp::create(b, where, isNew, BroadcastOp::create(b, where, type, row), past);
 }
 
-/// The row of the token before, of each hypothesis; the rows of the newest tokens take its place.
-Value DeriveDecodingPass::continueStates(EntryBuilder &entry, Value parent, Value starts, Value row) {
+/// The rows of the tokens before, of each hypothesis, the nearest first; each takes the place of the one before it, and the rows of
+/// the newest tokens that of the nearest.
+SmallVector<Value> DeriveDecodingPass::continueLastRows(EntryBuilder &entry, Value parent, Value starts, Value row) {
   OpBuilder &b = entry.builder;
   Location where = NameLoc::get(b.getStringAttr("states"), task.getLoc());
   auto type = RankedTensorType::get({ShapedType::kDynamic, 1}, b.getI32Type(), indices(kSequences).getEncoding());
-  Value last = entry.read(kLastRow, lastRows(), where);
-  Value before = EmbeddingOp::create(b, where, type, parent, last);
-  Value rows = BroadcastOp::create(b, where, type, row);
-  WriteOp::create(b, where, kLastRow, ScatterRowsOp::create(b, where, lastRows(), last, starts, rows));
+  SmallVector<Value> before;
+  for (int64_t i = 0; i < plan->getReach(); ++i) {
+    Value last = entry.read(nameOfLastRow(i), lastRows(), where);
+    Value rows = i == 0 ? BroadcastOp::create(b, where, type, row).getResult() : before.back();
+    before.push_back(EmbeddingOp::create(b, where, type, parent, last));
+    WriteOp::create(b, where, nameOfLastRow(i), ScatterRowsOp::create(b, where, lastRows(), last, starts, rows));
+  }
   return before;
 }
 

@@ -70,6 +70,10 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
     return buildContext(context);
   if (auto scan = dyn_cast<ScanOp>(op))
     return buildScan(scan);
+  if (auto unfold = dyn_cast<UnfoldOp>(op)) {
+    buildWindow(unfold);
+    return success();
+  }
   if (isSpread(&op)) {
     entry.mapping.map(op.getResult(0), beginOf(cast<EmbeddingOp>(op).getTable()));
     return success();
@@ -290,10 +294,11 @@ Value StepBuilder::beginOf(Value ofSequences) {
 Value StepBuilder::stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where) {
   OpBuilder &b = entry.builder;
   Value states = entry.read(cache.name, cache.type, where), before;
-  if (cast<RankedTensorType>(inputs.before.getType()).getRank() == 1)
-    before = EmbeddingOp::create(b, where, begin.getType(), inputs.before, states);
+  Value row = inputs.before.front();
+  if (cast<RankedTensorType>(row.getType()).getRank() == 1)
+    before = EmbeddingOp::create(b, where, begin.getType(), row, states);
   else
-    before = DensifyOp::create(b, where, begin.getType(), inputs.before, states);
+    before = DensifyOp::create(b, where, begin.getType(), row, states);
   auto type = cast<RankedTensorType>(begin.getType());
   auto places = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
   Value position = BroadcastOp::create(b, where, places, inputs.position);
@@ -331,4 +336,32 @@ LogicalResult StepBuilder::buildScan(ScanOp op) {
   for (auto [output, value] : llvm::zip_equal(op.getOutputs(), yield.getOperands().drop_front(op.getStates().size())))
     entry.mapping.map(output, step.lookup(value));
   return success();
+}
+
+/// The newest token's row, beside those of the tokens before it, which the cache has; zeros before the sequence begins.
+void StepBuilder::buildWindow(UnfoldOp op) {
+  OpBuilder &b = entry.builder;
+  Location where = op.getLoc();
+  Value newest = entry.mapping.lookup(op.getInput()), kept = keysOf(op.getInput());
+  RankedTensorType ofSequences = cast<RankedTensorType>(inputs.rows.getType());
+  auto column = RankedTensorType::get({ShapedType::kDynamic, 1}, b.getI32Type(), ofSequences.getEncoding());
+  auto wide = [&](Value number) {
+    bool isWide = number.getType() == column;
+    return isWide ? number : BroadcastOp::create(b, where, column, number).getResult();
+  };
+  auto fill = [&](int64_t number) -> Value {
+    return FillOp::create(b, where, column, b.getI32IntegerAttr(static_cast<int32_t>(number)));
+  };
+  SmallVector<Value> parts; // the nearest first, as the contract learns from it which rows those before may be
+  for (int64_t distance = -static_cast<int64_t>(op.getLast()); distance <= -static_cast<int64_t>(op.getFirst()); ++distance) {
+    if (distance == 0) {
+      parts.push_back(newest);
+      continue;
+    }
+    Value isThere = arith::CmpIOp::create(b, where, arith::CmpIPredicate::sge, wide(inputs.position), fill(distance));
+    Value row = arith::SelectOp::create(b, where, isThere, wide(inputs.before[distance - 1]), fill(-1));
+    parts.push_back(DensifyOp::create(b, where, newest.getType(), row, kept));
+  }
+  std::reverse(parts.begin(), parts.end());
+  entry.mapping.map(op.getResult(), JoinOp::create(b, where, stepType(op.getType()), parts).getResult());
 }

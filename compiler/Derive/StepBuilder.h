@@ -27,7 +27,8 @@ struct DecodingPlan {
   static FailureOr<DecodingPlan> make(const ModelFunctions &functions);
 
   const Cache *findCache(Value value) const;
-  bool hasStates() const;
+  /// How many tokens before the newest a step reads the rows of: one for the states of scans, and as windows reach.
+  int64_t getReach() const;
   /// Tells `entry` what the arguments of `logits` are that come from the memory's function.
   void mapMemory(EntryBuilder &entry) const;
   /// Puts what `user` takes of weights and constants alone into `entry`.
@@ -44,6 +45,7 @@ private:
   explicit DecodingPlan(const ModelFunctions &functions) : functions(functions) {}
   void addCache(Value value, bool ofMemory);
   LogicalResult addStates(ScanOp scan);
+  LogicalResult addWindow(UnfoldOp unfold);
 
   llvm::DenseSet<Value> ofTokens, ofMemory;
 };
@@ -55,7 +57,8 @@ struct StepInputs {
   Value rows;                    // of the caches, where the token goes
   Value pastStarts, pastLengths; // of the cached tokens, the newest among them
   Value history = {};            // the rows of the cached tokens, where they are no neighbours
-  Value before = {};             // the row of the caches where the token before is: of any token, where there is none
+  SmallVector<Value> before = {}; // the rows of the caches where the tokens before are, the nearest first: of any token, where
+                                 // there is none
 };
 
 class StepBuilder {
@@ -78,6 +81,7 @@ private:
   LogicalResult buildMask(MaskOp op);
   LogicalResult buildContext(ContextOp op);
   LogicalResult buildScan(ScanOp op);
+  void buildWindow(UnfoldOp op);
   bool weighsOwnTokens(Operation &ofPairs) const;
   Value beginOf(Value ofSequences);
   Value stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where);

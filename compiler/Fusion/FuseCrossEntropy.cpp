@@ -50,8 +50,8 @@ Chunking getChunking(Operation *op, StringRef size) {
     return sum.getColumns() ? Chunking::Rows : Chunking::Sum;
   if (isa<CrossEntropyOp, CrossEntropyGradOp, ArgmaxOp>(op))
     return Chunking::Rows;
-  // An element of these depends on its row's number.
-  if (isa<DropoutOp, RandomOp, IotaOp>(op))
+  // An element of these depends on its row's number, or on other rows.
+  if (isa<DropoutOp, RandomOp, IotaOp, UnfoldOp, FoldOp>(op))
     return Chunking::None;
   return isElementwise(op) ? Chunking::Rows : Chunking::None;
 }

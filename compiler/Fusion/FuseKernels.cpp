@@ -50,6 +50,13 @@ bool isUnpacked(OpOperand &operand) {
          (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
 }
 
+/// The rows of a product that stand elsewhere in memory, and that it reads there; tensor cores cannot.
+bool isMovedFactor(OpOperand &operand) {
+  auto product = dyn_cast<MatmulOp>(operand.getOwner());
+  return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&
+         isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorFactors(product, operand.get());
+}
+
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
   KernelOpInterface anchor;
@@ -125,7 +132,8 @@ private:
       bool computesOperands = isElementwise(&op) || isOfChain || (anchor && anchor.takesPrologue());
       for (OpOperand &operand : op.getOpOperands())
         if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
-            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand)) {
+            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand) &&
+            !isMovedFactor(operand)) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));

@@ -14,8 +14,14 @@ static bool isRowsOfStep(Operation *op) {
   return isa_and_nonnull<StepRowsOp>(op) || (rows && isa_and_nonnull<StepRowsOp>(rows.getIndices().getDefiningOp()));
 }
 
+/// So are those that stand so many rows further on.
+static bool isMoved(Operation *op) {
+  auto unfold = dyn_cast_or_null<UnfoldOp>(op);
+  return unfold && unfold.getFirst() == unfold.getLast();
+}
+
 bool heddle::isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) ||
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) || isMoved(op) ||
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 

@@ -51,6 +51,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"zeros", {"width"}, 1, &E::zerosOf},
       {"slice", {"x", "from", "width"}, 3, &E::slice},
       {"join", {"a", "b", "c", "d"}, 2, &E::join},
+      {"window", {"x", "from", "to"}, 3, &E::window},
       {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
   };
   return builtins;

@@ -157,6 +157,10 @@ private:
   Item slice(BuiltinCall &call);
   Item join(BuiltinCall &call);
 
+  //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
+
+  Item window(BuiltinCall &call);
+
   //===-- Tasks, parts and their functions (Parts.cpp) ----------------------------------------------------------===//
 
   struct PartState;

@@ -170,8 +170,11 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     LanePlace place(b, lanes, tile, firstRow, firstColumn);
     Value limit = op.getRowLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
     SmallVector<Bounded> rows;
-    for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i)
+    for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i) {
       rows.push_back(bound(b, place.row(b, i), limit, last));
+      if (op.getClamped())
+        rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
+    }
     Source source = Source::of(op);
     if (Dealing::of(tile, 0).lanes == 1)
       source.together = std::gcd(source.ofWord(), tile.getDimSize(0));

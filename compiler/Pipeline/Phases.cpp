@@ -8,6 +8,7 @@
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Fusion/KeepRounded.h"
+#include "compiler/Fusion/LowerWindows.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/RoundCaches.h"
 #include "compiler/Layout/AssignLayouts.h"
@@ -70,6 +71,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   }
   if (options.caches != Precision::F32)
     passes.addPass(createRoundCachesPass(options.caches));
+  passes.addNestedPass<func::FuncOp>(createLowerWindowsPass(options.fusion.kernels)); // now that precisions are known
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));

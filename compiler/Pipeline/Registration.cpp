@@ -11,6 +11,7 @@
 #include "compiler/Fusion/FuseProjections.h"
 #include "compiler/Fusion/FuseUpdates.h"
 #include "compiler/Fusion/KeepRounded.h"
+#include "compiler/Fusion/LowerWindows.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/RoundCaches.h"
@@ -84,6 +85,7 @@ void mlir::heddle::registerAllPasses() {
   registerDeriveContractPass();
   registerHoistScansPass();
   registerLowerScansPass();
+  registerLowerWindowsPass();
   registerFuseKernelsPass();
   registerSeparateStatesPass();
   registerSplitProductsPass();

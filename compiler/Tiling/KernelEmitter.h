@@ -216,6 +216,7 @@ void registerSelectionKernels(DialectRegistry &registry);
 void registerAttentionKernels(DialectRegistry &registry);
 void registerScoreKernels(DialectRegistry &registry);
 void registerScatterKernels(DialectRegistry &registry);
+void registerWindowTiles(DialectRegistry &registry);
 } // namespace mlir::heddle
 
 #endif

@@ -1,6 +1,7 @@
 #include "compiler/Tiling/ProductFrame.h"
 
 #include "compiler/Kernels/Fragments.h"
+#include "compiler/Tiling/Windows.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -163,6 +164,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
   bool scalesAll = unpacked && hasScalesOfColumns(unpacked);
+  std::optional<MovedRows> moved; // where the tile's rows are the same in all steps
+  if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
+    moved.emplace(movedRowsOf(unfold, emitter, tile));
   SmallVector<Value> totals = emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
     Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                   : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
@@ -173,8 +177,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
     // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
     bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
-    Value left = emitter.widen(turns ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
-                                     : emitter.evaluate(lhs, lhsPlace, padding));
+    Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                               : moved ? moved->read(lhsPlace, padding)
+                                       : emitter.evaluate(lhs, lhsPlace, padding));
     bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
     Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
                                           : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));

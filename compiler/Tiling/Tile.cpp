@@ -251,6 +251,7 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerRowKernels(registry);
   registerSelectionKernels(registry);
   registerDrawKernels(registry);
+  registerWindowTiles(registry);
   registerAttentionKernels(registry);
   registerScoreKernels(registry);
   registerScatterKernels(registry);

@@ -253,5 +253,6 @@ include "dialects/Heddle/HeddleMatrixOps.td"
 include "dialects/Heddle/HeddleDrawingOps.td"
 include "dialects/Heddle/HeddleAttentionOps.td"
 include "dialects/Heddle/HeddleRecurrenceOps.td"
+include "dialects/Heddle/HeddleWindowOps.td"
 
 #endif

@@ -178,6 +178,8 @@ template <typename Op> static LogicalResult verifyColumns(Op op) {
 LogicalResult LoadOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();
+  if (getClamped() && (getTransposed() || getPacked() != 0))
+    return emitOpError("begins before the first row neither transposed nor of packed elements");
   return success();
 }
 

@@ -77,9 +77,11 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
     With `packed`, a number of bits, the matrix's words hold 32 / `packed` elements of a column each, signed whole numbers of
     neighbouring rows, the first in the lowest bits; the tile begins at a multiple of as many rows as it has or a word holds. With
     `repeats`, each of the matrix's elements counts for so many columns. Places and limits are in elements of the tile.
+
+    With `clamped` the tile may begin before the matrix's first row: rows there read as the first one does.
   }];
   let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$packed,
-                                        DefaultValuedAttr<I64Attr, "1">:$repeats));
+                                        DefaultValuedAttr<I64Attr, "1">:$repeats, UnitAttr:$clamped));
   let results = (outs Tile_Any:$result);
   let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
   let hasVerifier = 1;

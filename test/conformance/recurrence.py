@@ -50,6 +50,8 @@ class Cell:
 
 
 class Oracle:
+    pairs = True  # of a source and a target
+
     def __init__(self, sizes, start):
         self.weights = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in start.items()
                         if reference.is_weight(name)}
@@ -67,6 +69,8 @@ class Oracle:
 
 class Language(Oracle):
     """texts/recurrent.weft"""
+
+    pairs = False
 
     def __init__(self, sizes, start):
         super().__init__(sizes, start)
@@ -270,7 +274,7 @@ def main():
     torch.set_default_dtype(torch.float64)
     text, oracle, own = CASES[arguments.case]
     sizes = {**COMMON, **own}
-    pairs = oracle is not Language
+    pairs = oracle.pairs
     random, report = np.random.default_rng(5), Report()
     with (tempfile.TemporaryDirectory() as folder,
           Model(SimpleNamespace(bin=arguments.bin, model=str(pathlib.Path(arguments.models) / text)), sizes, folder,

@@ -178,3 +178,16 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.store %w, %out[%row, %c0] : tensor<4x32xi32, #dealt>, memref<64x32xi32>
   tile.return
 }
+
+// Rows before the first read as that one.
+// CHECK-LABEL: tile.func @clamped
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK: %[[ROW:.*]] = arith.maxsi %{{.*}}, %[[ZERO]]
+// CHECK: vector.load %{{.*}}[%[[ROW]], %{{.*}}]
+tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %a[%row, %c0] {clamped} : memref<?x32xf32> -> tensor<1x32xf32, #dealt>
+  tile.store %0, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<?x32xf32>
+  tile.return
+}

@@ -361,3 +361,13 @@ tile.func @repeats(%a: memref<?x64xi32>, %ids: memref<?x1xi32>)
   %0 = tile.gather %a[%rows, %c0] {packed = 8, repeats = 2} : memref<?x64xi32>, tensor<4x1xi32> -> tensor<4x64xi32>
   tile.return
 }
+
+// -----
+
+tile.func @clamped(%a: memref<?x64xf32>)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{begins before the first row neither transposed nor of packed elements}}
+  %0 = tile.load %a[%c0, %c0] {clamped, transposed} : memref<?x64xf32> -> tensor<64x4xf32>
+  tile.return
+}

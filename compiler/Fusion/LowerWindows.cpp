@@ -1,0 +1,165 @@
+// A product of windows is a sum of products of rows that stand elsewhere, each with its own rows of the matrix:
+//
+//   u = unfold x from -1 to 1                   y = unfold x from -1 to -1 @ W[0]
+//   y = u @ W                           =>        + x @ W[1]
+//                                                 + unfold x from 1 to 1 @ W[2]
+//
+// Such rows are read where they are needed, and such a sum is one kernel: no window is ever in memory. The gradient of the
+// rows is a sum of the same kind, as moving rows and multiplying them from the right may change places:
+//
+//   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T + g @ W[1]^T + unfold g from -1 to -1 @ W[2]^T
+//
+// and that of the matrix has the gradients of its parts one below the other. Tensor cores take factors from memory alone:
+// there, and where something else than a product reads windows, they are made.
+#include "compiler/Fusion/LowerWindows.h"
+
+#include "compiler/Kernels/Fragments.h"
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Makes the parts of one op.
+class Parts {
+public:
+  explicit Parts(Operation *op) : builder(op), where(op->getLoc()) {}
+
+  Value moved(Value rows, Value positions, int64_t offset) {
+    return offset == 0 ? rows : UnfoldOp::create(builder, where, rows.getType(), rows, positions, offset, offset).getResult();
+  }
+  /// So many rows of a matrix of weights, a part of it.
+  Value part(Value matrix, int64_t number, int64_t rows) {
+    RankedTensorType type = typeOf(matrix);
+    return SliceOp::create(builder, where, RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType()), matrix,
+                           number * rows);
+  }
+  Value product(RankedTensorType type, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
+    return MatmulOp::create(builder, where, type, lhs, rhs, transposeLhs, transposeRhs);
+  }
+  Value plus(Value sum, Value addend) {
+    return sum ? arith::AddFOp::create(builder, where, sum, addend).getResult() : addend;
+  }
+
+  OpBuilder builder;
+  Location where;
+};
+
+/// Whether lanes multiply, and so may read the left side anywhere.
+bool isOfLanes(MatmulOp product) {
+  return typeOf(product.getRhs()).getElementType().isF32() && !hasTensorFactors(product, product.getLhs()) &&
+         product.getLhs() != product.getRhs();
+}
+
+struct LowerWindowsPass : PassWrapper<LowerWindowsPass, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerWindowsPass)
+  LowerWindowsPass() = default;
+  LowerWindowsPass(const LowerWindowsPass &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "heddle-lower-windows"; }
+  StringRef getDescription() const override { return "Make products of windows sums of products of rows that stand elsewhere"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<HeddleDialect, arith::ArithDialect>();
+  }
+
+  void runOnOperation() override {
+    if (products) {
+      for (FoldOp fold : all<FoldOp>())
+        lowerFold(fold);
+      for (MatmulOp product : all<MatmulOp>())
+        if (auto unfold = product.getLhs().getDefiningOp<UnfoldOp>(); unfold && isOfLanes(product))
+          product.getTransposeLhs() ? lowerGradient(product, unfold) : lowerProduct(product, unfold);
+    }
+    for (UnfoldOp unfold : all<UnfoldOp>())
+      takeApart(unfold);
+  }
+
+private:
+  template <typename Op> SmallVector<Op> all() {
+    SmallVector<Op> found;
+    getOperation().walk([&](Op op) { found.push_back(op); });
+    return found;
+  }
+
+  static int64_t countOf(UnfoldOp unfold) { return static_cast<int64_t>(unfold.getLast() - unfold.getFirst()) + 1; }
+
+  void lowerProduct(MatmulOp product, UnfoldOp unfold) {
+    if (product.getTransposeRhs() || countOf(unfold) == 1 || !typeOf(product.getRhs()).hasStaticShape())
+      return;
+    Parts parts(product);
+    int64_t columns = typeOf(unfold.getInput()).getDimSize(1);
+    Value sum;
+    for (int64_t i = 0; i < countOf(unfold); ++i) {
+      Value rows = parts.moved(unfold.getInput(), unfold.getPositions(), unfold.getFirst() + i);
+      sum = parts.plus(sum, parts.product(product.getType(), rows, parts.part(product.getRhs(), i, columns), false, false));
+    }
+    replace(product, sum);
+  }
+
+  /// x^T g of windows x: the parts of a matrix.
+  void lowerGradient(MatmulOp product, UnfoldOp unfold) {
+    if (product.getTransposeRhs() || countOf(unfold) == 1)
+      return;
+    Parts parts(product);
+    auto type = RankedTensorType::get({typeOf(unfold.getInput()).getDimSize(1), product.getType().getDimSize(1)},
+                                      product.getType().getElementType());
+    SmallVector<Value> gradients;
+    for (int64_t i = 0; i < countOf(unfold); ++i) {
+      Value rows = parts.moved(unfold.getInput(), unfold.getPositions(), unfold.getFirst() + i);
+      gradients.push_back(parts.product(type, rows, product.getRhs(), true, false));
+    }
+    replace(product, ConcatOp::create(parts.builder, parts.where, product.getType(), gradients));
+  }
+
+  void lowerFold(FoldOp fold) {
+    auto product = fold.getInput().getDefiningOp<MatmulOp>();
+    if (!product || !product->hasOneUse() || product.getTransposeLhs() || !product.getTransposeRhs() || !isOfLanes(product) ||
+        !typeOf(product.getRhs()).hasStaticShape())
+      return;
+    Parts parts(fold);
+    int64_t columns = typeOf(fold.getResult()).getDimSize(1);
+    Value sum;
+    for (int64_t offset = fold.getFirst(), i = 0; offset <= static_cast<int64_t>(fold.getLast()); ++offset, ++i) {
+      Value rows = parts.moved(product.getLhs(), fold.getPositions(), -offset);
+      sum = parts.plus(sum, parts.product(fold.getType(), rows, parts.part(product.getRhs(), i, columns), false, true));
+    }
+    replace(fold, sum);
+    product.erase();
+  }
+
+  /// Windows in memory: their columns are rows that stand elsewhere, side by side.
+  void takeApart(UnfoldOp unfold) {
+    if (unfold->use_empty())
+      return unfold.erase();
+    if (countOf(unfold) == 1)
+      return;
+    Parts parts(unfold);
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < countOf(unfold); ++i)
+      rows.push_back(parts.moved(unfold.getInput(), unfold.getPositions(), unfold.getFirst() + i));
+    replace(unfold, JoinOp::create(parts.builder, parts.where, unfold.getType(), rows));
+  }
+
+  static void replace(Operation *op, Value by) {
+    op->getResult(0).replaceAllUsesWith(by);
+    op->erase();
+  }
+
+  Option<bool> products{*this, "products", llvm::cl::init(true),
+                        llvm::cl::desc("Multiply rows where they stand; without, windows are made for products too")};
+  friend std::unique_ptr<Pass> heddle::createLowerWindowsPass(bool);
+};
+
+} // namespace
+
+std::unique_ptr<Pass> heddle::createLowerWindowsPass(bool products) {
+  auto pass = std::make_unique<LowerWindowsPass>();
+  pass->products = products;
+  return pass;
+}
+void heddle::registerLowerWindowsPass() { PassRegistration<LowerWindowsPass>(); }
