@@ -259,9 +259,9 @@ func.func @score(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name 
 // CHECK-NOT: is off
 
 // Sums of segments, and their largest and smallest elements, each of which one row has.
-// CHECK: pooling: gradient of k agrees
-// CHECK: pooling: gradient of q agrees
 // CHECK: pooling: gradient of t agrees
+// CHECK: pooling: gradient of q agrees
+// CHECK: pooling: gradient of k agrees
 func.func @pooling(%x: !target {heddle.name = "x"}, %starts: !segments {heddle.name = "target_starts"},
                    %lengths: !segments {heddle.name = "target_lengths"}, %i: !indices {heddle.name = "i"}) -> tensor<1xf32> {
   %k = heddle.read @k : tensor<4x4xf32>
