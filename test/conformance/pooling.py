@@ -25,7 +25,8 @@ def write_entries(pool, width):
     name, dims = f"{pool}_{width}", '#heddle.dims<"{}">'.format
     rows, pooled, chosen = (f"tensor<?x{width}x{kind}, {dims(size)}>"
                             for kind, size in (("f32", "rows"), ("f32", "segments"), ("i32", "segments")))
-    numbers, segments, table = f"tensor<?xi32, {dims('rows')}>", f"tensor<?xi32, {dims('segments')}>", f"tensor<{ROWS}x{width}xf32>"
+    numbers, segments = (f"tensor<?xi32, {dims(size)}>" for size in ("rows", "segments"))
+    table = f"tensor<{ROWS}x{width}xf32>"
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
     places = f"{port('starts', segments)}, {port('lengths', segments)}"
     chooses = pool != "sum"
@@ -46,7 +47,8 @@ func.func @start_{name}({port("table", table)}) {{
   heddle.write @grad.w_{name}, %zero : {table}
   return
 }}
-func.func @loss_{name}({port("numbers", numbers)}, {places}, {port("factors", pooled)}) -> (tensor<1xf32> {{heddle.name = "loss"}}) {{
+func.func @loss_{name}({port("numbers", numbers)}, {places}, {port("factors", pooled)})
+    -> (tensor<1xf32> {{heddle.name = "loss"}}) {{
   %w = heddle.read @w_{name} : {table}
   %rows = heddle.embedding %numbers, %w : {numbers}, {table} -> {rows}
   %x = arith.mulf %rows, %rows : {rows}
@@ -160,7 +162,8 @@ def main():
                         for check in (check_forward, check_gradients):
                             for what, holds in check(session, pool, width, segments, random):
                                 failed += not holds
-                                print(f"{'ok  ' if holds else 'FAIL'} {pool} of {width} columns, {lengths.tolist()} rows: {what}")
+                                said = f"{pool} of {width} columns, {lengths.tolist()} rows: {what}"
+                                print(f"{'ok  ' if holds else 'FAIL'} {said}")
     sys.exit(failed != 0)
 
 
