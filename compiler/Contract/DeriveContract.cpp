@@ -66,7 +66,7 @@ public:
           places.push_back({op, op.getPlaces(), Extent::of(op.getRows(), 0)});
         })
         .Case([&](MaskOp op) { index(op, op.getSequence(), op.getKeyLengths(), 0); })
-        .Case([&](TopKOp op) {
+        .Case<SegmentOp, TopKOp>([&](auto op) {
           rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getInput(), 0));
           rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
         })

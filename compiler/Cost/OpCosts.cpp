@@ -193,6 +193,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     // The sum of the exponentials; walks that only compare do not count.
     DrawOp::attachInterface<PerElement<DrawOp, 3>>(*context);
     PenaliseOp::attachInterface<PenaliseCost>(*context);
+    // An addition or a comparison.
+    SegmentOp::attachInterface<PerElement<SegmentOp, 1>>(*context);
     // Mean; difference, square and sum; scaled; times gamma plus beta.
     LayerNormOp::attachInterface<PerElement<LayerNormOp, 7>>(*context);
     // Normalised input (2), g = gradient * gamma, sums of g and g x (3), g - mean - x mean (3), scaled.

@@ -37,6 +37,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"first", {"x"}, 1, &E::endRows},
       {"last", {"x"}, 1, &E::endRows},
       {"average", {"x", "within"}, 1, &E::averageRows},
+      {"largest", {"x"}, 1, &E::poolRows},
+      {"smallest", {"x"}, 1, &E::poolRows},
+      {"total", {"x"}, 1, &E::poolRows},
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
       {"row", {"count"}, 1, &E::rowOf, /*takesBlock=*/true},
       {"rotate", {"x", "positions", "frequencies", "neighbours"}, 3, &E::rotate},
@@ -281,6 +284,26 @@ Item Elaborator::averageRows(BuiltinCall &call) {
   Value counts = arith::SIToFPOp::create(builder, at, getDimType(type, 0, builder.getF32Type()), lengths);
   Value divisors = BroadcastOp::create(builder, at, type, counts);
   return make(arith::DivFOp::create(builder, at, sums, divisors));
+}
+
+/// largest(x), smallest(x), total(x): of each sequence's rows, column by column.
+Item Elaborator::poolRows(BuiltinCall &call) {
+  StringRef name = call.expression.text;
+  Value x = tensor(call.given[0].item, call.given[0].where, "what " + name + "() is of");
+  if (!x)
+    return mistake();
+  Side *side = findSide(typeOf(x));
+  if (!side || typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
+    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    return mistake();
+  }
+  Pool pool = llvm::StringSwitch<Pool>(name).Case("largest", Pool::Max).Case("smallest", Pool::Min).Default(Pool::Sum);
+  Value starts = import(side->starts);
+  SmallVector<DimOf> dims{{typeOf(starts), 0}, {typeOf(x), 1}};
+  Type chosen = pool == Pool::Sum ? Type() : getTypeOfDims(dims, builder.getI32Type());
+  return make(SegmentOp::create(builder, place(call.where()), getTypeOfDims(dims, builder.getF32Type()), chosen, pool, x,
+                                starts, import(side->lengths), side->longest)
+                  .getResult());
 }
 
 /// A whole number of each row as one that may have a fraction.

@@ -101,6 +101,7 @@ private:
   Item rowOf(BuiltinCall &call);
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
+  Item poolRows(BuiltinCall &call);
   Item sumOf(BuiltinCall &call);
   Item numberOf(BuiltinCall &call);
   Item spread(BuiltinCall &call);

@@ -210,6 +210,7 @@ int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 void registerDrawKernels(DialectRegistry &registry);
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerMatrixKernels(DialectRegistry &registry);
+void registerPoolingKernels(DialectRegistry &registry);
 void registerRecurrenceKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);

@@ -247,6 +247,7 @@ void heddle::registerTilePass() { PassRegistration<TilePass>(); }
 void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerElementwiseTiles(registry);
   registerMatrixKernels(registry);
+  registerPoolingKernels(registry);
   registerRecurrenceKernels(registry);
   registerRowKernels(registry);
   registerSelectionKernels(registry);

@@ -77,6 +77,24 @@ Gradients ScatterAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradi
   return SmallVector<Value>{gradient, Value(), rows};
 }
 
+// Each row takes its segment's gradient, where elements are chosen only in the row that was.
+Gradients SegmentOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  Location loc = getLoc();
+  RankedTensorType input = typeOf(getInput());
+  auto withElement = [&](Type element) { return RankedTensorType::get(input.getShape(), element, input.getEncoding()); };
+  RankedTensorType perRow = getDimType(input, 0, builder.getI32Type()), numbers = withElement(builder.getI32Type());
+  auto located = LocateOp::create(builder, loc, perRow, perRow, getStarts(), getLengths(), getRowSize());
+  Value gradient = EmbeddingOp::create(builder, loc, input, located.getSequence(), resultGradients[0]);
+  if (getPool() != Pool::Sum) {
+    Value chosen = EmbeddingOp::create(builder, loc, numbers, located.getSequence(), getChosen());
+    Value row = BroadcastOp::create(builder, loc, numbers, IotaOp::create(builder, loc, perRow, /*dim=*/0));
+    Value isChosen = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, chosen, row);
+    Value zero = FillOp::create(builder, loc, input, builder.getF32FloatAttr(0));
+    gradient = arith::SelectOp::create(builder, loc, isChosen, gradient, zero);
+  }
+  return SmallVector<Value>{gradient, Value(), Value()};
+}
+
 Gradients SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (!input.hasStaticShape() || !result.hasStaticShape())

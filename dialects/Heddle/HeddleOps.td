@@ -251,6 +251,7 @@ def ConcatOp : Heddle_Op<"concat", [Pure]> {
 include "dialects/Heddle/HeddleElementwiseOps.td"
 include "dialects/Heddle/HeddleMatrixOps.td"
 include "dialects/Heddle/HeddleDrawingOps.td"
+include "dialects/Heddle/HeddlePoolingOps.td"
 include "dialects/Heddle/HeddleAttentionOps.td"
 include "dialects/Heddle/HeddleRecurrenceOps.td"
 include "dialects/Heddle/HeddleWindowOps.td"

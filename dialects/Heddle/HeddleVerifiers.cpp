@@ -710,6 +710,25 @@ LogicalResult PenaliseOp::verify() {
   return expectSameDim(*this, "number of places", {typeOf(getRows()), 0}, {{typeOf(getPenalties()), 0}});
 }
 
+LogicalResult SegmentOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = getResult().getType(), starts = typeOf(getStarts());
+  if (failed(expectStaticColumns(*this, input)) || failed(expectColumn(*this, "rows", input)) ||
+      failed(expectColumn(*this, "segments", starts)) ||
+      failed(expectSameDim(*this, "width", {input, 1}, {{result, 1}})) ||
+      failed(expectSameDim(*this, "number of segments", {starts, 0}, {{result, 0}})))
+    return failure();
+  bool chooses = getPool() != Pool::Sum;
+  if (chooses != static_cast<bool>(getChosen()))
+    return emitOpError() << (chooses ? "expects a second result for the rows in which the chosen elements are"
+                                     : "chooses no rows, so that a sum is its only result");
+  if (!chooses)
+    return success();
+  RankedTensorType chosen = typeOf(getChosen());
+  if (failed(expectSameDim(*this, "width", {result, 1}, {{chosen, 1}})))
+    return failure();
+  return expectSameDim(*this, "number of segments", {result, 0}, {{chosen, 0}});
+}
+
 LogicalResult ScatterAddOp::verify() { return verifyScatter(*this); }
 LogicalResult ScatterRowsOp::verify() { return verifyScatter(*this); }
 

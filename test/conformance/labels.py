@@ -30,7 +30,8 @@ SIZES = {"d_model": 36, "heads": 3, "d_ff": 50, "encoder_layers": 2, "vocab_size
          "max_sequences": 40, "max_length": 64, "warmup": WARMUP, "learning_rate": RATE, "dropout": 0.0, "label_smoothing": 0.0,
          "accumulate": True}
 CASES = {"first": ("classifier", {"pool": "first"}), "last": ("classifier", {"pool": "last", "norm": "pre"}),
-         "average": ("classifier", {"pool": "average", "positions": "learned"}), "tag": ("tagger", {"norm": "pre"}),
+         "average": ("classifier", {"pool": "average", "positions": "learned"}), "largest": ("classifier", {"pool": "largest"}),
+         "tag": ("tagger", {"norm": "pre"}),
          "pretrain": ("pretraining", {"activation": "gelu", "token_types": 2})}
 
 
@@ -48,7 +49,8 @@ class Labeller(reference.Transformer):
     def label_logits(self, ids):
         x = self.states(ids)
         pool = self.config.get("pool")
-        x = {"first": x[:1], "last": x[-1:], "average": x.mean(0, keepdim=True)}.get(pool, x)
+        x = {"first": x[:1], "last": x[-1:], "average": x.mean(0, keepdim=True),
+             "largest": x.amax(0, keepdim=True)}.get(pool, x)
         return self.linear(x, "label")
 
     def label_loss(self, batch):

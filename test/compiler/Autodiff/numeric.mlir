@@ -8,6 +8,8 @@
 !column = tensor<?xf32, #heddle.dims<"target_tokens">>
 !indices = tensor<?xi32, #heddle.dims<"target_tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
+!pooled = tensor<?x4xf32, #heddle.dims<"sequences">>
+!chosen = tensor<?x4xi32, #heddle.dims<"sequences">>
 
 heddle.variable @w weight : tensor<4x6xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<4x6xf32>
@@ -255,3 +257,27 @@ func.func @score(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name 
   return %loss : tensor<1xf32>
 }
 // CHECK-NOT: is off
+
+// Sums of segments, and their largest and smallest elements, each of which one row has.
+// CHECK: pooling: gradient of t agrees
+// CHECK: pooling: gradient of q agrees
+// CHECK: pooling: gradient of k agrees
+func.func @pooling(%x: !target {heddle.name = "x"}, %starts: !segments {heddle.name = "target_starts"},
+                   %lengths: !segments {heddle.name = "target_lengths"}, %i: !indices {heddle.name = "i"}) -> tensor<1xf32> {
+  %k = heddle.read @k : tensor<4x4xf32>
+  %q = heddle.read @q : tensor<4x4xf32>
+  %t = heddle.read @t : tensor<6x4xf32>
+  %0 = heddle.matmul %x, %k : !target, tensor<4x4xf32> -> !target
+  %1 = heddle.matmul %x, %q : !target, tensor<4x4xf32> -> !target
+  %2 = heddle.embedding %i, %t : !indices, tensor<6x4xf32> -> !target
+  %3 = arith.mulf %2, %x : !target
+  %4 = heddle.segment sum %3 segments(%starts, %lengths) {row_size = "target_length"} : !target, !segments -> !pooled
+  %5, %first = heddle.segment max %0 segments(%starts, %lengths) {row_size = "target_length"} : !target, !segments -> !pooled, !chosen
+  %6, %other = heddle.segment min %1 segments(%starts, %lengths) {row_size = "target_length"} : !target, !segments -> !pooled, !chosen
+  %7 = arith.mulf %4, %5 : !pooled
+  %8 = arith.mulf %7, %6 : !pooled
+  %9 = heddle.sum rows %8 : !pooled -> tensor<4xf32>
+  %loss = heddle.sum columns %9 : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}

@@ -192,3 +192,21 @@ func.func @step(%parents: !i {heddle.name = "parents"}, %row: !i {heddle.name = 
       : (!q, tensor<32x8xf32>, tensor<32x8xf32>, tensor<?x16xi32, #s>, !i, !i, !i, !i) -> (!q, tensor<?x2xf32, #s>)
   return %y : !q
 }
+
+// -----
+
+// Segments that are pooled, of which the longest has a size.
+#n = #heddle.dims<"n">
+#s = #heddle.dims<"s">
+heddle.size @n max 100
+heddle.size @s max 4
+heddle.size @longest max 30
+!i = tensor<?xi32, #s>
+// CHECK-LABEL: func.func @pool(
+// CHECK-SAME:    #plan.segments<at <"s", 0> first <0 plus[<"a" times 1 from 0>]> count <0 plus[<"b" times 1 from 0>]> of <"n", 0>>
+// CHECK-SAME:    #plan.segments<at <"s", 0> first <0> count <0 plus[<"b" times 1 from 0>]> of <"longest", 0>>
+func.func @pool(%x: tensor<?x4xf32, #n> {heddle.name = "x"}, %a: !i {heddle.name = "a"}, %b: !i {heddle.name = "b"},
+                %r: tensor<?xi32, #heddle.dims<"longest">> {heddle.name = "r"}) -> tensor<?x4xf32, #s> {
+  %y = heddle.segment sum %x segments(%a, %b) {row_size = "longest"} : tensor<?x4xf32, #n>, !i -> tensor<?x4xf32, #s>
+  return %y : tensor<?x4xf32, #s>
+}

@@ -190,3 +190,18 @@ func.func @cached(%q: tensor<?x8xf32, #heddle.dims<"n">>, %k: tensor<64x8xf32>, 
   }
   return %y : tensor<?x8xf32, #heddle.dims<"n">>
 }
+
+// An operation an element of the rows; the rows are read once.
+// CHECK-LABEL: func.func @segment
+// CHECK: flops[<8["t"]>]bytes[<32["t"]>, <72["n"]>]
+func.func @segment(%x: tensor<?x8xf32, #heddle.dims<"t">>, %i: tensor<?xi32, #heddle.dims<"n">>,
+                   %l: tensor<?xi32, #heddle.dims<"n">>) -> (tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>) {
+  %y:2 = heddle.kernel "k"(%x, %i, %l : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?xi32, #heddle.dims<"n">>,
+      tensor<?xi32, #heddle.dims<"n">>) -> tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">> {
+  ^bb0(%0: tensor<?x8xf32, #heddle.dims<"t">>, %1: tensor<?xi32, #heddle.dims<"n">>, %2: tensor<?xi32, #heddle.dims<"n">>):
+    %3, %4 = heddle.segment max %0 segments(%1, %2) {row_size = "longest"}
+        : tensor<?x8xf32, #heddle.dims<"t">>, tensor<?xi32, #heddle.dims<"n">> -> tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>
+    heddle.yield %3, %4 : tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>
+  }
+  return %y#0, %y#1 : tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>
+}

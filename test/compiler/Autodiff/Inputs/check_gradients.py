@@ -167,6 +167,15 @@ def locate(op, starts, lengths):
     return position, sequence
 
 
+def segment(op, x, starts, lengths):
+    parts = [x[start : start + length] for start, length in zip(starts, lengths)]
+    pool = re.search(r"pool (\w+)", op.text)[1]
+    if pool == "sum":
+        return (np.stack([part.sum(0) for part in parts]),)
+    best, where = {"max": (np.max, np.argmax), "min": (np.min, np.argmin)}[pool]
+    return np.stack([best(part, 0) for part in parts]), np.stack([start + where(part, 0) for start, part in zip(starts, parts)])
+
+
 def head_parts(segments, scores, queries, keys):
     """For each sequence and head: its part of the scores, of its queries' rows and of its keys'."""
     heads = scores.shape[1]
@@ -293,6 +302,8 @@ OPS = {
     "heddle.attention_grad_query": attention_gradients,
     "heddle.attention_grad_key_value": attention_gradients,
     "heddle.locate": locate,
+    "heddle.segment": segment,
+    "heddle.iota": lambda op: (np.arange(shape_of(op.results[0])[0][0]),),
     "heddle.scores": product_of_pairs,
     "heddle.context": product_of_pairs,
     "heddle.transposed_context": product_of_pairs,
