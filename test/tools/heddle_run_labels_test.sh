@@ -117,7 +117,7 @@ bad() {
 bad texts 'is not JSON; each line is a record such as {"text": "buy now", "label": "spam"}.' 'red dog'
 bad texts 'is not UTF-8' '{"text": "\xff", "label": "plain"}'
 bad texts 'is not an object' '["red", "plain"]'
-bad texts 'has neither a "text", a string, nor "tokens"' '{"txt": "red", "label": "plain"}'
+bad texts 'has neither a "text", a string or a list of sentences, nor "tokens"' '{"txt": "red", "label": "plain"}'
 bad texts 'has a text without a word' '{"text": " ", "label": "plain"}'
 bad texts 'has no "label"' '{"text": "red"}'
 bad texts 'has the label null' '{"text": "red", "label": null}'
