@@ -290,18 +290,26 @@ Value Elaborator::pool(Pool kind, Value x, const Side &side, LocationAttr where)
   Location at = place(where);
   RankedTensorType type = typeOf(x);
   Value starts = import(side.starts);
-  RankedTensorType ofSequences = getDimType(typeOf(starts), 0, builder.getF32Type());
   bool areNumbers = type.getRank() == 1;
-  if (areNumbers) {
-    auto column = RankedTensorType::get({type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
-    x = BroadcastOp::create(builder, at, column, x);
-  }
+  x = asRows(x, where);
   SmallVector<DimOf> dims{{typeOf(starts), 0}, {typeOf(x), 1}};
   Type chosen = kind == Pool::Sum ? Type() : getTypeOfDims(dims, builder.getI32Type());
   Value pooled = SegmentOp::create(builder, at, getTypeOfDims(dims, builder.getF32Type()), chosen, kind, x, starts,
                                    import(side.lengths), side.longest)
                      .getResult();
-  return areNumbers ? SumOp::create(builder, at, ofSequences, pooled, /*columns=*/true) : pooled;
+  return areNumbers ? asNumbers(pooled, where) : pooled;
+}
+
+/// Numbers as rows of one, and such rows as numbers.
+Value Elaborator::asRows(Value x, LocationAttr where) {
+  RankedTensorType type = typeOf(x);
+  if (type.getRank() != 1)
+    return x;
+  auto rows = RankedTensorType::get({type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
+  return ReshapeOp::create(builder, place(where), rows, x);
+}
+Value Elaborator::asNumbers(Value x, LocationAttr where) {
+  return ReshapeOp::create(builder, place(where), getDimType(typeOf(x), 0, builder.getF32Type()), x);
 }
 
 /// largest(x), smallest(x), total(x): of each sequence's rows, column by column, or of its tokens' numbers.

@@ -104,6 +104,8 @@ private:
   Item poolRows(BuiltinCall &call);
   /// The pool of each sequence's rows, or of a number for each token.
   Value pool(Pool kind, Value x, const Side &side, LocationAttr where);
+  Value asRows(Value x, LocationAttr where);
+  Value asNumbers(Value x, LocationAttr where);
   Item sumOf(BuiltinCall &call);
   Item numberOf(BuiltinCall &call);
   Item spread(BuiltinCall &call);

@@ -311,14 +311,15 @@ Item Elaborator::softmax(BuiltinCall &call) {
   auto type = numbers ? dyn_cast<RankedTensorType>(numbers->value.getType()) : RankedTensorType();
   if (const Side *side = type && !scanState ? findSide(type) : nullptr; side && type.getRank() == 1 && type.getElementType().isF32()) {
     Location at = place(call.where());
-    Value x = import(numbers->value);
+    Value x = asRows(import(numbers->value), call.where());
     RankedTensorType whole = getDimType(type, 0, builder.getI32Type());
     Value sequence =
         LocateOp::create(builder, at, whole, whole, import(side->starts), import(side->lengths), side->longest).getSequence();
-    auto spread = [&](Value ofSequences) { return EmbeddingOp::create(builder, at, type, sequence, ofSequences); };
+    auto spread = [&](Value ofSequences) { return EmbeddingOp::create(builder, at, x.getType(), sequence, ofSequences); };
     Value largest = spread(pool(Pool::Max, x, *side, call.where()));
     Value shares = math::ExpOp::create(builder, at, arith::SubFOp::create(builder, at, x, largest));
-    return make(arith::DivFOp::create(builder, at, shares, spread(pool(Pool::Sum, shares, *side, call.where()))));
+    Value sums = spread(pool(Pool::Sum, shares, *side, call.where()));
+    return make(asNumbers(arith::DivFOp::create(builder, at, shares, sums), call.where()));
   }
   if (!scores) {
     fail(call.where()) << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
@@ -390,6 +391,5 @@ Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
   const auto *result = sums.as<TensorItem>();
   if (!result || typeOf(result->value).getDimSize(1) > 1)
     return sums;
-  return make(SumOp::create(builder, place(where), getDimType(typeOf(result->value), 0, builder.getF32Type()), result->value,
-                            /*columns=*/true));
+  return make(asNumbers(result->value, where));
 }

@@ -210,9 +210,8 @@ Item Elaborator::join(BuiltinCall &call) {
     if (!part)
       return mistake();
     RankedTensorType column = typeOf(part);
-    if (column.getRank() == 1 && !column.hasStaticShape() && column.getElementType().isF32()) // numbers, as rows of one
-      part = BroadcastOp::create(builder, place(given.where),
-                                 RankedTensorType::get({column.getDimSize(0), 1}, column.getElementType(), column.getEncoding()), part);
+    if (column.getRank() == 1 && !column.hasStaticShape() && column.getElementType().isF32())
+      part = asRows(part, given.where);
     bool isMatrix = typeOf(part).getRank() == 2 && typeOf(part).getElementType().isF32();
     if (!isMatrix || (!parts.empty() && getDimType(typeOf(part), 0, builder.getF32Type()) !=
                                             getDimType(typeOf(parts.front()), 0, builder.getF32Type()))) {
