@@ -41,7 +41,7 @@ def overlap(draw):
 
 # Of each task: its text, its records, settings and steps, and what sets the idea apart, with the figures that are expected.
 TASKS = {
-    "abcnn": ("bcnn.weft", colour_of, {"classes": 8, "learning_rate": 0.005, "width": 32}, 800,
+    "abcnn": ("bcnn.weft", colour_of, {"classes": 8, "learning_rate": 0.01, "width": 32}, 1500,
               {"attention=none": (0, 0.4), "attention=inputs": (0.98, 1), "attention=pooling": (0.98, 1), "attention=both": (0.98, 1)}),
     "coattention": ("coattention.weft", colour_of, {"classes": 8, "learning_rate": 0.005, "width": 32}, 800,
                     {"attention=none": (0, 0.4), "attention=parallel": (0.98, 1)}),

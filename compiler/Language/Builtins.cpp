@@ -376,6 +376,8 @@ Item Elaborator::sumOf(BuiltinCall &call) {
     fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item) << " has no rows";
     return mistake();
   }
+  if (!hasHeads && typeOf(x).getDimSize(1) == 1 && typeOf(x).isDynamicDim(0))
+    return make(asNumbers(x, call.where()));
   SmallVector<DimOf> dims{{typeOf(x), 0}};
   if (hasHeads)
     dims.push_back({typeOf(x), 1});

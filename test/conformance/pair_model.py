@@ -105,24 +105,22 @@ class Mpcnn(Network):
             weigh = lambda z, sums: torch.cat([z, z * torch.softmax(sums, 0)[:, None]], 1)
             x, y = weigh(x, cosines.sum(1)), weigh(y, cosines.sum(0))
         sides = [[], []]  # of each side, pools by width
-        for n, width in enumerate(("one", "two", "three"), 1):
-            name = next(name for name in self.weights if name.startswith(width) and name.endswith("kernel"))[:-len("kernel")]
+        for n, width in enumerate(("", "_2", "_3"), 1):
             for side, z in zip(sides, (x, y)):
-                f = torch.tanh(windows(z, 1 - n, 0) @ self.weights[f"{name}kernel"] + self.weights[f"{name}bias"])
+                f = torch.tanh(windows(z, 1 - n, 0) @ self.weights[f"kernel{width}"] + self.weights[f"bias{width}"])
                 side.append((f.amax(0), f.amin(0), f.mean(0)))
-        inner = self.weights["offset"]
-        for pool, name in enumerate(("large", "small", "mean")):
+        features = []
+        for pool in range(3):
             a, b = (torch.stack([pools[pool] for pools in side]) for side in sides)
-            names = (n for n in sorted((n for n in self.weights if n.startswith(f"{name}.")), key=lambda n: int((n + "_1").split("_")[1])))
             cosine = lambda dot, x, y: dot * (x * y + 1e-6).rsqrt()
             distance = lambda squares: (squares + 1e-6).sqrt()
             angles = cosine((a * b).sum(0), (a ** 2).sum(0), (b ** 2).sum(0))
-            inner = inner + torch.cat([angles, distance(((a - b) ** 2).sum(0))]) @ self.weights[next(names)]
+            features += [angles, distance(((a - b) ** 2).sum(0))]
             for one in a:
                 for other in b:
                     angle = cosine(one @ other, one @ one, other @ other)[None]
-                    inner = inner + torch.cat([angle, distance(((one - other) ** 2).sum())[None], (one - other).abs()]) @ self.weights[next(names)]
-        return self.linear(torch.tanh(inner), "weight" if "weight.weight" in self.weights else "")[0]
+                    features += [angle, distance(((one - other) ** 2).sum())[None], (one - other).abs()]
+        return self.linear(torch.tanh(self.linear(torch.cat(features), "inner")), "grade")[0]
 
 
 NETWORKS = {"bcnn": Bcnn, "coattention": Coattention, "mpcnn": Mpcnn}
