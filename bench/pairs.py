@@ -31,7 +31,7 @@ def colour_of(draw):
 
 
 def overlap(draw):
-    words = draw.sample([f"w{i}" for i in range(200)], 16)
+    words = draw.sample([f"w{i}" for i in range(400)], 16)
     shared = draw.randrange(9)
     left, right = words[:8], words[:shared] + words[8:16 - shared]
     draw.shuffle(left)
@@ -45,7 +45,7 @@ TASKS = {
               {"attention=none": (0, 0.4), "attention=inputs": (0.98, 1), "attention=pooling": (0.98, 1), "attention=both": (0.98, 1)}),
     "coattention": ("coattention.weft", colour_of, {"classes": 8, "learning_rate": 0.005, "width": 32}, 800,
                     {"attention=none": (0, 0.4), "attention=parallel": (0.98, 1)}),
-    "mpcnn": ("mpcnn.weft", overlap, {"learning_rate": 0.003, "vocab_size": 220}, 1000,
+    "mpcnn": ("mpcnn.weft", overlap, {"learning_rate": 0.005, "vocab_size": 420, "width": 16, "filters": 16, "hidden": 32}, 600,
               {"attention=none": (0, 1), "attention=inputs": (0.9, 1)}),
 }
 
