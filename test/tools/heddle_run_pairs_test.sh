@@ -36,17 +36,17 @@ sed -e 's/linear(tanh(linear(join(a, b, a \* b), width)), 2)/sum(linear(total(ta
   -e 's/cross_entropy(logits, pair.label)/(logits - pair.grade) ^ 2/' labels.weft > grades.weft
 for kind in labels grades; do
   quietly "$bin/heddle-compile" $kind.weft --set learning_rate=0.01 --set warmup=50 --set accumulate=true -o $kind.heddle
-  train=("$bin/heddle-run" train $kind.heddle --data train.$kind --valid-data valid.$kind)
+  train=("$bin/heddle-run" train $kind.heddle --data train.$kind --valid-data valid.$kind --vocab-type word)
   quietly "${train[@]}" --checkpoint $kind --steps 400 --seed 1 --log $kind.jsonl
   quietly "$bin/heddle-run" score $kind.heddle --checkpoint $kind --data valid.$kind --log $kind.score
   "$bin/heddle-run" predict $kind.heddle --checkpoint $kind --records < valid.$kind > predicted.$kind 2> said.txt || fail "$(cat said.txt)"
   quietly "${train[@]}" --checkpoint whole.$kind --log whole.jsonl --steps 30 --seed 5
   quietly "${train[@]}" --checkpoint parts.$kind --log parts.jsonl --steps 13 --seed 5
-  quietly "${train[@]}" --checkpoint parts.$kind --log parts.jsonl --steps 30 --resume
+  quietly "$bin/heddle-run" train $kind.heddle --data train.$kind --valid-data valid.$kind --checkpoint parts.$kind --log parts.jsonl --steps 30 --resume
   for file in weights.safetensors optimizer.safetensors spm.model; do
     cmp "whole.$kind/step-00000030/$file" "parts.$kind/step-00000030/$file" || fail "a resumed training has another $file"
   done
-  quietly "${train[@]}" --checkpoint proof --steps 6 --accumulate 2 --batch-sequences 20 --vocab-type word --verify-resume
+  quietly "${train[@]}" --checkpoint proof --steps 6 --accumulate 2 --batch-sequences 20 --verify-resume
 done
 /usr/bin/python3 - << 'END' || fail "$(cat labels.score grades.score)"
 import json
