@@ -124,12 +124,6 @@ func.func @chain(%x: !x) -> (!row, !x, !x) {
 // CHECK-COUNT-2: heddle.reshape
 // CHECK-NOT: heddle.reshape
 // CHECK: return
-func.func @two_reshapes
-// CHECK: %[[SUM:.*]] = arith.addf
-// CHECK: %[[FIRST:.*]] = heddle.reshape %[[SUM]]
-// CHECK: %[[PRODUCT:.*]] = arith.mulf
-// CHECK: %[[SECOND:.*]] = heddle.reshape %[[PRODUCT]]
-// CHECK: arith.addf %[[FIRST]], %[[SECOND]]
 func.func @two_reshapes(%a: !x, %b: !x) -> !heads {
   %sum = arith.addf %a, %b : !x
   %product = arith.mulf %a, %b : !x
