@@ -207,7 +207,8 @@ private:
     // Numbers of rows are stored before the rows are walked over again, and what that walk reads must still be there.
     auto isNumberBesideRows = [&](Value result) {
       auto rankOf = [](Type type) { return cast<RankedTensorType>(type).getRank(); };
-      return rankOf(result.getType()) == 1 && llvm::any_of(kernel.getResultTypes(), [&](Type other) { return rankOf(other) > 1; });
+      return rankOf(result.getType()) == 1 &&
+             llvm::any_of(kernel.getResultTypes(), [&](Type other) { return rankOf(other) > 1; });
     };
     SmallVector<bool> taken(body.getNumArguments(), false);
     for (bool variables : {true, false})

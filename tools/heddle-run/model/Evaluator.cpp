@@ -91,7 +91,9 @@ public:
   }
 
   std::optional<double> pearson() const {
-    auto mean = [](const std::vector<double> &x) { return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size()); };
+    auto mean = [](const std::vector<double> &x) {
+      return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size());
+    };
     double meanOfGiven = mean(given), meanOfMade = mean(made), both = 0, ofGiven = 0, ofMade = 0;
     for (size_t i = 0; i < given.size(); ++i) {
       double x = given[i] - meanOfGiven, y = made[i] - meanOfMade;

@@ -9,10 +9,12 @@
 
 namespace heddle::run {
 
-Result<PairRecord> PairRecord::parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels) {
+Result<PairRecord> PairRecord::parse(std::string_view line, const std::string &origin, Labelling kind,
+                                     bool wantsLabels) {
   auto bad = [&](std::string_view what) {
-    return makeError(ErrorKind::Malformed, origin, " ", what, R"(; each line is a record such as {"left": "a dog barks", "right": )",
-                     R"("a dog is loud", )", kind == Labelling::Grades ? R"("grade": 3.5}.)" : R"("label": "yes"}.)");
+    return makeError(ErrorKind::Malformed, origin, " ", what,
+                     R"(; each line is a record such as {"left": "a dog barks", "right": )", R"("a dog is loud", )",
+                     kind == Labelling::Grades ? R"("grade": 3.5}.)" : R"("label": "yes"}.)");
   };
   if (!isValidUtf8(line))
     return bad("is not UTF-8");
@@ -52,7 +54,8 @@ Result<PairRecord> PairRecord::parse(std::string_view line, const std::string &o
 Result<PairRecord> PairRecord::ofLine(std::string_view line, const std::string &origin) {
   size_t tab = line.find('\t');
   if (tab == std::string_view::npos || isBlank(line.substr(0, tab)) || isBlank(line.substr(tab + 1)))
-    return makeError(ErrorKind::Malformed, origin, " is no pair of texts; write both with a tab between them, or give records with "
+    return makeError(ErrorKind::Malformed, origin,
+                     " is no pair of texts; write both with a tab between them, or give records with "
                      "--records.");
   PairRecord record;
   record.left = line.substr(0, tab);
@@ -104,7 +107,8 @@ Status LabelledPairs::read(size_t block, Draw, Examples &examples, CorpusReport 
     if (kind == Labelling::Pairs) {
       HEDDLE_ASSIGN(label, numbers.of(record.label, origin));
     }
-    std::vector<int32_t> left = encodeMarked(record.left, vocabulary, marks), right = encodeMarked(record.right, vocabulary, marks);
+    std::vector<int32_t> left = encodeMarked(record.left, vocabulary, marks),
+                         right = encodeMarked(record.right, vocabulary, marks);
     if (int64_t(std::max(left.size(), right.size())) > maximumLength)
       ++here.overLong;
     else if (kind == Labelling::Grades)

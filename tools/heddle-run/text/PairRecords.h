@@ -1,5 +1,5 @@
-// Pairs of texts: a record of JSON on each line, {"left": "a dog barks", "right": "a dog is loud", "label": "yes"}, or with a grade
-// in the label's place, {"left": "...", "right": "...", "grade": 3.5}.
+// Pairs of texts: a record of JSON on each line, {"left": "a dog barks", "right": "a dog is loud", "label": "yes"}, or
+// with a grade in the label's place, {"left": "...", "right": "...", "grade": 3.5}.
 #pragma once
 
 #include "tools/heddle-run/text/Records.h"
@@ -11,7 +11,8 @@ struct PairRecord {
   std::string label; // of pairs with labels
   float grade = 0;   // of pairs with grades
 
-  // Fails where the line is no record; `origin` is the line's place. Without `wantsLabels` label and grade are passed over.
+  // Fails where the line is no record; `origin` is the line's place. Without `wantsLabels` label and grade are passed
+  // over.
   static Result<PairRecord> parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels);
   // Of a line that has the texts with a tab between them.
   static Result<PairRecord> ofLine(std::string_view line, const std::string &origin);
@@ -26,8 +27,10 @@ std::string textOfPair(std::string_view line);
 class LabelledPairs final : public ExampleBlocks {
 public:
   // `maximumLength` counts the marks of one text. Records and vocabulary, which knows the labels, outlive this.
-  LabelledPairs(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength, Marks marks)
-      : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks), numbers(vocabulary) {}
+  LabelledPairs(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength,
+                Marks marks)
+      : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks),
+        numbers(vocabulary) {}
 
   size_t blocks() const override { return records.blocks(); }
   uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
