@@ -1,4 +1,5 @@
-// The C API over Session: names and shapes as C has them, errors as codes with a message of the thread, and no exception past here.
+// The C API over Session: names and shapes as C has them, errors as codes with a message of the thread, and no
+// exception past here.
 #include "runtime/c/heddle.h"
 
 #include "runtime/artifact/Artifact.h"
@@ -11,15 +12,20 @@
 
 using namespace heddle;
 
-static_assert(int(ErrorKind::InvalidArgument) + 1 == HEDDLE_INVALID_ARGUMENT && int(ErrorKind::NotFound) + 1 == HEDDLE_NOT_FOUND &&
-                  int(ErrorKind::Io) + 1 == HEDDLE_IO && int(ErrorKind::Malformed) + 1 == HEDDLE_MALFORMED &&
-                  int(ErrorKind::Unsupported) + 1 == HEDDLE_UNSUPPORTED && int(ErrorKind::OutOfMemory) + 1 == HEDDLE_OUT_OF_MEMORY &&
+static_assert(int(ErrorKind::InvalidArgument) + 1 == HEDDLE_INVALID_ARGUMENT &&
+                  int(ErrorKind::NotFound) + 1 == HEDDLE_NOT_FOUND && int(ErrorKind::Io) + 1 == HEDDLE_IO &&
+                  int(ErrorKind::Malformed) + 1 == HEDDLE_MALFORMED &&
+                  int(ErrorKind::Unsupported) + 1 == HEDDLE_UNSUPPORTED &&
+                  int(ErrorKind::OutOfMemory) + 1 == HEDDLE_OUT_OF_MEMORY &&
                   int(ErrorKind::DeviceLost) + 1 == HEDDLE_DEVICE_LOST,
               "a code is the error's kind and 1");
-static_assert(int(ElementType::F32) == HEDDLE_F32 && int(ElementType::I32) == HEDDLE_I32, "types have the same numbers");
-static_assert(1 << int(VariableKind::Weight) == HEDDLE_WEIGHT && 1 << int(VariableKind::OptimizerState) == HEDDLE_OPTIMIZER_STATE &&
-                  1 << int(VariableKind::Gradient) == HEDDLE_GRADIENT && 1 << int(VariableKind::Counter) == HEDDLE_COUNTER &&
-                  1 << int(VariableKind::Cache) == HEDDLE_CACHE && 1 << int(VariableKind::Frozen) == HEDDLE_FROZEN,
+static_assert(int(ElementType::F32) == HEDDLE_F32 && int(ElementType::I32) == HEDDLE_I32,
+              "types have the same numbers");
+static_assert(1 << int(VariableKind::Weight) == HEDDLE_WEIGHT &&
+                  1 << int(VariableKind::OptimizerState) == HEDDLE_OPTIMIZER_STATE &&
+                  1 << int(VariableKind::Gradient) == HEDDLE_GRADIENT &&
+                  1 << int(VariableKind::Counter) == HEDDLE_COUNTER && 1 << int(VariableKind::Cache) == HEDDLE_CACHE &&
+                  1 << int(VariableKind::Frozen) == HEDDLE_FROZEN,
               "a kind is a bit");
 
 // A port's dimensions as the caller sees them; the names are the session's.
@@ -65,7 +71,8 @@ template <typename Body> heddle_status guarded(Body body) {
 Error missing(std::string_view what) { return makeError(ErrorKind::InvalidArgument, what, " is NULL."); }
 
 Error pastLast(std::string_view what, size_t index, size_t count) {
-  return makeError(ErrorKind::InvalidArgument, "there is no ", what, " number ", index, ": there are ", count, ", from 0 on.");
+  return makeError(ErrorKind::InvalidArgument, "there is no ", what, " number ", index, ": there are ", count,
+                   ", from 0 on.");
 }
 
 // Fills in what the caller's version of a structure has room for. A newer caller's further fields are zero.
@@ -74,7 +81,8 @@ template <typename T> Status fill(T *target, T value) {
     return missing("the structure for the result");
   size_t size = target->struct_size;
   if (size < sizeof(size_t))
-    return makeError(ErrorKind::InvalidArgument, "struct_size is ", size, ": set it to sizeof of the structure before the call.");
+    return makeError(ErrorKind::InvalidArgument, "struct_size is ", size,
+                     ": set it to sizeof of the structure before the call.");
   value.struct_size = size;
   std::memcpy(static_cast<void *>(target), &value, std::min(size, sizeof(T)));
   if (size > sizeof(T))
@@ -122,17 +130,19 @@ Result<TensorView> viewOf(const heddle_tensor &tensor) {
   if (name.empty())
     return makeError(ErrorKind::InvalidArgument, "a tensor has no name.");
   if (tensor.type != HEDDLE_F32 && tensor.type != HEDDLE_I32)
-    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has the type ", int(tensor.type), ", which is neither ",
-                     "HEDDLE_F32 nor HEDDLE_I32.");
+    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has the type ", int(tensor.type),
+                     ", which is neither ", "HEDDLE_F32 nor HEDDLE_I32.");
   if (tensor.rank && !tensor.shape)
-    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has ", tensor.rank, " dimensions, and its shape is NULL.");
+    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has ", tensor.rank,
+                     " dimensions, and its shape is NULL.");
   std::span<const int64_t> shape(tensor.shape, tensor.rank);
   std::optional<int64_t> count = elementCount(shape);
   if (!count)
-    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has a shape that no memory has: ",
-                     describe(ElementType(tensor.type), shape), ".");
+    return makeError(ErrorKind::InvalidArgument, "the tensor '", name,
+                     "' has a shape that no memory has: ", describe(ElementType(tensor.type), shape), ".");
   if (*count && !tensor.data)
-    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has ", *count, " elements, and its data is NULL.");
+    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has ", *count,
+                     " elements, and its data is NULL.");
   return TensorView{ElementType(tensor.type), shape,
                     std::span(static_cast<const std::byte *>(tensor.data), size_t(*count) * kElementBytes)};
 }
@@ -152,8 +162,8 @@ heddle_outputs *giveOut(Outputs outputs) {
   auto result = std::make_unique<heddle_outputs>();
   result->outputs = std::move(outputs);
   for (const auto &[name, tensor] : result->outputs)
-    result->tensors.push_back({name.c_str(), heddle_element_type(tensor.type()), tensor.shape().size(), tensor.shape().data(),
-                               tensor.bytes().data()});
+    result->tensors.push_back({name.c_str(), heddle_element_type(tensor.type()), tensor.shape().size(),
+                               tensor.shape().data(), tensor.bytes().data()});
   return result.release();
 }
 
@@ -163,7 +173,8 @@ Result<VariableKinds> kindsOf(uint32_t bits) {
     if (bits & (1u << kind))
       kinds.push_back(VariableKind(kind));
   if (kinds.empty() || bits >> (int(VariableKind::Frozen) + 1))
-    return makeError(ErrorKind::InvalidArgument, "the kinds of variables are ", bits, ", which are no bits of heddle_kind.");
+    return makeError(ErrorKind::InvalidArgument, "the kinds of variables are ", bits,
+                     ", which are no bits of heddle_kind.");
   return kinds;
 }
 
@@ -185,12 +196,14 @@ Result<Ports> portsOf(const heddle_session *session, const char *entry, heddle_d
     return Ports{&found->inputs, &dimensions.inputs};
   if (direction == HEDDLE_OUTPUT)
     return Ports{&found->outputs, &dimensions.outputs};
-  return makeError(ErrorKind::InvalidArgument, "the direction ", int(direction), " is neither HEDDLE_INPUT nor HEDDLE_OUTPUT.");
+  return makeError(ErrorKind::InvalidArgument, "the direction ", int(direction),
+                   " is neither HEDDLE_INPUT nor HEDDLE_OUTPUT.");
 }
 
 Status describeVariable(const VariableInfo &info, heddle_variable *variable) {
-  return fill(variable, heddle_variable{0, info.name.c_str(), heddle_kind(1 << int(info.kind)), heddle_element_type(info.type),
-                                        info.shape.size(), info.shape.data(), info.bytes});
+  return fill(variable,
+              heddle_variable{0, info.name.c_str(), heddle_kind(1 << int(info.kind)), heddle_element_type(info.type),
+                              info.shape.size(), info.shape.data(), info.bytes});
 }
 
 } // namespace
@@ -230,7 +243,8 @@ heddle_status heddle_open(const char *path, const heddle_options *options, heddl
   });
 }
 
-heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options, heddle_session **session) {
+heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options,
+                                heddle_session **session) {
   return guarded([&]() -> Status {
     if (!data || !session)
       return missing(data ? "session" : "data");
@@ -243,9 +257,13 @@ heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_opt
 
 void heddle_close(heddle_session *session) { delete session; }
 
-const char *heddle_session_device(const heddle_session *session) { return session ? session->session->device().id.c_str() : ""; }
+const char *heddle_session_device(const heddle_session *session) {
+  return session ? session->session->device().id.c_str() : "";
+}
 const char *heddle_session_target(const heddle_session *session) { return session ? session->target.c_str() : ""; }
-const char *heddle_session_description(const heddle_session *session) { return session ? session->description.c_str() : ""; }
+const char *heddle_session_description(const heddle_session *session) {
+  return session ? session->description.c_str() : "";
+}
 
 //===-- Entries and variables -----------------------------------------------------------------------------------===//
 
@@ -255,7 +273,8 @@ const char *heddle_entry_name(const heddle_session *session, size_t index) {
   return index < heddle_entry_count(session) ? session->session->entries()[index].name.c_str() : nullptr;
 }
 
-heddle_status heddle_port_count(const heddle_session *session, const char *entry, heddle_direction direction, size_t *count) {
+heddle_status heddle_port_count(const heddle_session *session, const char *entry, heddle_direction direction,
+                                size_t *count) {
   return guarded([&]() -> Status {
     if (!count)
       return missing("count");
@@ -273,12 +292,14 @@ heddle_status heddle_port_at(const heddle_session *session, const char *entry, h
       return pastLast("port", index, ports.ports->size());
     const PortInfo &info = (*ports.ports)[index];
     const std::vector<heddle_dimension> &dimensions = (*ports.dimensions)[index];
-    return fill(port, heddle_port{0, info.name.c_str(), heddle_element_type(info.type), dimensions.size(), dimensions.data(),
-                                  info.valueLimit});
+    return fill(port, heddle_port{0, info.name.c_str(), heddle_element_type(info.type), dimensions.size(),
+                                  dimensions.data(), info.valueLimit});
   });
 }
 
-size_t heddle_variable_count(const heddle_session *session) { return session ? session->session->variables().size() : 0; }
+size_t heddle_variable_count(const heddle_session *session) {
+  return session ? session->session->variables().size() : 0;
+}
 
 heddle_status heddle_variable_at(const heddle_session *session, size_t index, heddle_variable *variable) {
   return guarded([&]() -> Status {
@@ -304,8 +325,9 @@ heddle_status heddle_read_variable(heddle_session *session, const char *name, vo
       return missing(!session ? "the session" : !name ? "the variable's name" : "data");
     HEDDLE_ASSIGN(HostTensor tensor, session->session->readVariable(name));
     if (tensor.bytes().size() != bytes)
-      return makeError(ErrorKind::InvalidArgument, "the variable '", name, "' is ", describe(tensor.type(), tensor.shape()), ", which takes ",
-                       tensor.bytes().size(), " bytes, and there are ", bytes, ".");
+      return makeError(ErrorKind::InvalidArgument, "the variable '", name, "' is ",
+                       describe(tensor.type(), tensor.shape()), ", which takes ", tensor.bytes().size(),
+                       " bytes, and there are ", bytes, ".");
     std::memcpy(data, tensor.bytes().data(), bytes);
     return Success();
   });
@@ -433,7 +455,7 @@ heddle_status heddle_session_memory(const heddle_session *session, heddle_memory
     if (!session)
       return missing("the session");
     MemoryReport report = session->session->memory();
-    return fill(memory, heddle_memory{0, report.weights, report.optimizerState, report.gradients, report.counters, report.caches,
-                                      report.arena, report.peak});
+    return fill(memory, heddle_memory{0, report.weights, report.optimizerState, report.gradients, report.counters,
+                                      report.caches, report.arena, report.peak});
   });
 }

@@ -1,4 +1,5 @@
-// The C API, through the shared library: what a C program sees of calls, variables, checkpoints, and of its own mistakes.
+// The C API, through the shared library: what a C program sees of calls, variables, checkpoints, and of its own
+// mistakes.
 #include "runtime/c/heddle.h"
 
 #include "test/runtime/ArtifactBuilder.h"
@@ -69,7 +70,8 @@ TEST_F(CApiTest, runsWithoutWaitingAndReadsLater) {
   EXPECT_EQ(total.kind, HEDDLE_OPTIMIZER_STATE);
   ASSERT_EQ(total.rank, 1u);
   Values values(size_t(total.shape[0]));
-  ASSERT_EQ(heddle_read_variable(session, "total", values.data(), values.size() * 4), HEDDLE_OK) << heddle_error_message();
+  ASSERT_EQ(heddle_read_variable(session, "total", values.data(), values.size() * 4), HEDDLE_OK)
+      << heddle_error_message();
   EXPECT_EQ(values[0], 3);
   EXPECT_EQ(values[1], 6);
   ASSERT_EQ(heddle_run(session, "chain", &input, 1), HEDDLE_OK) << heddle_error_message();
