@@ -147,7 +147,7 @@ void Backward::findActiveValues() {
         continue;
       weights.insert({weight, read.getResult()});
       active.insert(read.getResult());
-    } else if (isActive(&op)) {
+    } else if (isActive(&op) && !isa<StopGradientOp>(op)) {
       for (Value result : op.getResults())
         if (isa<FloatType>(getElementTypeOrSelf(result)))
           active.insert(result);

@@ -138,6 +138,10 @@ void DifferentiatePass::runOnOperation() {
       return signalPassFailure();
     eraseDeadCode(function.getBody().front(), last);
   }
+  module.walk([](StopGradientOp stop) { // no gradient passes any more
+    stop.replaceAllUsesWith(stop.getInput());
+    stop.erase();
+  });
 }
 
 } // namespace

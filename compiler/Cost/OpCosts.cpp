@@ -205,6 +205,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     CrossEntropyGradOp::attachInterface<PerElement<CrossEntropyGradOp, 4>>(*context);
     AdamOp::attachInterface<AdamCost>(*context);
     DropoutOp::attachInterface<PerElement<DropoutOp, 1>>(*context);
+    // Two logarithms and two signs.
+    GumbelOp::attachInterface<PerElement<GumbelOp, 4>>(*context);
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
     RotaryOp::attachInterface<PerElement<RotaryOp, 4>>(*context);
     LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);

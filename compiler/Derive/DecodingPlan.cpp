@@ -20,10 +20,13 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   func::FuncOp logits = plan.functions.logits;
   auto module = logits->getParentOfType<ModuleOp>();
   auto end = cast<func::ReturnOp>(logits.getBody().front().getTerminator());
-  auto type = end.getNumOperands() == 1 ? dyn_cast<RankedTensorType>(end.getOperand(0).getType()) : RankedTensorType();
+  // Other results are those that the loss takes of it.
+  for (auto [i, value] : llvm::enumerate(end.getOperands()))
+    if (end.getNumOperands() == 1 || getPortName(logits.getResultAttrDict(i)) == "logits")
+      plan.logits = value;
+  auto type = plan.logits ? dyn_cast<RankedTensorType>(plan.logits.getType()) : RankedTensorType();
   if (!type || type.getRank() != 2 || type.hasStaticShape())
-    return logits.emitError() << "decoding needs a function 'logits' with one result, a row for each token";
-  plan.logits = end.getOperand(0);
+    return logits.emitError() << "decoding needs a function 'logits' with a result 'logits', a row for each token";
   plan.sourceTokens = "source_tokens";
   plan.targetTokens = "target_tokens";
   plan.maxTokens = getMaximum(module, plan.targetTokens);

@@ -22,8 +22,11 @@ public:
   void runOnOperation() override {
     module = getOperation();
     model.emplace(module);
-    if (!model->training)
+    if (!model->training) {
+      if (failed(takeLargest(module)))
+        signalPassFailure();
       return;
+    }
     if (!model->logits || !model->loss) {
       model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits") << "'";
       return signalPassFailure();
@@ -42,6 +45,8 @@ public:
       buildAccumulateStep();
       buildApplyStep();
     }
+    if (failed(takeLargest(module)))
+      return signalPassFailure();
     buildEval();
   }
 

@@ -1,5 +1,7 @@
 #include "compiler/Derive/EntryBuilder.h"
 
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -35,8 +37,31 @@ RankedTensorType heddle::columnOf(MLIRContext *context, StringRef size, Type ele
 
 int32_t heddle::getNextStream(ModuleOp module) {
   int32_t next = 0;
-  module.walk([&](DropoutOp op) { next = std::max<int32_t>(next, static_cast<int32_t>(op.getStream()) + 1); });
+  auto countIn = [&](auto op) { next = std::max<int32_t>(next, static_cast<int32_t>(op.getStream()) + 1); };
+  module.walk([&](DropoutOp op) { countIn(op); });
+  module.walk([&](GumbelOp op) { countIn(op); });
   return next;
+}
+
+LogicalResult heddle::takeLargest(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    SmallVector<GumbelOp> noises;
+    if (function->hasAttr(kModelFunction))
+      function.walk([&](GumbelOp noise) { noises.push_back(noise); });
+    if (noises.empty())
+      continue;
+    for (GumbelOp noise : noises) {
+      OpBuilder builder(noise);
+      noise.replaceAllUsesWith(FillOp::create(builder, noise.getLoc(), noise.getType(), builder.getF32FloatAttr(0)).getResult());
+      noise.erase();
+    }
+    // A scan takes no numbers of rows and no seed for them any more.
+    RewritePatternSet patterns(module.getContext());
+    ScanOp::getCanonicalizationPatterns(patterns, module.getContext());
+    if (failed(applyPatternsGreedily(function, std::move(patterns))))
+      return failure();
+  }
+  return success();
 }
 
 StringRef heddle::getPath(Location where) {
@@ -111,7 +136,7 @@ void EntryBuilder::inlineOp(Operation &op) {
     bool isForDropout = llvm::all_of(op.getUsers(), llvm::IsaPred<DropoutOp>);
     if (isForDropout && !mode.trains)
       return;
-    bool isCount = isForDropout && !mode.counter.empty() && readOp.getVariable() == getVariableName(VariableRole::Steps);
+    bool isCount = !mode.counter.empty() && readOp.getVariable() == getVariableName(VariableRole::Steps);
     StringRef variable = isCount ? mode.counter : readOp.getVariable();
     mapping.map(readOp.getResult(), read(variable, cast<RankedTensorType>(readOp.getType()), op.getLoc()));
     return;
@@ -120,9 +145,12 @@ void EntryBuilder::inlineOp(Operation &op) {
     mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
     return;
   }
+  if (isa<WriteOp>(op) && !mode.trains) // what training keeps from step to step
+    return;
   Operation *clone = builder.clone(op, mapping);
   if (auto dropout = dyn_cast<DropoutOp>(clone))
     dropout.setStream(static_cast<uint32_t>(mode.firstStream) + dropout.getStream());
+  clone->walk([&](GumbelOp noise) { noise.setStream(static_cast<uint32_t>(mode.firstStream) + noise.getStream()); });
 }
 
 void EntryBuilder::inlineFunction(func::FuncOp function) {

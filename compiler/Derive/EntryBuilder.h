@@ -35,8 +35,12 @@ struct EntryMode {
   int32_t firstStream = 0;
 };
 
-/// The number above those of all streams that dropout draws from in `module`.
+/// The number above those of all streams that dropout and samples draw from in `module`.
 int32_t getNextStream(ModuleOp module);
+
+/// Training alone draws samples: in the model's functions of `module` the noise becomes zero, so that the entries which are made of
+/// them from now on take the most probable.
+LogicalResult takeLargest(ModuleOp module);
 
 class EntryBuilder {
 public:
@@ -48,7 +52,8 @@ public:
   Value port(func::FuncOp function, unsigned index);
   /// Clones the body of a model's function: its arguments are results of functions inlined before, by name, or ports.
   void inlineFunction(func::FuncOp function);
-  /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads.
+  /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads. Training alone
+  /// writes.
   void inlineOp(Operation &op);
   /// The result of an inlined function.
   Value result(StringRef name) const { return results.lookup(name); }

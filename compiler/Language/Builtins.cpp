@@ -31,7 +31,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"normal", {"deviation"}, 1, &E::weightStart},
       {"uniform", {"bound"}, 1, &E::weightStart},
       {"transpose", {"matrix"}, 1, &E::transpose},
-      {"sum", {"x"}, 1, &E::sumOf},
+      {"sum", {"x", "over"}, 1, &E::sumOf},
       {"split", {"x", "heads"}, 2, &E::split},
       {"flat", {"x"}, 1, &E::flat},
       {"first", {"x"}, 1, &E::endRows},
@@ -54,6 +54,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"zeros", {"width"}, 1, &E::zerosOf},
       {"slice", {"x", "from", "width"}, 3, &E::slice},
       {"join", {"a", "b", "c", "d"}, 2, &E::join},
+      {"sample", {"weights"}, 1, &E::sample},
+      {"stop_gradient", {"x"}, 1, &E::stopGradient},
+      {"moving_average", {"x", "keep"}, 2, &E::movingAverage},
       {"window", {"x", "from", "to"}, 3, &E::window},
       {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
   };
@@ -365,7 +368,16 @@ Item Elaborator::spread(BuiltinCall &call) {
 
 /// The sum of each row's elements, or of each head's.
 Item Elaborator::sumOf(BuiltinCall &call) {
-  if (const TensorItem *scores = scoresOrNull(call.given[0].item))
+  const TensorItem *scores = scoresOrNull(call.given[0].item);
+  if (call.has(1)) {
+    const auto *over = call.given[1].item.as<std::string>();
+    if (scores && over && *over == "queries")
+      return sumOverQueries(*scores, call.where());
+    fail(call.where()) << "sum(scores, over = \"queries\") takes scores of pairs(query, key); without 'over' sum() is of keys, or of "
+                       << "the columns of rows";
+    return mistake();
+  }
+  if (scores)
     return sumOfScores(*scores, call.where());
   Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
   if (!x)

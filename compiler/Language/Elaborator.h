@@ -148,6 +148,7 @@ private:
   Item placesOf(BuiltinCall &call);
   Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
   Item sumOfScores(const TensorItem &scores, LocationAttr where);
+  Item sumOverQueries(const TensorItem &scores, LocationAttr where);
 
   //===-- Scans (Scans.cpp) -------------------------------------------------------------------------------------===//
 
@@ -162,6 +163,12 @@ private:
   Item zerosOf(BuiltinCall &call);
   Item slice(BuiltinCall &call);
   Item join(BuiltinCall &call);
+
+  //===-- Samples (Samples.cpp) ---------------------------------------------------------------------------------===//
+
+  Item sample(BuiltinCall &call);
+  Item stopGradient(BuiltinCall &call);
+  Item movingAverage(BuiltinCall &call);
 
   //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
 

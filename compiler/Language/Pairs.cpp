@@ -393,3 +393,23 @@ Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
     return sums;
   return make(asNumbers(result->value, where));
 }
+
+/// For each key the sum of what the queries of its sequence give it, head by head: a product of the transposed scores with ones.
+Item Elaborator::sumOverQueries(const TensorItem &scores, LocationAttr where) {
+  Value value = import(scores.value);
+  RankedTensorType type = typeOf(value);
+  std::optional<Queries> queries = scanState || scores.keys->tokensOf ? std::nullopt : queriesOf(type, where);
+  if (!queries) {
+    fail(where) << "sum(scores, over = \"queries\") is of a whole sequence's queries, outside of scans, and of keys that all of these "
+                << "have; here is " << describe(scores);
+    return mistake();
+  }
+  Keys keys = keysOf(*scores.keys, type, where);
+  auto ones = RankedTensorType::get({type.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), type.getEncoding());
+  RankedTensorType column = columnOf(scores.keys->tokens);
+  auto perKey = RankedTensorType::get({column.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), column.getEncoding());
+  Value sums = TransposedContextOp::create(builder, place(where), perKey, value, fill(ones, 1, where), /*users=*/ValueRange(),
+                                           queries->starts, queries->lengths, keys.starts, keys.lengths, queries->longest,
+                                           keys.longest);
+  return make(type.getDimSize(1) == 1 ? asNumbers(sums, where) : sums);
+}

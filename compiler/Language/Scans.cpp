@@ -97,6 +97,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   }
   state.block = &state.region.emplaceBlock();
   SmallVector<Value> next;
+  SmallVector<const Side *> keysOfNext; // where it is of pairs
   {
     llvm::SaveAndRestore<ScanState *> restore(scanState, &state);
     llvm::SaveAndRestore restoreLocated(part->located);
@@ -119,11 +120,14 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
       Value value = tensorOrNull(items[i], expression.block->where);
       auto type = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
       fits = type && (i < state.states.size() ? type == state.states[i].argument.getType()
-                                              : isOfStep(type) && type.getRank() == 2 && type.getElementType().isF32());
+                                              : isOfStep(type) && type.getElementType().isF32() &&
+                                                    (type.getRank() == 2 || scoresOrNull(items[i])));
       next.push_back(value);
+      const TensorItem *scores = scoresOrNull(items[i]);
+      keysOfNext.push_back(scores ? scores->keys : nullptr);
     }
     if (!fits && next.size() > state.states.size()) {
-      fail(expression.block->where) << "behind the states the last line of a scan's block has rows of numbers for each "
+      fail(expression.block->where) << "behind the states the last line of a scan's block has rows of numbers, or scores, for each "
                                     << "sequence, but here is " << describe(items[next.size() - 1]);
       return mistake();
     }
@@ -167,8 +171,8 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   for (BlockArgument argument : arguments)
     argument.replaceAllUsesWith(body.addArgument(argument.getType(), argument.getLoc()));
   ListItem outputs;
-  for (Value output : op.getOutputs())
-    outputs.push_back(make(output));
+  for (auto [output, keys] : llvm::zip_equal(op.getOutputs(), keysOfNext))
+    outputs.push_back(make(output, keys));
   return outputs.size() == 1 ? outputs.front() : Item(outputs);
 }
 

@@ -196,7 +196,7 @@ void Verifier::verifyOp(Operation *op, StringRef entry) {
     if (auto size = op->getAttrOfType<StringAttr>(attribute); size && !size.empty())
       verifyBound(op->getLoc(), what + attribute, size);
   llvm::TypeSwitch<Operation *>(op)
-      .Case<RandomOp, DropoutOp, AttentionOp, AttentionGradQueryOp, AttentionGradKeyValueOp>(
+      .Case<RandomOp, DropoutOp, GumbelOp, AttentionOp, AttentionGradQueryOp, AttentionGradKeyValueOp>(
           [&](auto random) { verifySeed(op, random.getSeed()); });
 }
 

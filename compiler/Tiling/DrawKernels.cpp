@@ -33,9 +33,6 @@ constexpr double kHuge = 1.7e38;
 /// No temperature is lower.
 constexpr double kColdest = 1e-30;
 
-/// The smallest of the uniform numbers but zero, halved: noise is finite.
-constexpr double kLeastUniform = 0x1p-25;
-
 /// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns for
 /// them. It walks over the row, once to find the largest logit, and once more for each pair of bits of the cutoff, for the
 /// sum of what top-k leaves, and to draw. Walks that a row does not need make no steps.
@@ -209,8 +206,7 @@ Value Drawing::drawOne(Value isNeeded, Value cutoff) {
     Value key = elementAt(place).key, column = emitter.indices(place, 1);
     Value sameRow = tile::SplatOp::create(b, column.getType(), zero);
     Value uniform = tile::RandomOp::create(b, emitter.tileType(1, run), low, high, zero, zero, sameRow, column);
-    auto negativeLog = [&](Value x) -> Value { return arith::NegFOp::create(b, math::LogOp::create(b, x)); };
-    Value noise = negativeLog(negativeLog(arith::MaximumFOp::create(b, uniform, floats(kLeastUniform))));
+    Value noise = emitter.gumbel(uniform);
     Value score = add(exponent(key), noise);
     Value isBetter = arith::AndIOp::create(b, isNotLess(key, wide(cutoff)),
                                            compare(arith::CmpFPredicate::OGT, score, state[0]));

@@ -329,6 +329,21 @@ struct DropoutTile : TileOpInterface::ExternalModel<DropoutTile, DropoutOp> {
   }
 };
 
+struct GumbelTile : TileOpInterface::ExternalModel<GumbelTile, GumbelOp> {
+  bool readsElsewhere(Operation *, unsigned operand) const { return operand != 0; }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto gumbel = cast<GumbelOp>(op);
+    Value rows = repeated(emitter, gumbel.getRows(), place);
+    Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
+    Value uniform = tile::RandomOp::create(b, emitter.tileType(place.rows, place.columns), emitter.loadScalar(gumbel.getSeed(), 0),
+                                           emitter.loadScalar(gumbel.getSeed(), 1), emitter.loadScalar(gumbel.getStep(), 0),
+                                           emitter.number(gumbel.getStream()), rows, columns);
+    return {emitter.gumbel(uniform)};
+  }
+};
+
 struct MaskTile : TileOpInterface::ExternalModel<MaskTile, MaskOp> {
   bool readsElsewhere(Operation *op, unsigned operand) const {
     return op->getOperand(operand) == cast<MaskOp>(op).getKeyLengths();
@@ -444,6 +459,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     RotaryOp::attachInterface<RotaryKernel>(*context);
     SinusoidOp::attachInterface<SinusoidTile>(*context);
     DropoutOp::attachInterface<DropoutTile>(*context);
+    GumbelOp::attachInterface<GumbelTile>(*context);
     MaskOp::attachInterface<MaskTile>(*context);
     heddle::RandomOp::attachInterface<RandomTile>(*context);
     AdamOp::attachInterface<AdamTile>(*context);

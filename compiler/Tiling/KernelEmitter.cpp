@@ -2,6 +2,7 @@
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -256,6 +257,13 @@ Value KernelEmitter::number(int64_t value) {
 Value KernelEmitter::streamOfHead(int64_t stream, Value head) {
   Value site = arith::ShLIOp::create(b, number(stream + 1), arith::ConstantIntOp::create(b, b.getI32Type(), 16));
   return arith::AddIOp::create(b, site, arith::IndexCastOp::create(b, b.getI32Type(), head));
+}
+
+Value KernelEmitter::gumbel(Value uniform) {
+  auto type = cast<RankedTensorType>(uniform.getType());
+  Value least = constant(type.getDimSize(0), type.getDimSize(1), 0x1p-25); // half of the smallest that is not zero
+  auto negativeLog = [&](Value x) -> Value { return arith::NegFOp::create(b, math::LogOp::create(b, x)); };
+  return negativeLog(negativeLog(arith::MaximumFOp::create(b, uniform, least)));
 }
 
 int64_t KernelEmitter::maximumOf(StringRef size) const {

@@ -117,6 +117,8 @@ public:
   Value constant(int64_t rows, int64_t columns, double value);
   Value constantInt(int64_t rows, int64_t columns, int64_t value);
   Value broadcast(Value tile, int64_t rows, int64_t columns);
+  /// Gumbel's noise of uniform numbers in [0, 1); it is finite.
+  Value gumbel(Value uniform);
   Value reduce(tile::Combine combine, Value tile, int64_t dim);
   /// Element indices of `place` along `dim` as i32, as a column (dim 0) or a row (dim 1) of numbers.
   Value indices(const Place &place, int64_t dim);

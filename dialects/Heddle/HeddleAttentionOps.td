@@ -130,7 +130,8 @@ def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F3
 }
 
 def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input,
-                                                                         Variadic<Heddle_Tensor>:$users)> {
+                                                                         Variadic<Heddle_Tensor>:$users),
+                                         [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "W^T X of each sequence and head: for each key the sum of the queries' rows times their weights";
   let description = [{ With it `scores` and `context` are each other's gradients. }];
   let results = (outs Heddle_F32Matrix:$result);

@@ -49,3 +49,22 @@ def PenaliseOp : Heddle_Op<"penalise", [Pure, AllTypesMatch<["logits", "result"]
   }];
   let hasVerifier = 1;
 }
+
+def GumbelOp : Heddle_Op<"gumbel", [Pure, Heddle_Elementwise,
+                                    DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
+  let summary = "Gumbel's noise, -log(-log u): the largest of log p + noise is drawn by the probabilities p";
+  let description = [{
+    The u are Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4, as in
+    `heddle.dropout`; but each row says its number itself. So a row has the same noise wherever it stands: alone in a step of a
+    recurrence, or in its batch.
+
+    ```mlir
+    %noise = heddle.gumbel %numbers seed %seed step %step {stream = 0 : i32}
+        : tensor<?xi32, #heddle.dims<"tokens">> to tensor<?x16xf32, #heddle.dims<"tokens">>
+    ```
+  }];
+  let arguments = (ins Heddle_I32Vector:$rows, Heddle_Seed:$seed, Heddle_Step:$step, I32Attr:$stream);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = "$rows `seed` $seed `step` $step attr-dict `:` type($rows) `to` type($result)";
+  let hasVerifier = 1;
+}

@@ -32,6 +32,15 @@ def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
+def StopGradientOp : Heddle_Op<"stop_gradient", [Pure, SameOperandsAndResultType, Heddle_Elementwise,
+                                                 DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "Its operand, through which the loss counts as constant";
+  let description = [{ `heddle-differentiate` puts the operand in its place, so that no kernel knows it. }];
+  let arguments = (ins Heddle_F32:$input);
+  let results = (outs Heddle_F32:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
                                          DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "The table's rows at the given indices (3.4); of a vector, its elements";

@@ -124,6 +124,10 @@ Gradients RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients
                             Value(), Value()};
 }
 
+Gradients StopGradientOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{Value()};
+}
+
 Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value input = DropoutOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getSeed(), getStep(),
                                   getRateAttr(), getStreamAttr());
@@ -317,6 +321,21 @@ Gradients ContextOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
       ScoresOp::create(builder, getLoc(), getWeights().getType(), gradient, getValue(), getKeyRows(), getQueryStarts(),
                        getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySizeAttr(), getKeySizeAttr());
   gradients[1] = createTransposedContext(builder, *this, getValue(), getWeights(), gradient);
+  return gradients;
+}
+
+// dW = X dY^T, dX = W dY.
+Gradients TransposedContextOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  if (!getUsers().empty())
+    return emitOpError("has no gradient rule where keys are no neighbours");
+  Value gradient = resultGradients[0];
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] = ScoresOp::create(builder, getLoc(), getWeights().getType(), getInput(), gradient, /*key_rows=*/Value(),
+                                  /*parameters=*/ValueRange(), /*users=*/ValueRange(), getQueryStarts(), getQueryLengths(),
+                                  getKeyStarts(), getKeyLengths(), getQuerySize(), getKeySize());
+  gradients[1] = ContextOp::create(builder, getLoc(), getInput().getType(), getWeights(), gradient, /*key_rows=*/Value(),
+                                   getQueryStarts(), getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySize(),
+                                   getKeySize());
   return gradients;
 }
 

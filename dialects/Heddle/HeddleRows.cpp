@@ -17,3 +17,6 @@ bool EmbeddingOp::isRowwise(IsOfRows isOfRows) { return !isOfRows(getTable()); }
 
 /// What is drawn depends on the row's place in the batch.
 bool RandomOp::isRowwise(IsOfRows isOfRows) { return false; }
+
+/// Each row says its number, and has its noise wherever it stands.
+bool GumbelOp::isRowwise(IsOfRows isOfRows) { return true; }

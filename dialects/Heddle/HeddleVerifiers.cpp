@@ -508,6 +508,14 @@ LogicalResult RandomOp::verify() {
   return success();
 }
 
+LogicalResult GumbelOp::verify() {
+  RankedTensorType rows = typeOf(getRows()), result = typeOf(getResult());
+  if (result.isDynamicDim(1) || getDimType(result, 0, rows.getElementType()) != rows)
+    return emitOpError() << "expects a number for each row of its result, whose columns are of a static number, got " << rows
+                         << " and " << result;
+  return success();
+}
+
 LogicalResult AdamOp::verify() {
   if (failed(expectRate(*this, "beta1", getBeta1())) || failed(expectRate(*this, "beta2", getBeta2())))
     return failure();

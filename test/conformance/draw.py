@@ -35,9 +35,14 @@ func.func @penalise_{columns}({port("x", x)}, {port("seen_rows", places)}, {port
 
 
 def philox(key, counters):
-    """Philox4x32-10 at the counters (n, 0, 0, 0): words, a row for each."""
+    """At the counters (n, 0, 0, 0)."""
+    return philox_words(key, counters, [np.zeros(len(counters))] * 3)
+
+
+def philox_words(key, first, others):
+    """Philox4x32-10 at counters of four numbers: words, a row for each."""
     low, mask = np.uint64(0xFFFFFFFF), np.uint64(32)
-    words = [counters.astype(np.uint64)] + [np.zeros(len(counters), np.uint64)] * 3
+    words = [np.asarray(numbers).astype(np.uint64) for numbers in (first, *others)]
     key = [np.uint64(k) for k in key]
     for _ in range(10):
         first, second = np.uint64(0xD2511F53) * words[0], np.uint64(0xCD9E8D57) * words[2]

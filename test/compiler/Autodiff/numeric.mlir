@@ -218,6 +218,28 @@ func.func @unfused(%x: !target {heddle.name = "x"}, %memory: !source {heddle.nam
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }
+// What each key gets of all queries.
+// CHECK: received: gradient of q agrees
+// CHECK: received: gradient of k agrees
+func.func @received(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
+                    %qs: !segments {heddle.name = "target_starts"},
+                    %ql: !segments {heddle.name = "target_lengths"}, %ks: !segments {heddle.name = "source_starts"},
+                    %kl: !segments {heddle.name = "source_lengths"}) -> tensor<1xf32> {
+  %wq = heddle.read @q : tensor<4x4xf32>
+  %wk = heddle.read @k : tensor<4x4xf32>
+  %q = heddle.matmul %x, %wq : !target, tensor<4x4xf32> -> !target
+  %k = heddle.matmul %memory, %wk : !source, tensor<4x4xf32> -> !source
+  %product = heddle.scores %q, %k queries(%qs, %ql) keys(%ks, %kl) {query_size = "target_length", key_size = "source_length"}
+    : (!target, !source, !segments, !segments, !segments, !segments) -> !scores
+  %soft = math.tanh %product : !scores
+  %y = heddle.transposed_context %soft, %q queries(%qs, %ql) keys(%ks, %kl) {query_size = "target_length", key_size = "source_length"}
+    : (!scores, !target, !segments, !segments, !segments, !segments) -> !source
+  %p = arith.mulf %y, %memory : !source
+  %r = heddle.sum rows %p : !source -> tensor<4xf32>
+  %loss = heddle.sum columns %r : tensor<4xf32> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return %loss : tensor<1xf32>
+}
 // The same with a soft cap of the scores and a bias by place and head.
 // CHECK: score: gradient of q agrees
 // CHECK: score: gradient of k agrees
