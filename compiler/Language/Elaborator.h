@@ -158,6 +158,11 @@ private:
   Item slice(BuiltinCall &call);
   Item join(BuiltinCall &call);
 
+  //===-- Images (Images.cpp) -----------------------------------------------------------------------------------===//
+
+  ImageShape readImageShape();
+  Item pixelsOf(const Side &side, const Name &input);
+
   //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
 
   Item window(BuiltinCall &call);
