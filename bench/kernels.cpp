@@ -5,6 +5,7 @@
 //   flags]
 //
 // Times are the device's, of the launches alone; the median of the calls counts.
+#include "runtime/artifact/Artifact.h"
 #include "tools/heddle-run/bench/Ceilings.h"
 #include "tools/heddle-run/bench/FillVariables.h"
 #include "tools/heddle-run/call/RandomInputs.h"

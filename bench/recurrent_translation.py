@@ -27,25 +27,48 @@ def run(*words, **options):
     return subprocess.run([str(word) for word in words], check=True, text=True, stdout=subprocess.PIPE, **options).stdout
 
 
-def alignment(run_tool, model, checkpoint, folder, sources, order):
+def weights_of(tools, model, checkpoint, folder, source, order):
+    """What the model attends to in the source for each word of its translation; None where its tokens are not the words."""
+    page = folder / "page.html"
+    target = " ".join(swapped_halves.translate(source.split(), order))
+    run(tools / "heddle-run", "explain", model, "--checkpoint", checkpoint, "--src", source, "--tgt", target, "--html", page,
+        stderr=subprocess.DEVNULL)
+    (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text(), re.S)
+    data = json.loads(data)
+    maps = [map for map in data["maps"] if map["keys"] == "source" and map["queries"] == "target"]
+    return maps[0]["weights"][0] if maps and len(data["source"]) == len(source.split()) + 1 else None
+
+
+def alignment(tools, model, checkpoint, folder, sources, order):
     """The share of the target's words at which the source's word with the largest weight is the one that is translated."""
     right = words = 0
     for source in sources:
-        page = folder / "page.html"
-        target = " ".join(swapped_halves.translate(source.split(), order))
-        run(run_tool, "explain", model, "--checkpoint", checkpoint, "--src", source, "--tgt", target, "--html", page,
-            stderr=subprocess.DEVNULL)
-        (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text(), re.S)
-        data = json.loads(data)
-        maps = [map for map in data["maps"] if map["keys"] == "source" and map["queries"] == "target"]
-        if not maps or len(data["source"]) != len(source.split()) + 1:
+        weights = weights_of(tools, model, checkpoint, folder, source, order)
+        if weights is None:
             return None
-        places = swapped_halves.places(len(source.split()), order)
-        for query, place in enumerate(places):
-            row = maps[0]["weights"][0][query]
+        for row, place in zip(weights, swapped_halves.places(len(source.split()), order)):
             right += row.index(max(row)) == place
             words += 1
     return right / words
+
+
+def learn(tools, text, settings, order, steps, seed, folder):
+    """Compiles and trains in a folder, and gives the artifact and the checkpoint."""
+    swapped_halves.write_all(folder, 20000, order)
+    model, checkpoint = folder / "model.heddle", folder / "checkpoint"
+    sets = [word for key, value in (SETTINGS | {"decay_steps": steps, "explain_entry": "true"} | settings).items()
+            for word in ("--set", f"{key}={value}")]
+    source = Path(text) if Path(text).exists() else ROOT / "models" / text
+    run(tools / "heddle-compile", source, *sets, "-o", model, stderr=subprocess.DEVNULL)
+    run(tools / "heddle-run", "train", model, "--src", folder / "train.src", "--tgt", folder / "train.tgt", "--checkpoint", checkpoint,
+        "--steps", steps, "--seed", seed, stderr=subprocess.DEVNULL)
+    return model, checkpoint
+
+
+def words_in_place(tools, model, checkpoint, folder, length):
+    said = run(tools / "heddle-run", "translate", model, "--checkpoint", checkpoint, input=(folder / f"{length}.src").read_text(),
+               stderr=subprocess.DEVNULL)
+    return swapped_halves.score((folder / f"{length}.tgt").read_text().splitlines(), said.splitlines())
 
 
 def main():
@@ -58,26 +81,15 @@ def main():
     parser.add_argument("--explained", type=int, default=20, help="sentences of each length whose alignment is looked at")
     parser.add_argument("--set", action="append", default=[])
     arguments = parser.parse_args()
-    settings = {**SETTINGS, "decay_steps": arguments.steps, "explain_entry": "true"}
-    settings.update(setting.split("=", 1) for setting in arguments.set)
-    tool = arguments.bin / "heddle-run"
+    settings = dict(setting.split("=", 1) for setting in arguments.set)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        swapped_halves.write_all(folder, 20000, arguments.order)
-        model, checkpoint = folder / "model.heddle", folder / "checkpoint"
-        sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        source = Path(arguments.model) if Path(arguments.model).exists() else ROOT / "models" / arguments.model
-        run(arguments.bin / "heddle-compile", source, *sets, "-o", model)
-        begin = time.time()
-        run(tool, "train", model, "--src", folder / "train.src", "--tgt", folder / "train.tgt", "--checkpoint", checkpoint,
-            "--steps", arguments.steps, "--seed", arguments.seed, stderr=subprocess.DEVNULL)
+        folder, begin = Path(name), time.time()
+        model, checkpoint = learn(arguments.bin, arguments.model, settings, arguments.order, arguments.steps, arguments.seed, folder)
         print(f"{arguments.model} {' '.join(arguments.set)}: {arguments.steps} steps in {time.time() - begin:.0f} s", flush=True)
         for length in swapped_halves.RANGES:
-            lines = (folder / f"{length}.src").read_text()
-            said = run(tool, "translate", model, "--checkpoint", checkpoint, input=lines, stderr=subprocess.DEVNULL)
-            share = swapped_halves.score((folder / f"{length}.tgt").read_text().splitlines(), said.splitlines())
-            aligned = alignment(tool, model, checkpoint, folder, lines.splitlines()[:arguments.explained], arguments.order) \
-                if arguments.explained else None
+            share = words_in_place(arguments.bin, model, checkpoint, folder, length)
+            sources = (folder / f"{length}.src").read_text().splitlines()[:arguments.explained]
+            aligned = alignment(arguments.bin, model, checkpoint, folder, sources, arguments.order) if sources else None
             print(f"{length}: words {share:.4f}" + (f", alignment {aligned:.4f}" if aligned is not None else ""), flush=True)
 
 

@@ -8,18 +8,15 @@ in each sentence one word is behind "mark", and in one sentence there is "here";
 word is marked in that sentence. Trains on 4,000 texts and prints the share of right answers in 400 that it has not seen. Fails where a
 share is not what is expected."""
 
-import argparse
 import json
-import random
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import numpy as np
+
+import experiment
+from experiment import Experiment, Picture
+
 SETTINGS = {"vocab_size": 60, "max_tokens": 2048, "max_length": 80, "max_sequences": 32, "warmup": 100, "schedule": '"cosine"',
-            "clip_norm": 1}
+            "clip_norm": 1, "width": 32}
 NAMES, THINGS, PLACES = ([f"{kind}{i}" for i in range(8)] for kind in ("name", "thing", "place"))
 
 
@@ -44,53 +41,51 @@ def marked_word(draw):
     return {"text": lines, "label": label}
 
 
-# Of each task: its text, its records, settings and steps, and what sets the idea apart, with the share that is expected.
-TASKS = {
-    "memory": ("memory-network.weft", who_has_what, {"classes": 8, "learning_rate": 0.01, "width": 32}, 1500,
-               {"hops=2": (0.98, 1), "hops=1": (0, 0.5)}),
-    "hierarchical": ("hierarchical-attention.weft", marked_word, {"classes": 12, "learning_rate": 0.005, "width": 32}, 1000,
-                     {"levels=2": (0.95, 1), "levels=1": (0, 0.5)}),
+def weights_of_record(trained):
+    """Of the first record of the test: its sentences, as lists of words, and the outputs of `explain`."""
+    record = json.loads((trained.folder / "test.jsonl").read_text().splitlines()[0])
+    lines = [line.split() for line in record["text"]]
+    said = experiment.run(trained.tools / "heddle-run", "tokenize", trained.checkpoint, input=" ".join(sum(lines, [])) + "\n")
+    lines[0].insert(0, "<begin>")
+    lines[-1].append("<end>")
+    lengths = np.asarray([len(line) for line in lines], np.int32)
+    i32 = lambda *values: np.asarray(values, np.int32)
+    tokens, count = int(lengths.sum()), len(lines)
+    places = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
+    inputs = {"source": i32(1, *(int(number) for number in said.split("\t")[0].split()), 2), "source_starts": i32(0),
+              "source_lengths": i32(tokens), "source_positions": np.arange(tokens, dtype=np.int32),
+              "source_sentences": np.arange(count, dtype=np.int32), "source_sentences_starts": i32(0), "source_sentences_lengths": i32(count),
+              "source_words_starts": np.cumsum(lengths, dtype=np.int32) - lengths, "source_words_lengths": lengths, "source_slots": places}
+    return record, lines, experiment.attended(trained, inputs, {"source_sentences_slots": count})
+
+
+def hops(trained):
+    record, lines, outputs = weights_of_record(trained)
+    names = [" ".join(line) for line in lines]
+    rows = [output[0, :len(lines)].tolist() for name, output in sorted(outputs.items())]
+    return [Picture(f"{names[-1]}: {record['label']}", [f"hop {i + 1}" for i in range(len(rows))], names, rows)]
+
+
+def levels(trained):
+    record, lines, outputs = weights_of_record(trained)
+    words = [name for name in outputs if name.startswith("weights.source.")]
+    texts = [name for name in outputs if name.startswith("weights.source_sentences.")]
+    if not words:  # one level: a text attends to its words
+        return []
+    rows = [outputs[words[0]][i, :len(line)].tolist() for i, line in enumerate(lines)]
+    of_text = outputs[texts[0]][0, :len(lines)].tolist()
+    longest = max(len(line) for line in lines)
+    return [Picture(f"words of each sentence: {record['label']}", [" ".join(line) for line in lines], [str(i + 1) for i in range(longest)], rows),
+            Picture("sentences of the text", ["text"], [" ".join(line) for line in lines], [of_text])]
+
+
+EXPERIMENTS = {
+    "memory": Experiment("memory-network.weft", who_has_what, SETTINGS | {"classes": 8, "learning_rate": 0.01, "sentences": 16}, 1500,
+                         {"hops=2": (0.98, 1), "hops=1": (0, 0.5)}, "who took what and who went where: where is the thing?", pictures=hops),
+    "hierarchical": Experiment("hierarchical-attention.weft", marked_word,
+                               SETTINGS | {"classes": 12, "learning_rate": 0.005, "sentences": 16}, 1000,
+                               {"levels=2": (0.95, 1), "levels=1": (0, 0.5)}, "the marked word of the marked sentence", pictures=levels),
 }
 
-
-def run(*words, **options):
-    return subprocess.run([str(word) for word in words], check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          **options).stdout
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=ROOT / "build/bin", type=Path)
-    parser.add_argument("--task", action="append", choices=sorted(TASKS))
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--seed", type=int, action="append")
-    arguments = parser.parse_args()
-    tool, failures = arguments.bin / "heddle-run", 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for task in arguments.task or sorted(TASKS):
-            text, make, settings, steps, variants = TASKS[task]
-            steps = arguments.steps or steps
-            for path, count, seed in (("train", 4000, 1), ("test", 400, 2)):
-                draw = random.Random(seed)
-                (folder / f"{path}.jsonl").write_text("".join(json.dumps(make(draw)) + "\n" for _ in range(count)))
-            records = (folder / "test.jsonl").read_text()
-            expected = [json.loads(line)["label"] for line in records.splitlines()]
-            for variant, (lowest, highest) in variants.items():
-                sets = [word for key, value in (SETTINGS | settings | {"decay_steps": steps}).items() for word in ("--set", f"{key}={value}")]
-                model = folder / "model.heddle"
-                run(arguments.bin / "heddle-compile", ROOT / "models" / text, *sets, "--set", variant, "-o", model)
-                for seed in arguments.seed or [1]:
-                    begin, checkpoint = time.time(), folder / f"{task}-{variant}-{seed}"
-                    run(tool, "train", model, "--data", folder / "train.jsonl", "--vocab-type", "word", "--checkpoint", checkpoint, "--steps",
-                        steps, "--seed", seed)
-                    took = time.time() - begin
-                    said = run(tool, "predict", model, "--checkpoint", checkpoint, "--records", input=records).splitlines()
-                    share = sum(line.split("\t")[0] == right for line, right in zip(said, expected, strict=True)) / len(expected)
-                    print(f"{task}, {variant}, seed {seed}: {share:.4f} right after {steps} steps in {took:.0f} s", flush=True)
-                    failures += not lowest <= share <= highest
-    sys.exit(failures > 0)
-
-
 if __name__ == "__main__":
-    main()
+    experiment.main(__doc__, EXPERIMENTS)

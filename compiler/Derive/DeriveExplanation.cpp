@@ -47,9 +47,11 @@ public:
   }
 
 private:
-  /// "source" or "target".
+  /// "source" or "target", or the sentences of a text: "source_sentences".
   static StringRef sideOf(RankedTensorType rows) {
-    return getSizeName(rows, 0).drop_back(StringRef("_tokens").size());
+    StringRef size = getSizeName(rows, 0);
+    size.consume_back("_tokens");
+    return size;
   }
 
   /// `weights`, the input that the keys are of, and the attention's path. That of a context has the binding of its line besides:

@@ -10,7 +10,7 @@ using namespace mlir::heddle;
 namespace {
 
 // Inputs that say what the logits should be.
-constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows"};
+constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows", "pair_label", "pair_grade"};
 
 class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
 public:
@@ -213,7 +213,11 @@ void DeriveTrainingPass::buildEval() {
     auto choices = getDimType(cast<RankedTensorType>(logits.getType()), 0, entry.builder.getI32Type());
     entry.output(name, ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
   };
-  if (!model->isDecoded())
+  // Of grades, logits are the numbers themselves.
+  bool areGrades = cast<RankedTensorType>(entry.result("logits").getType()).getRank() == 1;
+  if (areGrades)
+    entry.output("logits", entry.result("logits"));
+  else if (!model->isDecoded())
     addChoice("choice", "logits");
   if (Value ofSentences = entry.result("sentence_loss")) {
     entry.output("sentence_loss", ofSentences);

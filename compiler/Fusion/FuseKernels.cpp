@@ -198,8 +198,8 @@ private:
         Operation *op = worklist.pop_back_val();
         for (OpOperand &operand : op->getOpOperands()) {
           Operation *producer = operand.get().getDefiningOp();
-          if (!producer || !isElementwise(producer) || isCopied(producer) || !producer->hasOneUse() ||
-              producer->getNumResults() != 1 || isReadElsewhere(operand) ||
+          if (!producer || !isElementwise(producer) || isCopied(producer) || isMadeInMemory(producer) ||
+              !producer->hasOneUse() || producer->getNumResults() != 1 || isReadElsewhere(operand) ||
               !sameMatrix(anchor->getOperand(0).getType(), operand.get().getType()))
             continue;
           size_t after = operands - 1 + countOperands(producer); // instead of its own address those of its operands

@@ -7,6 +7,7 @@
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -57,7 +58,7 @@ private:
   struct Chain {
     int64_t products = 0;
     DenseSet<Operation *> ops;
-    SmallVector<Operation *> starts; // whose results are held
+    llvm::SetVector<Operation *> starts; // whose results are held
   };
 
   int64_t placeOf(Operation *op) const { return places.lookup(block.findAncestorOpInBlock(*op)); }
@@ -103,13 +104,13 @@ private:
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;
   DenseSet<Operation *> chosen; // their results are not held
-  DenseMap<Operation *, SmallVector<Operation *>> madeFrom; // by an op that is held: the chosen ones that start from it
+  DenseMap<Operation *, llvm::SetVector<Operation *>> madeFrom; // by an op that is held: the chosen ones that start from it
   DenseMap<Operation *, Operation *> repeats;               // by original
 };
 
 /// A reshaped value is the value itself, and is used where the other shape is: each user gets a reshape of its own.
 void Recomputer::sinkReshapes() {
-  for (auto reshape : llvm::make_early_inc_range(block.getOps<ReshapeOp>())) {
+  for (auto reshape : llvm::to_vector(block.getOps<ReshapeOp>())) { // not the clones, which stand where these went
     for (OpOperand &use : llvm::make_early_inc_range(reshape->getUses())) {
       OpBuilder builder(block.findAncestorOpInBlock(*use.getOwner()));
       use.set(builder.clone(*reshape)->getResult(0));
@@ -203,7 +204,7 @@ bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
       if (!follow(operand.getDefiningOp(), place, chain))
         return false;
     } else if (Operation *producer = operand.getDefiningOp()) {
-      chain.starts.push_back(producer);
+      chain.starts.insert(producer);
     }
   }
   return true;
@@ -238,8 +239,8 @@ void Recomputer::choose() {
 /// Values that are made again from this op's results would then be made again from what these start from; where that takes
 /// too much, its results are held.
 void Recomputer::choose(Operation *op) {
-  SmallVector<Operation *> made(madeFrom.lookup(op));
-  made.push_back(op);
+  llvm::SetVector<Operation *> made = madeFrom.lookup(op);
+  made.insert(op);
   SmallVector<Chain> chains(made.size());
   chosen.insert(op);
   for (auto [again, chain] : llvm::zip_equal(made, chains))
@@ -249,7 +250,7 @@ void Recomputer::choose(Operation *op) {
     }
   for (auto [again, chain] : llvm::zip_equal(made, chains))
     for (Operation *start : chain.starts)
-      madeFrom[start].push_back(again);
+      madeFrom[start].insert(again);
 }
 
 void Recomputer::rewrite() {

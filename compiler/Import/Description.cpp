@@ -173,6 +173,7 @@ void Reader::setText(FailureOr<language::ModelText> text) {
                                  .Case("language", "decoder")
                                  .Case("classify", "classifier")
                                  .Case("tag", "tagger")
+                                 .Case("pair", "pair")
                                  .Case("pretrain", "pretraining")
                                  .Default("encoder");
 }

@@ -76,6 +76,9 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
         description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
     }
   }
+  if (text->getTask() == "pair") // without classes it gives grades
+    if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]); type.getRank() == 2)
+      description->classes = type.getDimSize(1);
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
     return {};

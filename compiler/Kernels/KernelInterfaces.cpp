@@ -10,6 +10,8 @@ bool heddle::isReadElsewhere(OpOperand &operand) {
   return op && op.readsElsewhere(operand.getOperandNumber());
 }
 
+bool heddle::isMadeInMemory(Operation *op) { return isa_and_nonnull<InsertRowsOp, JoinOp, ScatterRowsOp>(op); }
+
 RankedTensorType heddle::getComputedType(Operation *op) {
   if (auto insert = dyn_cast<InsertRowsOp>(op)) {
     Operation *producer = insert.getRows().getDefiningOp();

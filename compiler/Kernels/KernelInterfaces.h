@@ -21,6 +21,10 @@ bool isReadInPlace(Value operand);
 /// another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
 RankedTensorType getComputedType(Operation *op);
 
+/// Whether the op's result is put together in memory, where a kernel stores the parts: a kernel that makes it cannot go on
+/// with it.
+bool isMadeInMemory(Operation *op);
+
 /// Whether the op is a product, or adds up products of its block.
 bool isSumOfProducts(Operation *op);
 

@@ -286,24 +286,45 @@ Item Elaborator::averageRows(BuiltinCall &call) {
   return make(arith::DivFOp::create(builder, at, sums, divisors));
 }
 
-/// largest(x), smallest(x), total(x): of each sequence's rows, column by column.
+Value Elaborator::pool(Pool kind, Value x, const Side &side, LocationAttr where) {
+  Location at = place(where);
+  RankedTensorType type = typeOf(x);
+  Value starts = import(side.starts);
+  bool areNumbers = type.getRank() == 1;
+  x = asRows(x, where);
+  SmallVector<DimOf> dims{{typeOf(starts), 0}, {typeOf(x), 1}};
+  Type chosen = kind == Pool::Sum ? Type() : getTypeOfDims(dims, builder.getI32Type());
+  Value pooled = SegmentOp::create(builder, at, getTypeOfDims(dims, builder.getF32Type()), chosen, kind, x, starts,
+                                   import(side.lengths), side.longest)
+                     .getResult();
+  return areNumbers ? asNumbers(pooled, where) : pooled;
+}
+
+/// Numbers as rows of one, and such rows as numbers.
+Value Elaborator::asRows(Value x, LocationAttr where) {
+  RankedTensorType type = typeOf(x);
+  if (type.getRank() != 1)
+    return x;
+  auto rows = RankedTensorType::get({type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
+  return ReshapeOp::create(builder, place(where), rows, x);
+}
+Value Elaborator::asNumbers(Value x, LocationAttr where) {
+  return ReshapeOp::create(builder, place(where), getDimType(typeOf(x), 0, builder.getF32Type()), x);
+}
+
+/// largest(x), smallest(x), total(x): of each sequence's rows, column by column, or of its tokens' numbers.
 Item Elaborator::poolRows(BuiltinCall &call) {
   StringRef name = call.expression.text;
   Value x = tensor(call.given[0].item, call.given[0].where, "what " + name + "() is of");
   if (!x)
     return mistake();
   Side *side = findSide(typeOf(x));
-  if (!side || typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+  if (!side || typeOf(x).getRank() > 2 || !typeOf(x).getElementType().isF32()) {
+    fail(call.where()) << name << "() takes rows or numbers of tokens, whose sequences it knows, not " << describe(call.given[0].item);
     return mistake();
   }
-  Pool pool = llvm::StringSwitch<Pool>(name).Case("largest", Pool::Max).Case("smallest", Pool::Min).Default(Pool::Sum);
-  Value starts = import(side->starts);
-  SmallVector<DimOf> dims{{typeOf(starts), 0}, {typeOf(x), 1}};
-  Type chosen = pool == Pool::Sum ? Type() : getTypeOfDims(dims, builder.getI32Type());
-  return make(SegmentOp::create(builder, place(call.where()), getTypeOfDims(dims, builder.getF32Type()), chosen, pool, x,
-                                starts, import(side->lengths), side->longest)
-                  .getResult());
+  Pool kind = llvm::StringSwitch<Pool>(name).Case("largest", Pool::Max).Case("smallest", Pool::Min).Default(Pool::Sum);
+  return make(pool(kind, x, *side, call.where()));
 }
 
 /// A whole number of each row as one that may have a fraction.
@@ -344,6 +365,8 @@ Item Elaborator::spread(BuiltinCall &call) {
 
 /// The sum of each row's elements, or of each head's.
 Item Elaborator::sumOf(BuiltinCall &call) {
+  if (const TensorItem *scores = scoresOrNull(call.given[0].item))
+    return sumOfScores(*scores, call.where());
   Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
   if (!x)
     return mistake();
@@ -353,6 +376,8 @@ Item Elaborator::sumOf(BuiltinCall &call) {
     fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item) << " has no rows";
     return mistake();
   }
+  if (!hasHeads && typeOf(x).getDimSize(1) == 1 && typeOf(x).isDynamicDim(0))
+    return make(asNumbers(x, call.where()));
   SmallVector<DimOf> dims{{typeOf(x), 0}};
   if (hasHeads)
     dims.push_back({typeOf(x), 1});

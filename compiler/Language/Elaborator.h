@@ -102,6 +102,10 @@ private:
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
   Item poolRows(BuiltinCall &call);
+  /// The pool of each sequence's rows, or of a number for each token.
+  Value pool(Pool kind, Value x, const Side &side, LocationAttr where);
+  Value asRows(Value x, LocationAttr where);
+  Value asNumbers(Value x, LocationAttr where);
   Item sumOf(BuiltinCall &call);
   Item numberOf(BuiltinCall &call);
   Item spread(BuiltinCall &call);
@@ -143,6 +147,7 @@ private:
   Item softmax(BuiltinCall &call);
   Item placesOf(BuiltinCall &call);
   Item contextOf(const TensorItem &weights, const Item &values, LocationAttr where);
+  Item sumOfScores(const TensorItem &scores, LocationAttr where);
 
   //===-- Scans (Scans.cpp) -------------------------------------------------------------------------------------===//
 
@@ -162,6 +167,7 @@ private:
 
   ImageShape readImageShape();
   Item pixelsOf(const Side &side, const Name &input);
+  void addPixelPlaces(const Side &side, const Name &input);
 
   //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
 
@@ -178,6 +184,8 @@ private:
   Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);
   void addLabels(const Name &input);
   void addLabelled(const Name &input);
+  void addPairLabels(LocationAttr where);
+  LogicalResult chooseLabels(LocationAttr where);
   RankedTensorType columnOf(StringRef size); // of i32
   void addNeighbours(Side &neighbours, const Name &input);
   int64_t countOf(StringRef name) const;

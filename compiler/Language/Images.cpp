@@ -1,5 +1,8 @@
 // Images as an input: rows of pixels in the place of tokens, of a height and a width that are the same for all images.
 #include "compiler/Language/Elaborator.h"
+#include "compiler/Language/Parts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -35,4 +38,13 @@ Item Elaborator::pixelsOf(const Side &side, const Name &input) {
   auto type = RankedTensorType::get({ShapedType::kDynamic, side.image.channels}, builder.getF32Type(),
                                     columnOf(side.tokens).getEncoding());
   return make(addPort(side.name + "_pixels", type, /*limit=*/0, input.where));
+}
+
+/// `input.rows` and `input.columns`: where in its image each pixel is.
+void Elaborator::addPixelPlaces(const Side &side, const Name &input) {
+  Location at = place(input.where);
+  RankedTensorType type = typeOf(side.positions);
+  Value width = fill(type, static_cast<double>(side.image.width), input.where);
+  part->scope.items[side.name + ".rows"] = make(arith::DivUIOp::create(builder, at, side.positions, width));
+  part->scope.items[side.name + ".columns"] = make(arith::RemUIOp::create(builder, at, side.positions, width));
 }

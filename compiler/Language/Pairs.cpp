@@ -4,6 +4,7 @@
 #include "compiler/Language/Parts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -303,10 +304,26 @@ Item Elaborator::mask(BuiltinCall &call) {
   return make(op, scores->keys);
 }
 
+/// Over the keys of each query; of a number for each token, over the tokens of each sequence.
 Item Elaborator::softmax(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
+  const auto *numbers = call.given[0].item.as<TensorItem>();
+  auto type = numbers ? dyn_cast<RankedTensorType>(numbers->value.getType()) : RankedTensorType();
+  if (const Side *side = type && !scanState ? findSide(type) : nullptr; side && type.getRank() == 1 && type.getElementType().isF32()) {
+    Location at = place(call.where());
+    Value x = asRows(import(numbers->value), call.where());
+    RankedTensorType whole = getDimType(type, 0, builder.getI32Type());
+    Value sequence =
+        LocateOp::create(builder, at, whole, whole, import(side->starts), import(side->lengths), side->longest).getSequence();
+    auto spread = [&](Value ofSequences) { return EmbeddingOp::create(builder, at, x.getType(), sequence, ofSequences); };
+    Value largest = spread(pool(Pool::Max, x, *side, call.where()));
+    Value shares = math::ExpOp::create(builder, at, arith::SubFOp::create(builder, at, x, largest));
+    Value sums = spread(pool(Pool::Sum, shares, *side, call.where()));
+    return make(asNumbers(arith::DivFOp::create(builder, at, shares, sums), call.where()));
+  }
   if (!scores) {
-    fail(call.where()) << "softmax() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+    fail(call.where()) << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
+                       << describe(call.given[0].item);
     return mistake();
   }
   return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
@@ -359,4 +376,20 @@ Item Elaborator::contextOf(const TensorItem &weights, const Item &values, Locati
   Keys keys = keysOf(*ofKey, type, where);
   return make(ContextOp::create(builder, place(where), result, weight, value, keys.rows, keys.users, queries->starts,
                                 queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest));
+}
+
+/// The sum of each query's scores, head by head: a product with ones.
+Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
+  if (scanState) {
+    fail(where) << "within a scan scores are not summed; attend with the states that the scan gives";
+    return mistake();
+  }
+  const Side &ofKeys = scores.keys->tokensOf ? *scores.keys->tokensOf : *scores.keys;
+  RankedTensorType column = columnOf(ofKeys.tokens);
+  auto ones = RankedTensorType::get({column.getDimSize(0), headsOfKeys(import(scores.value))}, builder.getF32Type(), column.getEncoding());
+  Item sums = contextOf(scores, make(fill(ones, 1, where)), where);
+  const auto *result = sums.as<TensorItem>();
+  if (!result || typeOf(result->value).getDimSize(1) > 1)
+    return sums;
+  return make(asNumbers(result->value, where));
 }

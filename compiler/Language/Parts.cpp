@@ -18,7 +18,7 @@ struct PartInfo {
 };
 
 /// What the loss compares logits with.
-enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens };
+enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens, EachPair };
 
 /// The input of `rate`, the learning rate: the number of the optimizer's step, from 1 on.
 constexpr StringLiteral kStep = "step";
@@ -58,6 +58,12 @@ const std::vector<TaskInfo> kTasks = {
       {"loss", "token_loss", {"source"}, true},
       {"rate", "rate", {kStep}, false}},
      Labels::SomeTokens},
+    // A label or a grade for each pair of texts.
+    {"pair",
+     {{"logits", "logits", {"left", "right"}, true},
+      {"loss", "token_loss", {"left", "right"}, true},
+      {"rate", "rate", {kStep}, false}},
+     Labels::EachPair},
     // Words that were hidden, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
     {"pretrain",
      {{"hidden", "hidden", {"source"}, true},
@@ -247,6 +253,8 @@ void Elaborator::addPorts(const Name &input) {
     items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
   side.positions = add(name + "_positions", side.tokens, side.most);
   items[name + ".positions"] = make(side.positions);
+  if (side.image.height)
+    addPixelPlaces(side, input);
   if (int64_t types = name == "source" ? countOf("token_types") : 0)
     items[name + ".types"] = make(add(name + "_types", side.tokens, types));
   // A sequence without tokens may start behind the last token.
@@ -342,6 +350,33 @@ void Elaborator::addLabels(const Name &input) {
   items[input.text + ".label"] =
       make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)), /*limit=*/0,
                    input.where));
+}
+
+/// `pair.label` or `pair.grade`, whichever the loss reads.
+void Elaborator::addPairLabels(LocationAttr where) {
+  part->scope.items["pair.label"] = make(addPort("pair_label", columnOf(kSequences), /*limit=*/0, where));
+  auto column = RankedTensorType::get({ShapedType::kDynamic}, builder.getF32Type(), columnOf(kSequences).getEncoding());
+  part->scope.items["pair.grade"] = make(addPort("pair_grade", column, /*limit=*/0, where));
+}
+
+/// Takes the port away that the loss of pairs does not read. Logits of labels go with labels, and a number of each pair with grades.
+LogicalResult Elaborator::chooseLabels(LocationAttr where) {
+  auto port = [&](StringRef name) { return cast<BlockArgument>(part->scope.items.find(name)->second.as<TensorItem>()->value); };
+  const PartState &logits = *parts.front();
+  bool areGrades = typeOf(logits.results.front().second).getRank() == 1;
+  BlockArgument wanted = port(areGrades ? "pair.grade" : "pair.label"), other = port(areGrades ? "pair.label" : "pair.grade");
+  if (wanted.use_empty() || !other.use_empty()) {
+    fail(where) << (areGrades ? "logits that are a number for each pair are a grade, which the loss compares with 'pair.grade', as in "
+                                "`(logits - pair.grade) ^ 2`"
+                              : "logits that are a row for each pair are of labels, which the loss compares with 'pair.label', as in "
+                                "`cross_entropy(logits, pair.label)`");
+    return failure();
+  }
+  unsigned index = other.getArgNumber();
+  part->scope.items.erase(areGrades ? "pair.label" : "pair.grade");
+  part->function.getBody().eraseArgument(index);
+  part->argumentAttrs.erase(part->argumentAttrs.begin() + index);
+  return success();
 }
 
 Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
@@ -464,13 +499,19 @@ void Elaborator::elaboratePart(const Part &syntax) {
   part->function.setPrivate();
   part->function->setAttr("heddle.model", builder.getUnitAttr());
   builder.setInsertionPointToStart(part->function.addEntryBlock());
+  if (info.name == "logits" && task->labels == Labels::EachPair && syntax.inputs.size() != info.sides.size()) {
+    fail(syntax.name.where) << "a pair is of two texts; write `logits(left, right) { ... }`";
+    return;
+  }
   for (const Name &input : syntax.inputs) {
     addPorts(input);
     if (info.name == "logits" && task->labels == Labels::HiddenTokens)
       addLabelled(input);
-    if (info.name == "loss")
+    if (info.name == "loss" && task->labels != Labels::EachPair)
       addLabels(input);
   }
+  if (info.name == "loss" && task->labels == Labels::EachPair)
+    addPairLabels(syntax.name.where);
   if (info.name == "rate" && syntax.inputs.empty())
     addPorts({kStep.str(), syntax.name.where});
   path.clear();
@@ -515,6 +556,8 @@ void Elaborator::elaboratePart(const Part &syntax) {
   }
   if (!checkValue(info.name, item, typeOf(value)))
     return;
+  if (info.name == "loss" && task->labels == Labels::EachPair && llvm::failed(chooseLabels(syntax.name.where)))
+    return;
   part->results.push_back({info.result.str(), value});
   part->scope.items[info.name.str()] = make(value);
   if (info.name == "logits" || info.name == "hidden" || info.name == "next")
@@ -526,19 +569,24 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
   Labels labels = findTask(model.task)->labels;
   bool isLoss = name == "loss" || name == "sentence_loss";
   bool isOfClasses = name == "logits" && (labels == Labels::EachSequence || labels == Labels::SomeTokens);
-  bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" ||
-                       (labels == Labels::EachSequence && (isOfClasses || isLoss));
+  bool isOfPairs = labels == Labels::EachPair && name == "logits";
+  bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" || isOfPairs ||
+                       (labels == Labels::EachPair && isLoss) || (labels == Labels::EachSequence && (isOfClasses || isLoss));
   bool isOfHidden = labels == Labels::HiddenTokens && (name == "logits" || name == "loss");
   std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
   if (name == "memory")
     rows += " or sequence";
   bool takesAnyRows = name == "memory" || (name == "loss" && labels == Labels::SomeTokens);
-  bool fits = type.getElementType().isF32() && type.getRank() == (isLoss ? 1 : 2) &&
+  bool isNumber = isLoss || (isOfPairs && type.getRank() == 1);
+  bool fits = type.getElementType().isF32() && type.getRank() == (isNumber ? 1 : 2) &&
               (takesAnyRows ? !describeRows(type).empty() : StringRef(describeRows(type)).starts_with(rows));
   int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : 0;
   std::string numbers = "a row of numbers";
   if (isLoss) {
     numbers = "a number";
+  } else if (isOfPairs) {
+    numbers = "a row of two or more numbers, one for each label, or a number, the grade,";
+    fits &= isNumber || columns > 1;
   } else if (isOfClasses) {
     numbers = "a row of two or more numbers, one for each label,";
     fits &= columns > 1;

@@ -209,6 +209,9 @@ Item Elaborator::join(BuiltinCall &call) {
     Value part = tensor(given.item, given.where, "what join() puts side by side");
     if (!part)
       return mistake();
+    RankedTensorType column = typeOf(part);
+    if (column.getRank() == 1 && !column.hasStaticShape() && column.getElementType().isF32())
+      part = asRows(part, given.where);
     bool isMatrix = typeOf(part).getRank() == 2 && typeOf(part).getElementType().isF32();
     if (!isMatrix || (!parts.empty() && getDimType(typeOf(part), 0, builder.getF32Type()) !=
                                             getDimType(typeOf(parts.front()), 0, builder.getF32Type()))) {

@@ -68,6 +68,14 @@ public:
       want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
     });
 
+    // A number for each row of a product's operand is where the lanes have the rows: of a transposed left side all are in each lane.
+    if (spread == Spread::Blocks)
+      func.walk([&](BroadcastOp op) {
+        Attribute layout = layouts.lookup(classOf(op.getResult()));
+        if (layout && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
+          layouts[classOf(op.getInput())] = layout;
+      });
+
     // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
     // neighbouring columns.
     DenseMap<const void *, Shape> shapes;

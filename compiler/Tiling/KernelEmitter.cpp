@@ -37,7 +37,7 @@ bool Place::operator==(const Place &other) const {
 /// The matrix that a kernel's result is computed on.
 static RankedTensorType computedTypeOf(Value value) {
   Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<InsertRowsOp, JoinOp, ScatterRowsOp>(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
+  return isMadeInMemory(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
 }
 
 /// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.

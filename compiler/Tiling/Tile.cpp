@@ -204,6 +204,12 @@ private:
         reuse[0] = cast<BlockArgument>(anchor->getOperand(0)).getArgNumber();
         return reuse;
       }
+    // Numbers of rows are stored before the rows are walked over again, and what that walk reads must still be there.
+    auto isNumberBesideRows = [&](Value result) {
+      auto rankOf = [](Type type) { return cast<RankedTensorType>(type).getRank(); };
+      return rankOf(result.getType()) == 1 &&
+             llvm::any_of(kernel.getResultTypes(), [&](Type other) { return rankOf(other) > 1; });
+    };
     SmallVector<bool> taken(body.getNumArguments(), false);
     for (bool variables : {true, false})
       for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
@@ -215,7 +221,7 @@ private:
                                                    [&](Operation *write) {
                                                      return cast<WriteOp>(write).getVariable() == read.getVariable();
                                                    })
-                            : !read && writes.empty();
+                            : !read && writes.empty() && !isNumberBesideRows(result);
           if (reuse[i] < 0 && !taken[j] && wanted && input.getType() == result.getType() &&
               isReadInPlace(body.getArgument(j))) {
             reuse[i] = j;

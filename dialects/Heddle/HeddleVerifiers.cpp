@@ -251,8 +251,8 @@ LogicalResult VariableOp::verify() {
 }
 
 LogicalResult TaskOp::verify() {
-  if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pretrain"}, getName()))
-    return emitOpError() << "expects the task translate, language, encode, classify, tag or pretrain, got '" << getName()
+  if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pair", "pretrain"}, getName()))
+    return emitOpError() << "expects the task translate, language, encode, classify, tag, pair or pretrain, got '" << getName()
                          << "'";
   if (static_cast<int64_t>(getBeam()) < 1)
     return emitOpError() << "expects a beam of at least 1, got " << getBeam();

@@ -1,6 +1,7 @@
 // The checks of a call: inputs against the entry's ports, and the run-time sizes that follow from them.
 #pragma once
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
 namespace heddle {

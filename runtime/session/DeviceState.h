@@ -1,6 +1,7 @@
 // What a session holds on its device: variables, the arena, the sizes, compiled kernels.
 #pragma once
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
 namespace heddle {

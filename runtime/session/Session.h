@@ -17,7 +17,6 @@
 // A Session is used by one thread at a time; several sessions may live side by side. Nothing here throws.
 #pragma once
 
-#include "runtime/artifact/Artifact.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/hal/Device.h"
@@ -33,6 +32,8 @@
 #include <vector>
 
 namespace heddle {
+
+class Artifact; // runtime/artifact/Artifact.h
 
 struct SessionOptions {
   // The device's id, "vulkan:1", or a backend, "cuda", as hal::openDevice() takes them; hal::listDevices() lists the

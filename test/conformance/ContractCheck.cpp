@@ -1,5 +1,6 @@
 // Calls that name rows which are not there are refused, whatever the entry: contract_check ARTIFACT MAX_TOKENS. Valid
 // inputs are made for each entry and bound, then spoiled one after another. Needs no kernels.
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/CallBinding.h"
 #include "tools/heddle-run/call/RandomInputs.h"
 

@@ -26,6 +26,14 @@ compile "$(dirname "$model")/memory-network.weft" -o "$dir/model.heddle" --set c
 grep -q warning "$dir/said.txt" && fail "memory-network: $(cat "$dir/said.txt")"
 echo "== memory-network"
 "$check" "$dir/model.heddle" 60 || fail "memory-network"
+for pair in "bcnn classes=3 attention=both" "coattention classes=3 attention=parallel" "mpcnn hidden=8 attention=inputs"; do
+  read -r text first second <<< "$pair"
+  compile "$(dirname "$model")/$text.weft" -o "$dir/model.heddle" --set "$first" --set "$second" --set width=16 --set vocab_size=40 \
+    --set max_tokens=60 --set max_sequences=6 --set max_length=20 --set accumulate=true
+  grep -q warning "$dir/said.txt" && fail "$text: $(cat "$dir/said.txt")"
+  echo "== $text"
+  "$check" "$dir/model.heddle" 60 || fail "$text"
+done
 compile "$(dirname "$model")/graph-attention.weft" -o "$dir/model.heddle" --set classes=3 --set width=16 --set vocab_size=40 \
   --set max_tokens=60 --set max_sequences=6 --set max_length=20 --set neighbours=5 --set accumulate=true
 grep -q warning "$dir/said.txt" && fail "graph-attention: $(cat "$dir/said.txt")"

@@ -1,7 +1,7 @@
-"""Models that know sentences against PyTorch, a text and a sentence at a time: logits, every gradient, and 20 losses of Adam of
-`heddle-run train` on records with lists of sentences.
+"""Classifiers of texts against PyTorch, a text and, where the model knows them, a sentence at a time: logits, every gradient, and 20
+losses of Adam of `heddle-run train` on records.
 
-    sentence_model.py --bin build/bin --models models --model memory-network|hierarchical-attention"""
+    sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]..."""
 
 import argparse
 import json
@@ -19,18 +19,20 @@ from labels import BOUND, CLASSES, draw_weights, pack
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
 from parity import Model, Report, relative, run
 
-SIZES = {"width": 20, "sentences": 9, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120, "max_sequences": 5, "max_length": 60,
+SIZES = {"width": 20, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120, "max_sequences": 5, "max_length": 60,
          "warmup": WARMUP, "learning_rate": RATE, "accumulate": True}
 TEXTS = [[1], [3, 1, 7], [33], [5] * 9]  # the words of each sentence
 
 
 class Network:
+    SENTENCES = 0  # the parameter of the text, where it has this
+
     def __init__(self, weights):
         self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
                         for name, value in weights.items() if reference.is_weight(name)}
 
-    def linear(self, x, name):
-        return x @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+    def linear(self, x, name, suffix=""):
+        return x @ self.weights[f"{name}.weight{suffix}"] + self.weights[f"{name}.bias{suffix}"]
 
     def norm(self, x, name):
         return F.layer_norm(x, x.shape[-1:], self.weights[f"{name}.gamma"], self.weights[f"{name}.beta"])
@@ -41,6 +43,7 @@ class Network:
 
 
 class MemoryNetwork(Network):
+    SENTENCES = 9
     HOPS = 2
 
     def remember(self, sentences, name):
@@ -57,6 +60,8 @@ class MemoryNetwork(Network):
 
 
 class HierarchicalAttention(Network):
+    SENTENCES = 9
+
     def gather(self, x, name):
         shown = torch.tanh(self.linear(x, f"{name}.shown"))
         return torch.softmax(shown @ self.weights[f"{name}.context"], 0) @ x
@@ -67,7 +72,41 @@ class HierarchicalAttention(Network):
         return self.linear(self.gather(told, "text"), "output")
 
 
-NETWORKS = {"memory-network": MemoryNetwork, "hierarchical-attention": HierarchicalAttention}
+class MultiDimensionalAttention(Network):
+    def logits(self, sentences):
+        ids = torch.cat(sentences)
+        words = self.norm(self.weights["table"][ids] + self.weights["places"][: len(ids)], "words")
+        shares = torch.softmax(self.linear(F.elu(self.linear(words, "inner")), "score"), 0)
+        return self.linear((shares * words).sum(0), "output")
+
+
+class MetaEmbeddings(Network):
+    def lstm(self, x, name, suffix, reversed):
+        kept, states = self.weights[f"{name}.state.weight{suffix}"], []
+        h = c = torch.zeros(len(kept), dtype=x.dtype)
+        for row in x.flip(0) if reversed else x:
+            input, forget, cell, output = (self.linear(row, f"{name}.input", suffix) + h @ kept).chunk(4)
+            c = torch.sigmoid(forget) * c + torch.sigmoid(input) * torch.tanh(cell)
+            h = torch.sigmoid(output) * torch.tanh(c)
+            states.append(h)
+        return torch.stack(states[::-1] if reversed else states)
+
+    def both_ways(self, x, name, suffix=""):
+        return torch.cat([self.lstm(x, f"{name}.right", suffix, False), self.lstm(x, f"{name}.left", suffix, True)], 1)
+
+    def logits(self, sentences):
+        ids, words, scores = torch.cat(sentences), [], []
+        for suffix in ("", "_2", "_3"):
+            words.append(self.linear(self.weights[f"table{suffix}"][ids], "common", suffix))
+            is_contextual = any(name.startswith("seen") for name in self.weights)
+            seen = self.both_ways(words[-1], "seen", suffix) if is_contextual else words[-1]
+            scores.append(seen @ self.weights[f"a{suffix}"])
+        mixed = (torch.softmax(torch.stack(scores), 0)[..., None] * torch.stack(words)).sum(0)
+        return self.linear(self.both_ways(mixed, "output").amax(0), "output")
+
+
+NETWORKS = {"memory-network": MemoryNetwork, "hierarchical-attention": HierarchicalAttention,
+            "multi-dimensional-attention": MultiDimensionalAttention, "meta-embeddings": MetaEmbeddings}
 
 
 def lists_of(batch):
@@ -85,11 +124,12 @@ def check_entries(report, model, folder, network):
              for lengths in TEXTS]
     oracle = network(draw_weights(model, folder, random))
     plain, _, scaled = pack([(ids, [0], [label]) for ids, _, label in batch], tags=False)
-    (logits,) = model.call("logits", plain | lists_of(batch), ["logits"], variables="start.safetensors")
+    lists = lists_of(batch) if network.SENTENCES else {}
+    (logits,) = model.call("logits", plain | lists, ["logits"], variables="start.safetensors")
     expected = torch.stack([oracle.logits(torch.tensor(ids).split(lengths)) for ids, lengths, _ in batch])
     report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
     oracle.loss(batch).backward()
-    model.call("accumulate_step", scaled | lists_of(batch), ["loss"], variables="start.safetensors", save="after.safetensors")
+    model.call("accumulate_step", scaled | lists, ["loss"], variables="start.safetensors", save="after.safetensors")
     after = reference.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
@@ -104,7 +144,8 @@ def check_training(report, arguments, model, folder, network):
     labels = [names[int(text[0][0][1:]) % CLASSES] for text in texts]
     with open(f"{folder}/records.jsonl", "w") as file:
         for text, label in zip(texts, labels):
-            print(json.dumps({"text": [" ".join(words) for words in text], "label": label}), file=file)
+            sentences = [" ".join(words) for words in text]
+            print(json.dumps({"text": sentences if network.SENTENCES else " ".join(sentences), "label": label}), file=file)
     run([f"{arguments.bin}/heddle-run", "train", model.artifact, "--data", f"{folder}/records.jsonl", "--checkpoint", f"{folder}/ck",
          "--vocab-type", "word", "--log", f"{folder}/log", "--steps", str(STEPS), "--seed", "1"])
     tokens = subprocess.run([f"{arguments.bin}/heddle-run", "tokenize", f"{folder}/ck"], capture_output=True, text=True, check=True,
@@ -127,11 +168,15 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--models", required=True)
     parser.add_argument("--model", choices=NETWORKS, required=True)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the text")
     arguments = parser.parse_args()
     network, arguments.model = NETWORKS[arguments.model], f"{arguments.models}/{arguments.model}.weft"
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        with Model(arguments, SIZES, folder) as model:
+        sizes = SIZES | {name: json.loads(value) for name, value in (setting.split("=") for setting in arguments.set)}
+        if network.SENTENCES:
+            sizes["sentences"] = network.SENTENCES
+        with Model(arguments, sizes, folder) as model:
             check_entries(report, model, folder, network)
             check_training(report, arguments, model, folder, network)
     print(f"{report.failed} failed")

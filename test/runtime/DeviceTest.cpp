@@ -1,5 +1,6 @@
 // Choosing devices and targets, and the errors of machines that lack them. What needs another environment (no loader,
 // no driver, broken validation) runs in a child process.
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/DeviceState.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/ArtifactBuilder.h"

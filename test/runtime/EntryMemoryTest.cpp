@@ -1,4 +1,5 @@
 // Inputs that stay on the device from run to run, and values with memory of their own.
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
 #include "test/runtime/ArtifactBuilder.h"

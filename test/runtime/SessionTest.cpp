@@ -1,6 +1,7 @@
 // The whole runtime on real drivers: artifacts made in memory, kernels written by hand. Everything runs on every
 // backend, and on Vulkan twice: with the host touching device memory in place and with the copies that other devices
 // need.
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
 #include "runtime/session/LaunchCosts.h"

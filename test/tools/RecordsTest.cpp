@@ -3,6 +3,7 @@
 #include "test/tools/TemporaryFolder.h"
 #include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
+#include "tools/heddle-run/text/PairRecords.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -257,6 +258,36 @@ TEST_F(RecordsTest, TheVocabularyKeepsLabels) {
   EXPECT_EQ((*again)->encode("a b"), known->encode("a b"));
   folder.write("labels.json", "{}");
   EXPECT_FALSE(LabelledVocabulary::load(vocabulary(), folder.path()).ok());
+}
+
+// Both texts have marks, and tokens of each side are counted.
+TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
+  auto readPairs = [&](std::string_view lines, Labelling kind, int64_t maximumLength = 16) -> Result<Corpus> {
+    HEDDLE_ASSIGN(LineBlocks records, open(lines));
+    std::unique_ptr<TextCodec> known = vocabulary();
+    return readCorpus(LabelledPairs(records, *known, kind, maximumLength, {}));
+  };
+  auto labels = readPairs("{\"left\": \"a b\", \"right\": \"c\", \"label\": \"v\"}\n\n{\"left\": \"a\", \"right\": \"b c d\", \"label\": \"n\"}\n",
+                          Labelling::Pairs);
+  ASSERT_TRUE(labels.ok()) << labels.message();
+  Batch batch;
+  for (size_t i = 0; i < labels->examples.size(); ++i)
+    batch.add(labels->examples, i);
+  EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{4, 3}));
+  EXPECT_EQ(batch.right.layout.lengths, (std::vector<int32_t>{3, 5}));
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{1, 0}));
+  EXPECT_EQ(batch.predictions(), 2);
+  EXPECT_FALSE(batch.hasRoomFor(1, 9, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
+  EXPECT_TRUE(batch.hasRoomFor(1, 8, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
+
+  auto grades = readPairs("{\"left\": \"a\", \"right\": \"b\", \"grade\": 3.5}\n{\"left\": \"a\", \"right\": \"a b c d\", \"grade\": -1}\n",
+                          Labelling::Grades, 5);
+  ASSERT_TRUE(grades.ok()) << grades.message();
+  EXPECT_EQ(grades->report.overLong, 1u);
+  Batch graded;
+  graded.add(grades->examples, 0);
+  EXPECT_EQ(graded.grades, (std::vector<float>{3.5f}));
+  EXPECT_TRUE(graded.labels.empty());
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
+#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 #include "tools/heddle-compile/Output.h"
 

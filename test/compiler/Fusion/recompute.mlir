@@ -118,3 +118,17 @@ func.func @chain(%x: !x) -> (!row, !x, !x) {
   %b = heddle.matmul %t, %w : !x, tensor<32x32xf32> -> !x
   return %sum, %a, %b : !row, !x, !x
 }
+
+// Two operands of an op may be values in another shape.
+// CHECK-LABEL: func.func @two_reshapes
+// CHECK-COUNT-2: heddle.reshape
+// CHECK-NOT: heddle.reshape
+// CHECK: return
+func.func @two_reshapes(%a: !x, %b: !x) -> !heads {
+  %sum = arith.addf %a, %b : !x
+  %product = arith.mulf %a, %b : !x
+  %first = heddle.reshape %sum : !x to !heads
+  %second = heddle.reshape %product : !x to !heads
+  %both = arith.addf %first, %second : !heads
+  return %both : !heads
+}

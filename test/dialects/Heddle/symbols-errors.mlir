@@ -209,7 +209,7 @@ func.func @concat(%x: tensor<8x4xf32>) {
 
 // -----
 
-// expected-error @+1 {{expects the task translate, language, encode, classify, tag or pretrain, got 'classifies'}}
+// expected-error @+1 {{expects the task translate, language, encode, classify, tag, pair or pretrain, got 'classifies'}}
 heddle.task "classifies" {beam = 4 : i64}
 
 // -----

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/call/VariableFile.h"
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/core/Safetensors.h"
 #include "tools/heddle-run/model/HuggingFace.h"
 

@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/Opening.h"
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/Adapter.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"

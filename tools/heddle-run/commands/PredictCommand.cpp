@@ -6,7 +6,11 @@ namespace heddle::run {
 namespace {
 
 void printPrediction(const PredictedLine &line, Labelling kind) {
-  if (kind == Labelling::Texts && !line.labels.empty()) {
+  if (line.grade) {
+    std::printf("%.6f\n", double(*line.grade));
+    return;
+  }
+  if ((kind == Labelling::Texts || kind == Labelling::Pairs) && !line.labels.empty()) {
     std::printf("%s\t%.6f\n", line.labels[0].name.c_str(), line.labels[0].probability);
     return;
   }
@@ -19,16 +23,17 @@ void printPrediction(const PredictedLine &line, Labelling kind) {
 Status predict(const PredictCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
   Labelling kind = opened.description.labelling();
-  if (opened.description.classes == 0)
+  if (kind == Labelling::None || kind == Labelling::Hidden)
     return makeError(ErrorKind::InvalidArgument,
-                     "the artifact's model gives no labels, which predict takes; compile a text with `task classify` or "
-                     "`task tag`.");
+                     "the artifact's model gives no labels, which predict takes; compile a text with `task classify`, "
+                     "`task tag` or `task pair`.");
   if (opened.description.marks.image.pixels() > 0 && !command.records)
     return makeError(ErrorKind::InvalidArgument, "the artifact's model takes images, and a line of text is none: give --records, and "
                                                  "lines with an \"image\" each.");
   HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
-  HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
+  if (kind != Labelling::Grades)
+    HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
   Predictor predictor(*model.engine, model.description, *model.vocabulary);
   auto add = [&](const std::string &line) { return predictor.add(line, command.records); };
   auto print = [&](const PredictedLine &line) { printPrediction(line, kind); };

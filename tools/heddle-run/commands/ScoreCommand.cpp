@@ -136,6 +136,11 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
 nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const TrainedModel &model) {
   nlohmann::ordered_json record = {
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
+  if (evaluation.squaredError) {
+    record = {{"loss", evaluation.loss}, {"mean_squared_error", *evaluation.squaredError}, {"grades", evaluation.tokens}};
+    if (evaluation.pearson)
+      record["pearson"] = *evaluation.pearson;
+  }
   if (evaluation.accuracy)
     record = {{"loss", evaluation.loss}, {"accuracy", *evaluation.accuracy}, {"labels", evaluation.tokens}};
   if (evaluation.sentences != 0) {
@@ -155,6 +160,11 @@ void printLoss(const EvaluationResult &evaluation) {
                 evaluation.loss, evaluation.loss - evaluation.sentenceLoss, static_cast<long long>(evaluation.tokens),
                 100 * *evaluation.accuracy, evaluation.sentenceLoss, static_cast<long long>(evaluation.sentences),
                 100 * evaluation.sentenceAccuracy);
+    return;
+  }
+  if (evaluation.squaredError) {
+    std::printf("loss %.4f per grade of %lld, %s, mean squared error %.4f\n", evaluation.loss,
+                static_cast<long long>(evaluation.tokens), describePearson(evaluation).c_str(), *evaluation.squaredError);
     return;
   }
   if (evaluation.accuracy) {

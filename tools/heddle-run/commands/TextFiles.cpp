@@ -2,7 +2,7 @@
 
 #include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/HiddenWords.h"
-#include "tools/heddle-run/text/Records.h"
+#include "tools/heddle-run/text/PairRecords.h"
 
 namespace heddle::run {
 
@@ -33,6 +33,8 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
                                                    const BatchLimits &limits, Labelling labelling) const {
   if (isRecords() && labelling == Labelling::None)
     return std::make_unique<Completions>(opened, vocabulary, limits.maximumLength, limits.marks);
+  if (isRecords() && isOfPairs(labelling))
+    return std::make_unique<LabelledPairs>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (isRecords())
     return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (labelling == Labelling::Hidden)

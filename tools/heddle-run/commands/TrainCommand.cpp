@@ -10,7 +10,7 @@
 #include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
 #include "tools/heddle-run/text/PublishedVocabulary.h"
-#include "tools/heddle-run/text/Records.h"
+#include "tools/heddle-run/text/PairRecords.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdio>
@@ -108,7 +108,7 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.mask = model.labelling() == Labelling::Hidden;
   how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
-    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion : textOfRecord;
+    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion : isOfPairs(model.labelling()) ? textOfPair : textOfRecord;
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), how));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
@@ -136,8 +136,9 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
 Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabulary, const ModelDescription &model,
                                               const LineBlocks &records) {
   // A mistake in a record shows now and not in the midst of an epoch.
-  HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, model.labelling()));
-  if (!vocabulary->labels().empty())
+  Labelling kind = model.labelling();
+  HEDDLE_ASSIGN(std::vector<std::string> labels, isOfPairs(kind) ? collectPairLabels(records, kind) : collectLabels(records, kind));
+  if (!vocabulary->labels().empty() || kind == Labelling::Grades)
     return vocabulary;
   if (labels.empty())
     return makeError(ErrorKind::InvalidArgument, "'", records.source().string(), "' has no record.");

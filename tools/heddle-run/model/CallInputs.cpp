@@ -26,6 +26,17 @@ CallInputs &CallInputs::addSource(const SourceBatch &source) {
       .add("source_lengths", source.layout.lengths);
 }
 
+CallInputs &CallInputs::addPairs(const SourceBatch &left, const SourceBatch &right) {
+  return add("left", left.tokens)
+      .add("left_positions", left.layout.positions)
+      .add("left_starts", left.layout.starts)
+      .add("left_lengths", left.layout.lengths)
+      .add("right", right.tokens)
+      .add("right_positions", right.layout.positions)
+      .add("right_starts", right.layout.starts)
+      .add("right_lengths", right.layout.lengths);
+}
+
 CallInputs &CallInputs::addTarget(const Batch &batch) {
   return add("target_in", batch.targetIn)
       .add("target_positions", batch.target.positions)
@@ -34,6 +45,10 @@ CallInputs &CallInputs::addTarget(const Batch &batch) {
 }
 
 CallInputs &CallInputs::addBatch(const Batch &batch) {
+  if (batch.isOfPairs()) {
+    addPairs(batch.source, batch.right);
+    return batch.grades.empty() ? add("pair_label", batch.labels) : add("pair_grade", std::span<const float>(batch.grades));
+  }
   if (batch.hasSource())
     addSource(batch.source);
   if (batch.hasTarget())

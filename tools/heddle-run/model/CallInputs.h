@@ -24,6 +24,8 @@ public:
   // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours and the
   // sentences where they are there
   CallInputs &addSource(const SourceBatch &source);
+  // left, left_positions, left_starts, left_lengths, and the same of the right
+  CallInputs &addPairs(const SourceBatch &left, const SourceBatch &right);
   // target_in, target_positions, target_starts, target_lengths
   CallInputs &addTarget(const Batch &batch);
   // The source where there is one, and the target with target_out or labels: what entries that compute a loss read.

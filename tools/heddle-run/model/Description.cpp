@@ -113,6 +113,7 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
       {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"},
       {kClassifier, "one that gives texts labels", "`heddle-run predict` predicts labels with it"},
       {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"},
+      {kPairs, "one that gives pairs of texts labels or grades", "`heddle-run predict` predicts these with it"},
       {kPretraining, "one that guesses hidden words", "`heddle-run train --text` trains it"}};
   auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
   const Architecture *own = of(description.architecture);
@@ -127,7 +128,7 @@ Status checkArchitecture(const ModelDescription &description, std::string_view w
 
 Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command) {
   Labelling labelling = description.labelling();
-  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words;
+  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words || isOfPairs(labelling);
   if (labelling == Labelling::Hidden && kind == TextKind::Plain)
     return Success();
   if (labelling == Labelling::Hidden)
@@ -143,7 +144,7 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
   }
   if (kind == TextKind::Records)
     return makeError(ErrorKind::InvalidArgument,
-                     "--data is for a model that gives labels, of a text with `task classify` or `task tag`, and the "
+                     "--data is for a model that gives labels, of a text with `task classify`, `task tag` or `task pair`, and the "
                      "artifact's model gives no labels: give --src and --tgt instead.");
   if (givesLabels)
     return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",

@@ -19,6 +19,8 @@ inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAl
                                   kDecoderAlone = "decoder";
 // Models that give labels.
 inline constexpr std::string_view kClassifier = "classifier", kTagger = "tagger";
+// A model that gives a pair of texts a label or a grade.
+inline constexpr std::string_view kPairs = "pair";
 // A model that guesses hidden words and whether sentences follow each other.
 inline constexpr std::string_view kPretraining = "pretraining";
 
@@ -43,6 +45,7 @@ struct ModelDescription {
     return architecture == kClassifier    ? Labelling::Texts
            : architecture == kTagger      ? Labelling::Words
            : architecture == kPretraining ? Labelling::Hidden
+           : architecture == kPairs       ? (classes != 0 ? Labelling::Pairs : Labelling::Grades)
                                           : Labelling::None;
   }
   // A row of logits has so many numbers.

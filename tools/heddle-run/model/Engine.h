@@ -1,6 +1,7 @@
 // What training and translation need of a compiled model. A session on a device is one; tests bring their own.
 #pragma once
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/session/Session.h"

@@ -6,6 +6,8 @@
 #include "tools/heddle-run/text/Bleu.h"
 
 #include <cmath>
+#include <cstdio>
+#include <numeric>
 
 namespace heddle::run {
 
@@ -63,7 +65,57 @@ Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
   return scores;
 }
 
+// How grades of a model go with those of the records.
+class GradeScores {
+public:
+  Result<double> add(Engine &engine, const Batch &batch) { // the sum of the losses
+    CallInputs inputs;
+    inputs.addBatch(batch);
+    HEDDLE_CHECK(engine.run("eval", inputs));
+    HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
+    HEDDLE_ASSIGN(HostTensor grades, engine.output("logits"));
+    given.insert(given.end(), batch.grades.begin(), batch.grades.end());
+    std::span<const float> predicted = grades.values<float>();
+    made.insert(made.end(), predicted.begin(), predicted.end());
+    double loss = 0;
+    for (float one : losses.values<float>())
+      loss += double(one);
+    return loss;
+  }
+
+  double squaredError() const {
+    double sum = 0;
+    for (size_t i = 0; i < given.size(); ++i)
+      sum += (given[i] - made[i]) * (given[i] - made[i]);
+    return sum / double(given.size());
+  }
+
+  std::optional<double> pearson() const {
+    auto mean = [](const std::vector<double> &x) {
+      return std::accumulate(x.begin(), x.end(), 0.0) / double(x.size());
+    };
+    double meanOfGiven = mean(given), meanOfMade = mean(made), both = 0, ofGiven = 0, ofMade = 0;
+    for (size_t i = 0; i < given.size(); ++i) {
+      double x = given[i] - meanOfGiven, y = made[i] - meanOfMade;
+      both += x * y, ofGiven += x * x, ofMade += y * y;
+    }
+    double scale = std::sqrt(ofGiven) * std::sqrt(ofMade);
+    return scale > 0 ? std::optional(both / scale) : std::nullopt;
+  }
+
+private:
+  std::vector<double> given, made;
+};
+
 } // namespace
+
+std::string describePearson(const EvaluationResult &result) {
+  if (!result.pearson)
+    return "no correlation, as grades are all alike";
+  char text[40];
+  std::snprintf(text, sizeof text, "Pearson %.4f", *result.pearson);
+  return text;
+}
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches) {
   Span span("evaluate");
@@ -71,8 +123,14 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   EvaluationResult result;
   double sum = 0;
   int64_t right = 0;
+  GradeScores grades;
   for (const Batch &batch : batches) {
     result.tokens += batch.predictions();
+    if (!batch.grades.empty()) {
+      HEDDLE_ASSIGN(double loss, grades.add(engine, batch));
+      sum += loss;
+      continue;
+    }
     if (!batch.hasTarget()) {
       HEDDLE_ASSIGN(LabelScores scores, scoreLabels(engine, batch));
       sum += scores.loss;
@@ -88,7 +146,10 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   }
   if (result.tokens != 0)
     result.loss = sum / double(result.tokens);
-  if (!batches.empty() && !batches.front().hasTarget())
+  if (!batches.empty() && !batches.front().grades.empty()) {
+    result.pearson = grades.pearson();
+    result.squaredError = grades.squaredError();
+  } else if (!batches.empty() && !batches.front().hasTarget())
     result.accuracy = double(right) / double(result.tokens);
   if (result.sentences != 0) {
     result.sentenceLoss /= double(result.sentences);

@@ -1,4 +1,4 @@
-// Predicts the labels of lines, which are texts or records.
+// Predicts the labels of lines, which are texts, pairs of texts with a tab between them, or records.
 #pragma once
 
 #include "tools/heddle-run/model/Description.h"
@@ -7,6 +7,7 @@
 #include "tools/heddle-run/text/Records.h"
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct PredictedLabel {
 
 struct PredictedLine {
   std::vector<PredictedLabel> labels; // one, or one for each word; none of a blank line
+  std::optional<float> grade;         // of a pair, where the model gives grades
 };
 
 class Predictor {
@@ -42,8 +44,11 @@ private:
   struct Job {
     uint64_t number;
     EncodedRecord text;
+    std::vector<int32_t> right; // of a pair, of which `text` is the left one
   };
 
+  Result<Job> encodeText(uint64_t number, std::string_view line, bool isRecord) const;
+  Result<Job> encodePair(uint64_t number, std::string_view line, bool isRecord) const;
   Result<PredictedLabel> choose(std::span<const float> logits) const;
 
   Engine &engine;

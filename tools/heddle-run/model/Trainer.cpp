@@ -109,7 +109,8 @@ Status Trainer::resume() {
 Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
   // Guessing all tokens or labels alike costs the logarithm of their number. Nothing that learns costs ten times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.choices(), 3)));
-  if (std::isfinite(loss) && loss <= limit)
+  bool isBounded = inputs.model.labelling() != Labelling::Grades; // which may be as large as they like
+  if (std::isfinite(loss) && (loss <= limit || !isBounded))
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
                    std::isfinite(loss) ? str("', and ten times the loss of a blind guess is ", limit) : "'",
@@ -130,9 +131,9 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   std::optional<Span> gathering(std::in_place, "get batches");
   for (uint64_t i = 0; i < options.microBatches; ++i) {
     HEDDLE_ASSIGN(Batch batch, batches->next());
-    report.sourceTokens += batch.source.layout.tokens();
+    report.sourceTokens += batch.source.layout.tokens() + batch.right.layout.tokens();
     report.targetTokens += batch.target.tokens();
-    report.labels += int64_t(batch.labels.size());
+    report.labels += int64_t(batch.labels.size() + batch.grades.size());
     report.predictions += batch.predictions();
     report.sentences += int64_t(batch.follows.size());
     parts.push_back(std::move(batch));
@@ -209,6 +210,8 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   if (result.sentences != 0)
     std::snprintf(measure, sizeof measure, "accuracy %.2f%% of words, %.2f%% of next sentences", 100 * *result.accuracy,
                   100 * result.sentenceAccuracy);
+  else if (result.squaredError)
+    std::snprintf(measure, sizeof measure, "%s, mean squared error %.4f", describePearson(result).c_str(), *result.squaredError);
   else if (result.accuracy)
     std::snprintf(measure, sizeof measure, "accuracy %.2f%%", 100 * *result.accuracy);
   else

@@ -70,7 +70,12 @@ Status TrainingLog::step(const StepReport &report) {
 
 Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
   nlohmann::ordered_json record = {{"step", step}, {"validation_loss", result.loss}};
-  if (result.accuracy) {
+  if (result.squaredError) {
+    record["validation_mean_squared_error"] = *result.squaredError;
+    if (result.pearson)
+      record["validation_pearson"] = *result.pearson;
+    record["validation_grades"] = result.tokens;
+  } else if (result.accuracy) {
     record["validation_accuracy"] = *result.accuracy;
     record["validation_labels"] = result.tokens;
     if (result.sentences != 0)
@@ -83,8 +88,13 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
     record["validation_bleu"] = *result.bleu;
   if (events) {
     std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss}};
-    values.emplace_back(result.accuracy ? "validation/accuracy" : "validation/perplexity",
-                        result.accuracy.value_or(result.perplexity()));
+    if (result.squaredError)
+      values.emplace_back("validation/mean_squared_error", *result.squaredError);
+    else
+      values.emplace_back(result.accuracy ? "validation/accuracy" : "validation/perplexity",
+                          result.accuracy.value_or(result.perplexity()));
+    if (result.pearson)
+      values.emplace_back("validation/pearson", *result.pearson);
     if (result.bleu)
       values.emplace_back("validation/bleu", *result.bleu);
     HEDDLE_CHECK(events->scalars(step, values));

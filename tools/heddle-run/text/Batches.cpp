@@ -97,7 +97,18 @@ void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span
   }
 }
 
+void Batch::addPair(const Examples &examples, size_t example) {
+  source.addWhole(examples.source(example));
+  right.addWhole(examples.other(example));
+  if (examples.labelling() == Labelling::Grades)
+    grades.push_back(examples.grade(example));
+  else
+    labels.push_back(examples.target(example)[0]);
+}
+
 void Batch::add(const Examples &examples, size_t example) {
+  if (heddle::run::isOfPairs(examples.labelling()))
+    return addPair(examples, example);
   if (examples.labelling() == Labelling::Hidden)
     follows.push_back(examples.follows(example));
   if (examples.labelling() != Labelling::None)
@@ -110,14 +121,14 @@ void Batch::add(const Examples &examples, size_t example) {
 
 int64_t Batch::predictions() const {
   if (!hasTarget())
-    return int64_t(labels.size());
+    return int64_t(labels.size() + grades.size());
   return weights.empty() ? target.tokens() : std::ranges::count(weights, 1.0f);
 }
 
 bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
   return sequences() < limits.maximumSequences &&
          source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
-         (hasTarget() ? target.tokens() : predictions()) + targetTokens <= limits.maximumTokens;
+         (hasTarget() ? target.tokens() : isOfPairs() ? right.layout.tokens() : predictions()) + targetTokens <= limits.maximumTokens;
 }
 
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {

@@ -74,7 +74,7 @@ struct SourceBatch {
 };
 
 struct Batch {
-  explicit Batch(Marks marks = {}) : source(marks) {}
+  explicit Batch(Marks marks = {}) : source(marks), right(marks) {}
 
   SourceBatch source; // of pairs and of texts with labels; a batch of sequences alone has no source
   PackedSequences target;
@@ -86,21 +86,26 @@ struct Batch {
 
   // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.
   std::vector<int32_t> labels, labelled;
+  // Of pairs of texts, of which `source` is the left one: the right one, and grades where the pairs have no labels.
+  SourceBatch right;
+  std::vector<float> grades;
   std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
                    const Structure &structure = {});
+  void addPair(const Examples &examples, size_t example);
   void add(std::span<const int32_t> sequence, size_t given = 1);
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }
+  bool isOfPairs() const { return right.layout.sequences() != 0; }
   bool hasTarget() const { return target.sequences() != 0; }
   int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }
-  // Of the tokens of the target that count, or of the labels: what the loss is of.
+  // Of the tokens of the target that count, or of the labels or grades: what the loss is of.
   int64_t predictions() const;
   // For that many more tokens, marks among them.
   bool hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const;
-  int64_t tokens() const { return source.layout.tokens() + target.tokens(); }
+  int64_t tokens() const { return source.layout.tokens() + right.layout.tokens() + target.tokens(); }
 };
 
 // All examples once, in their order.

@@ -23,6 +23,8 @@ int64_t Examples::sourceTokens(size_t example) const {
 }
 
 int64_t Examples::targetTokens(size_t example) const {
+  if (isOfPairs(labelled))
+    return int64_t(other(example).size());
   if (labelled != Labelling::None)
     return std::ranges::count_if(target(example), [](int32_t label) { return label >= 0; });
   return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);

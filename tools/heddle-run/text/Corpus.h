@@ -11,9 +11,11 @@
 
 namespace heddle::run {
 
-// What labels are of, where a model gives labels: of each text, of each of its words, or of the words that are hidden from
-// the model.
-enum class Labelling { None, Texts, Words, Hidden };
+// What labels are of, where a model gives labels: of each text, of each of its words, of the words that are hidden from
+// the model, or of each pair of texts, which may have a grade in the label's place.
+enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades };
+
+inline bool isOfPairs(Labelling kind) { return kind == Labelling::Pairs || kind == Labelling::Grades; }
 
 // Of a graph whose nodes are a text's tokens, by their places in the text: token `to` looks at token `from`.
 struct Edge {
@@ -74,6 +76,18 @@ public:
     follow.push_back(doesFollow);
   }
 
+  // Two texts, their marks among the tokens, and the label of the pair.
+  void addPair(std::span<const int32_t> left, std::span<const int32_t> right, int32_t label) {
+    addOther(right);
+    addLabelled(Labelling::Pairs, left, {&label, 1});
+  }
+  // The same with a grade.
+  void addGraded(std::span<const int32_t> left, std::span<const int32_t> right, float grade) {
+    addOther(right);
+    grades.push_back(grade);
+    addLabelled(Labelling::Grades, left, {});
+  }
+
   Labelling labelling() const { return labelled; }
   bool follows(size_t example) const { return follow[example] != 0; }
   // How many of a sequence's tokens are not predicted: the first, or a prompt.
@@ -83,6 +97,8 @@ public:
   bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
+  std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); } // the right text of a pair
+  float grade(size_t example) const { return grades[example]; }
   Structure structure(size_t example) const {
     if (edgeEnds.empty())
       return {};
@@ -91,7 +107,7 @@ public:
   }
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
-  // its labels.
+  // its labels, the texts of a pair.
   int64_t sourceTokens(size_t example) const;
   int64_t targetTokens(size_t example) const;
 
@@ -102,12 +118,18 @@ private:
     return std::span(all).subspan(begin, ends[example] - begin);
   }
 
+  void addOther(std::span<const int32_t> tokens) {
+    otherIds.insert(otherIds.end(), tokens.begin(), tokens.end());
+    otherEnds.push_back(otherIds.size());
+  }
+
   Labelling labelled = Labelling::None;
-  std::vector<int32_t> sourceIds, targetIds, allSentences;
+  std::vector<int32_t> sourceIds, targetIds, otherIds, allSentences;
+  std::vector<float> grades;
   std::vector<Edge> allEdges;
   std::vector<float> allPixels;
   int64_t pixelCount = 0; // of each image; 0: there are no images
-  std::vector<uint64_t> sourceEnds, targetEnds, edgeEnds, sentenceEnds, pixelEnds;
+  std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
   std::vector<uint8_t> follow;
   std::vector<uint32_t> givens; // of the first examples
 };

@@ -29,15 +29,6 @@ Error badRecord(const std::string &origin, Labelling kind, std::string_view what
                                             : R"({"text": "buy now", "label": "spam"}.)");
 }
 
-// Labels are strings; whole numbers and flags count as what they are written as.
-std::optional<std::string> labelOf(const Json &value) {
-  if (value.is_string())
-    return value.get<std::string>();
-  if (value.is_number_integer() || value.is_boolean())
-    return value.dump();
-  return std::nullopt;
-}
-
 // Pairs of words' numbers.
 Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::string &origin) {
   auto bad = [&](std::string_view what) {
@@ -50,7 +41,7 @@ Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::st
   for (const Json &pair : value) {
     auto isWord = [&](const Json &number) { return number.is_number_unsigned() && number.get<uint64_t>() < words; };
     if (!pair.is_array() || pair.size() != 2 || !isWord(pair[0]) || !isWord(pair[1]))
-      return bad(str("has the edge ", pair.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60)));
+      return bad(str("has the edge ", shown(pair)));
     edges.push_back({pair[0].get<int32_t>(), pair[1].get<int32_t>()});
   }
   return edges;
@@ -70,6 +61,33 @@ Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, 
 }
 
 } // namespace
+
+std::optional<std::string> labelOf(const Json &value) {
+  std::optional<std::string> label;
+  if (value.is_string())
+    label = value.get<std::string>();
+  else if (value.is_number_integer() || value.is_boolean())
+    label = value.dump();
+  return label && !isBlank(*label) ? label : std::nullopt;
+}
+
+std::string shown(const Json &value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60); }
+
+LabelNumbers::LabelNumbers(const TextCodec &vocabulary) : vocabulary(vocabulary) {
+  for (const std::string &label : vocabulary.labels())
+    numbers.emplace(label, int32_t(numbers.size()));
+}
+
+Result<int32_t> LabelNumbers::of(const std::string &label, const std::string &origin) const {
+  if (auto found = numbers.find(label); found != numbers.end())
+    return found->second;
+  std::string known;
+  for (size_t i = 0; i < std::min<size_t>(vocabulary.labels().size(), 10); ++i)
+    known += (i == 0 ? "" : ", ") + vocabulary.labels()[i];
+  return makeError(ErrorKind::InvalidArgument, origin, " has the label '", label,
+                   "', which no record of the training has: its labels are ", known,
+                   vocabulary.labels().size() > 10 ? ", ..." : "", ".");
+}
 
 void EncodedRecord::cut(size_t length, Marks marks) {
   tokens.resize(length);
@@ -147,9 +165,8 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
     return bad("has \"labels\" that are not a list");
   for (const Json &value : values) {
     std::optional<std::string> label = labelOf(value);
-    if (!label || isBlank(*label))
-      return bad(str("has the label ", value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60),
-                     ", and a label is a string that is not blank or a whole number"));
+    if (!label)
+      return bad(str("has the label ", shown(value), ", and a label is a string that is not blank or a whole number"));
     record.labels.push_back(*label);
   }
   if (kind == Labelling::Words && record.labels.size() != record.words.size())
@@ -242,27 +259,7 @@ Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling
 
 LabelledTexts::LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind,
                              int64_t maximumLength, Marks marks)
-    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks) {
-  for (const std::string &label : vocabulary.labels())
-    numbers.emplace(label, int32_t(numbers.size()));
-}
-
-Result<std::vector<int32_t>> LabelledTexts::numberLabels(const Record &record, const std::string &origin) const {
-  std::vector<int32_t> result;
-  for (const std::string &label : record.labels) {
-    auto found = numbers.find(label);
-    if (found == numbers.end()) {
-      std::string known;
-      for (size_t i = 0; i < std::min<size_t>(vocabulary.labels().size(), 10); ++i)
-        known += (i == 0 ? "" : ", ") + vocabulary.labels()[i];
-      return makeError(ErrorKind::InvalidArgument, origin, " has the label '", label,
-                       "', which no record of the training has: its labels are ", known,
-                       vocabulary.labels().size() > 10 ? ", ..." : "", ".");
-    }
-    result.push_back(found->second);
-  }
-  return result;
-}
+    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks), numbers(vocabulary) {}
 
 Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
@@ -275,7 +272,10 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
     ++here.read;
     std::string origin = records.placeOf(block, i);
     HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
-    HEDDLE_ASSIGN(std::vector<int32_t> labels, numberLabels(record, origin));
+    std::vector<int32_t> labels;
+    for (const std::string &label : record.labels) {
+      HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
+    }
     HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
     if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
       ++here.overLong;

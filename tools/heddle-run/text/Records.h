@@ -9,6 +9,8 @@
 #include "tools/heddle-run/text/Corpus.h"
 #include "tools/heddle-run/text/Images.h"
 
+#include <nlohmann/json.hpp>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -53,6 +55,22 @@ struct EncodedRecord {
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, const Marks &marks,
                                    const std::string &origin, const std::filesystem::path &folder = {});
 
+// Labels are strings; whole numbers and flags count as what they are written as. Nothing where the value is none, or blank.
+std::optional<std::string> labelOf(const nlohmann::json &value);
+std::string shown(const nlohmann::json &value); // shortened, for an error
+
+// The numbers of the labels that a vocabulary knows.
+class LabelNumbers {
+public:
+  explicit LabelNumbers(const TextCodec &vocabulary);
+  // Fails where the training had no such label; `origin` as in Record::parse().
+  Result<int32_t> of(const std::string &label, const std::string &origin) const;
+
+private:
+  const TextCodec &vocabulary; // which outlives this
+  std::map<std::string, int32_t, std::less<>> numbers;
+};
+
 // The names of all labels in a file, in their order. Fails where a line is no record.
 Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind);
 
@@ -71,14 +89,12 @@ public:
   Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
-  Result<std::vector<int32_t>> numberLabels(const Record &record, const std::string &origin) const;
-
   const LineBlocks &records;
   const TextCodec &vocabulary;
   Labelling kind;
   int64_t maximumLength;
   Marks marks;
-  std::map<std::string, int32_t, std::less<>> numbers; // of the labels
+  LabelNumbers numbers;
 };
 
 } // namespace heddle::run

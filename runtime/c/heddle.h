@@ -1,0 +1,224 @@
+/* Heddle's C API: a compiled model on a device.
+ *
+ *     heddle_session *model = NULL;
+ *     if (heddle_open("model.heddle", NULL, &model) != HEDDLE_OK) { puts(heddle_error_message()); return 1; }
+ *     heddle_init(model, 1);
+ *     int64_t shape[] = {3};
+ *     heddle_tensor inputs[] = {{"source", HEDDLE_I32, 1, shape, tokens}, ...};
+ *     heddle_outputs *outputs = NULL;
+ *     if (heddle_call(model, "logits", inputs, count, &outputs) == HEDDLE_OK) {
+ *       heddle_tensor logits;
+ *       heddle_output_named(outputs, "logits", &logits);
+ *       ...
+ *       heddle_free_outputs(outputs);
+ *     }
+ *     heddle_close(model);
+ *
+ * An artifact has entries (`init`, `train_step`, `eval`, ...), which have inputs and outputs, and variables (weights,
+ * optimizer state, caches), which stay on the device between calls. All of these are known by their names. A training
+ * step is a call of `train_step`, which changes the variables; a checkpoint is the variables in a file (safetensors).
+ *
+ * Tensors are dense and row-major, in host byte order. Extents that vary (tokens, sequences) are bound by the shapes of
+ * a call's inputs, up to the maxima that the model was compiled for. Every input is checked before anything runs.
+ *
+ * Ownership: what heddle_open and heddle_call give belongs to the caller until heddle_close and heddle_free_outputs.
+ * Pointers within them (names, shapes, data) live as long as they. Pointers that the caller passes are read before the
+ * function returns, and not kept.
+ *
+ * Errors: every function that can fail returns a heddle_status and leaves its results untouched where it fails. What
+ * failed and what to do is in heddle_error_message, of the last failed call of the same thread. No exception leaves a
+ * function. A session is used by one thread at a time; several sessions may live side by side.
+ *
+ * Stability: functions and structures are only added to, and HEDDLE_API_VERSION grows when they are. A structure that
+ * may grow begins with its size as the caller was compiled with it, so that programs run with newer libraries. */
+#ifndef HEDDLE_H
+#define HEDDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define HEDDLE_API
+#else
+#define HEDDLE_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEDDLE_API_VERSION 1
+
+/* The version of the library that is loaded, which is at least the header's where the program may use all of it. */
+HEDDLE_API uint32_t heddle_api_version(void);
+/* The version of Heddle, "0.1.0". */
+HEDDLE_API const char *heddle_version(void);
+
+typedef enum heddle_status {
+  HEDDLE_OK = 0,
+  HEDDLE_INVALID_ARGUMENT = 1, /* a wrong name, shape, type or value */
+  HEDDLE_NOT_FOUND = 2,        /* a file, entry, variable or device does not exist */
+  HEDDLE_IO = 3,               /* reading or writing a file failed */
+  HEDDLE_MALFORMED = 4,        /* a file is damaged or of another kind */
+  HEDDLE_UNSUPPORTED = 5,      /* this device or this build cannot do it */
+  HEDDLE_OUT_OF_MEMORY = 6,    /* of the device or of the host */
+  HEDDLE_DEVICE_LOST = 7       /* the device stopped answering: close the session and open it again */
+} heddle_status;
+
+/* A paragraph about the last call of this thread that failed: what, where, and what to do. Empty where none has. The
+ * text is good until the thread's next failure. */
+HEDDLE_API const char *heddle_error_message(void);
+
+typedef enum heddle_element_type { HEDDLE_F32 = 0, HEDDLE_I32 = 1 } heddle_element_type;
+
+/* A tensor in host memory: an input that the caller owns, or an output that its heddle_outputs own. */
+typedef struct heddle_tensor {
+  const char *name;
+  heddle_element_type type;
+  size_t rank;
+  const int64_t *shape; /* `rank` extents in elements, outermost first; NULL for a scalar */
+  const void *data;     /* four bytes for each element */
+} heddle_tensor;
+
+/*-- Devices --------------------------------------------------------------------------------------------------------*/
+
+typedef struct heddle_device {
+  size_t struct_size; /* sizeof(heddle_device), set by the caller */
+  const char *id;     /* "vulkan:0", as heddle_options takes it */
+  const char *name;   /* as the driver has it */
+} heddle_device;
+
+/* The devices of this machine, the preferred ones first. The texts of a device live until the thread counts again. */
+HEDDLE_API heddle_status heddle_device_count(size_t *count);
+HEDDLE_API heddle_status heddle_device_at(size_t index, heddle_device *device);
+
+/*-- Sessions -------------------------------------------------------------------------------------------------------*/
+
+typedef struct heddle_session heddle_session;
+
+typedef struct heddle_options {
+  size_t struct_size; /* sizeof(heddle_options) */
+  const char *device; /* a device's id, or "vulkan" or "cuda"; NULL: the best device that the artifact has code for */
+  const char *target; /* one of the artifact's targets, "vulkan:software"; NULL: the best one for the device */
+  int check_numbers;  /* not 0: the first NaN or infinity is an error that names the ops that made it; slow */
+} heddle_options;
+
+/* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare. */
+HEDDLE_API heddle_status heddle_open(const char *path, const heddle_options *options, heddle_session **session);
+/* The same of an artifact in memory, which is copied. */
+HEDDLE_API heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options,
+                                           heddle_session **session);
+/* Waits for what runs, and frees all. NULL is allowed. */
+HEDDLE_API void heddle_close(heddle_session *session);
+
+/* The device's id, the target, and what the model was compiled from, as a JSON object. */
+HEDDLE_API const char *heddle_session_device(const heddle_session *session);
+HEDDLE_API const char *heddle_session_target(const heddle_session *session);
+HEDDLE_API const char *heddle_session_description(const heddle_session *session);
+
+/*-- Entries and variables ------------------------------------------------------------------------------------------*/
+
+/* A dimension: `size` is NULL where the extent is fixed; else the name of what varies, and `extent` its maximum. */
+typedef struct heddle_dimension {
+  const char *size;
+  int64_t extent;
+} heddle_dimension;
+
+typedef struct heddle_port {
+  size_t struct_size; /* sizeof(heddle_port) */
+  const char *name;
+  heddle_element_type type;
+  size_t rank;
+  const heddle_dimension *dimensions;
+  int64_t value_limit; /* of an i32 input: values lie in [0, value_limit); 0: any value is allowed */
+} heddle_port;
+
+typedef enum heddle_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 } heddle_direction;
+
+HEDDLE_API size_t heddle_entry_count(const heddle_session *session);
+/* NULL past the last entry. */
+HEDDLE_API const char *heddle_entry_name(const heddle_session *session, size_t index);
+HEDDLE_API heddle_status heddle_port_count(const heddle_session *session, const char *entry, heddle_direction direction,
+                                           size_t *count);
+HEDDLE_API heddle_status heddle_port_at(const heddle_session *session, const char *entry, heddle_direction direction,
+                                        size_t index, heddle_port *port);
+
+/* Bits of kinds of variables. */
+typedef enum heddle_kind {
+  HEDDLE_WEIGHT = 1,
+  HEDDLE_OPTIMIZER_STATE = 2,
+  HEDDLE_GRADIENT = 4,
+  HEDDLE_COUNTER = 8,
+  HEDDLE_CACHE = 16,
+  HEDDLE_FROZEN = 32 /* a weight that training leaves as it is */
+} heddle_kind;
+#define HEDDLE_WEIGHTS_ONLY (HEDDLE_WEIGHT)
+#define HEDDLE_TRAINING_STATE (HEDDLE_WEIGHT | HEDDLE_OPTIMIZER_STATE | HEDDLE_COUNTER)
+
+typedef struct heddle_variable {
+  size_t struct_size; /* sizeof(heddle_variable) */
+  const char *name;
+  heddle_kind kind;
+  heddle_element_type type;
+  size_t rank;
+  const int64_t *shape;
+  uint64_t bytes; /* of device memory */
+} heddle_variable;
+
+HEDDLE_API size_t heddle_variable_count(const heddle_session *session);
+HEDDLE_API heddle_status heddle_variable_at(const heddle_session *session, size_t index, heddle_variable *variable);
+HEDDLE_API heddle_status heddle_variable_named(const heddle_session *session, const char *name,
+                                               heddle_variable *variable);
+/* Copies a variable's value, after all that runs. `bytes` is the size of `data`, and must be the value's. */
+HEDDLE_API heddle_status heddle_read_variable(heddle_session *session, const char *name, void *data, size_t bytes);
+/* Sets a variable; name, type and shape of `value` must be the variable's. */
+HEDDLE_API heddle_status heddle_write_variable(heddle_session *session, const heddle_tensor *value);
+
+/*-- Calls ----------------------------------------------------------------------------------------------------------*/
+
+/* Takes the memory of entries and compiles their kernels; done by the first call otherwise. */
+HEDDLE_API heddle_status heddle_prepare(heddle_session *session, const char *const *entries, size_t count);
+/* Seeds the model's random numbers, and draws every weight (entry `init`). */
+HEDDLE_API heddle_status heddle_init(heddle_session *session, uint64_t seed);
+
+/* The outputs of a call. */
+typedef struct heddle_outputs heddle_outputs;
+
+/* Runs an entry and reads its outputs. Every input of the entry must be given, in any order. */
+HEDDLE_API heddle_status heddle_call(heddle_session *session, const char *entry, const heddle_tensor *inputs, size_t count,
+                                     heddle_outputs **outputs);
+/* Starts an entry and does not wait for the device, so that the host prepares the next step meanwhile. */
+HEDDLE_API heddle_status heddle_run(heddle_session *session, const char *entry, const heddle_tensor *inputs, size_t count);
+/* The outputs of the last run. Waits for it. */
+HEDDLE_API heddle_status heddle_read_outputs(heddle_session *session, heddle_outputs **outputs);
+/* Waits for all runs; an error of theirs is returned. */
+HEDDLE_API heddle_status heddle_wait(heddle_session *session);
+
+HEDDLE_API size_t heddle_output_count(const heddle_outputs *outputs);
+HEDDLE_API heddle_status heddle_output_at(const heddle_outputs *outputs, size_t index, heddle_tensor *tensor);
+HEDDLE_API heddle_status heddle_output_named(const heddle_outputs *outputs, const char *name, heddle_tensor *tensor);
+/* NULL is allowed. */
+HEDDLE_API void heddle_free_outputs(heddle_outputs *outputs);
+
+/*-- Checkpoints and memory -----------------------------------------------------------------------------------------*/
+
+/* Writes the variables of some kinds (bits of heddle_kind) as a safetensors file, wholly or not at all. */
+HEDDLE_API heddle_status heddle_save(heddle_session *session, const char *path, uint32_t kinds);
+/* Reads every variable of these kinds from such a file. Nothing is changed unless the file has them all. */
+HEDDLE_API heddle_status heddle_load(heddle_session *session, const char *path, uint32_t kinds);
+
+typedef struct heddle_memory {
+  size_t struct_size; /* sizeof(heddle_memory) */
+  uint64_t weights, optimizer_state, gradients, counters, caches;
+  uint64_t arena; /* inputs, outputs and intermediate values of all entries */
+  uint64_t peak;  /* the largest sum of all buffers so far */
+} heddle_memory;
+
+/* Device memory in bytes. */
+HEDDLE_API heddle_status heddle_session_memory(const heddle_session *session, heddle_memory *memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
