@@ -68,11 +68,12 @@ public:
       want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
     });
 
-    // A number for each row of a product's operand is where the lanes have the rows: of a transposed left side all are in each lane.
+    // Of a transposed left side in blocks each lane has all rows, and so it has the numbers of all of them.
     if (spread == Spread::Blocks)
       func.walk([&](BroadcastOp op) {
-        Attribute layout = layouts.lookup(classOf(op.getResult()));
-        if (layout && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
+        auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
+        bool hasAllRows = layout && layout.getRowLanes() == 1;
+        if (hasAllRows && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
           layouts[classOf(op.getInput())] = layout;
       });
 
