@@ -22,11 +22,14 @@ ImageShape Elaborator::readImageShape() {
   if (shape.height == 0 || shape.width == 0)
     fail(model.start) << "an image has an `image_height` and an `image_width`, and one of them is missing or 0";
   else if (task == "tag" || task == "pretrain")
-    fail(model.start) << "the task '" << task << "' is one of words, and has no images; leave `image_height` and `image_width` out";
+    fail(model.start) << "the task '" << task
+                      << "' is one of words, and has no images; leave `image_height` and `image_width` out";
   else if (countOf("sentences") || countOf("neighbours") || countOf("token_types"))
-    fail(model.start) << "an image has no words, so `sentences`, `neighbours` and `token_types` have no meaning beside `image_height`";
+    fail(model.start) << "an image has no words, so `sentences`, `neighbours` and `token_types` have no meaning beside "
+                         "`image_height`";
   else if (shape.height > limits.maxTokens / shape.width)
-    fail(model.start) << "an image of " << shape.height << " x " << shape.width << " pixels does not fit into a call, which holds "
+    fail(model.start) << "an image of " << shape.height << " x " << shape.width
+                      << " pixels does not fit into a call, which holds "
                       << "'max_tokens' = " << limits.maxTokens << " of them; --set max_tokens=N makes room for more";
   else
     return shape;
