@@ -110,6 +110,8 @@ LogicalResult Elaborator::run() {
     return failure();
   builder.setInsertionPointToEnd(module.getBody());
   declareSides();
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    symbols.insert(symbol.getName());
   for (const Part *syntax : chosen)
     if (!failed)
       elaboratePart(*syntax);
@@ -396,7 +398,7 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   if (value)
     return scanState ? capture(value) : value;
   auto type = RankedTensorType::get(w.shape, builder.getF32Type());
-  if (!module.lookupSymbol(w.name)) {
+  if (symbols.insert(w.name).second) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);
     // The part of the model that the weight belongs to: `decoder.0.self.query`.
