@@ -112,7 +112,8 @@ def measure(name, experiment, tools, seeds, with_pictures=False):
             model = compile_model(tools, experiment, variant, folder)
             for seed in seeds:
                 begin, checkpoint = time.time(), folder / f"{variant}-{seed}"
-                run(tools / "heddle-run", "train", model, "--data", folder / "train.jsonl", "--vocab-type", "word", "--checkpoint", checkpoint,
+                words = [] if "image" in experiment.make(random.Random(1)) else ["--vocab-type", "word"]
+                run(tools / "heddle-run", "train", model, "--data", folder / "train.jsonl", *words, "--checkpoint", checkpoint,
                     "--steps", experiment.steps, "--seed", seed)
                 seconds = time.time() - begin
                 trained = Trained(tools, folder, model, checkpoint, experiment)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import experiment
 import graph_lookup
+import images
 import pairs
 import recurrent_translation
 import sentences
@@ -62,6 +63,9 @@ SYSTEMS = {  # and what the literature calls them
     "hierarchical attention": (Ablation(sentences.EXPERIMENTS["hierarchical"]), "Yang et al. 2016"),
     "graph attention": (Ablation(graph_lookup.EXPERIMENTS["dynamic"]), "Veličković et al. 2018, Brody et al. 2022"),
     "ABCNN": (Ablation(pairs.EXPERIMENTS["abcnn"]), "Yin et al. 2016"),
+    "feed-forward network": (Ablation(images.EXPERIMENTS["bits"]), "Rumelhart, Hinton, Williams 1986"),
+    "convolutional network": (Ablation(images.EXPERIMENTS["shapes"]), "LeCun et al. 1998"),
+    "a feed-forward network in its place": (Ablation(images.EXPERIMENTS["shapes-mlp"]), "with as many weights"),
     "co-attention": (Ablation(pairs.EXPERIMENTS["coattention"]), "Lu et al. 2016"),
     "convolutional translation": (Translation("convs2s.weft", {"words": 64}, 2000), "Gehring et al. 2017"),
 }

@@ -77,12 +77,13 @@ StringRef heddle::getPath(Location where) {
 
 void heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
                          double start, Operation *before) {
-  auto functions = module.getOps<func::FuncOp>();
+  // The first function stands behind all variables: to look for it once for each of them would take time by their square.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  if (before)
+  if (before) {
     builder.setInsertionPoint(before);
-  else if (!functions.empty())
+  } else if (auto functions = module.getOps<func::FuncOp>(); !functions.empty()) {
     builder.setInsertionPoint(*functions.begin());
+  }
   auto begin = StartAttr::get(module.getContext(), StartKind::Constant, builder.getF64FloatAttr(start));
   VariableOp::create(builder, where, name, kind, type, begin);
 }

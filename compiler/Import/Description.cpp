@@ -341,6 +341,9 @@ void Reader::applyText() {
                          : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
       description.given[key->name] = setting.where;
   }
+  // A model that gives labels to images has no tokens, and the least vocabulary does.
+  if (description.vocabSize == 0 && description.text->getTask() == "classify" && description.text->getImageShape().height)
+    description.vocabSize = 4;
   if (!failed && description.vocabSize == 0)
     fail(description.start) << "the model has no vocabulary size; add `vocab_size = N` to the description, "
                             << "--set vocab_size=N, or `param vocab_size = N` to the text";

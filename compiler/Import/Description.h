@@ -77,6 +77,8 @@ struct Description {
   std::optional<int64_t> neighbours;
   /// Sentences that a text has at most, where the model tells them apart.
   std::optional<int64_t> sentences;
+  /// Images that the model takes, where it takes any.
+  language::ImageShape image;
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 

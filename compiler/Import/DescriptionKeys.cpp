@@ -225,6 +225,11 @@ llvm::json::Object Description::toJSON() const {
     object["neighbours"] = *neighbours;
   if (sentences)
     object["sentences"] = *sentences;
+  if (image.height) {
+    object["image_height"] = image.height;
+    object["image_width"] = image.width;
+    object["channels"] = image.channels;
+  }
   if (text) {
     llvm::json::Object parameters;
     for (const auto &parameter : text->getParameters())

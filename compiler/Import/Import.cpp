@@ -64,6 +64,7 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
                           description->maxLength};
   if (failed(text->elaborate(*module, limits)))
     return {};
+  description->image = text->getImageShape();
   if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
     description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);

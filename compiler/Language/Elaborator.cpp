@@ -241,8 +241,8 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
     return mistake();
   // The second weight of a name becomes name_2.
   weight->name = path;
-  for (int64_t i = 2; !weightNames.insert(weight->name).second; ++i)
-    weight->name = path + "_" + std::to_string(i);
+  for (int64_t &last = weightNumbers.try_emplace(path, 1).first->second; !weightNames.insert(weight->name).second;)
+    weight->name = path + "_" + std::to_string(++last);
   return weight;
 }
 

@@ -170,6 +170,12 @@ private:
   Item stopGradient(BuiltinCall &call);
   Item movingAverage(BuiltinCall &call);
 
+  //===-- Images (Images.cpp) -----------------------------------------------------------------------------------===//
+
+  ImageShape readImageShape();
+  Item pixelsOf(const Side &side, const Name &input);
+  void addPixelPlaces(const Side &side, const Name &input);
+
   //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
 
   Item window(BuiltinCall &call);
@@ -238,6 +244,8 @@ private:
   size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
   LocationAttr callOfOther;   // the innermost call in the text itself; null at its own level
   llvm::StringSet<> weightNames;
+  llvm::StringMap<int64_t> weightNumbers; // the last one behind the name of several, of which the first has none
+  llvm::StringSet<> symbols; // of the module: to look one up there would take time by the number of weights
   int depth = 0;        // of calls
   int64_t operations = 0; // evaluated so far
   int32_t streams = 0;  // numbers of ops that draw at random, all different

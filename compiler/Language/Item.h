@@ -12,16 +12,24 @@
 
 namespace mlir::heddle::language {
 
+/// Images that a model takes, with a row of so many channels for each pixel; zeros where it takes none.
+struct ImageShape {
+  int64_t height = 0, width = 0, channels = 0;
+  int64_t pixels() const { return height * width; }
+};
+
 /// The sequences of an input of the task. Each of its tokens has a row of every tensor that is made of it, and the type
 /// of such a tensor says so by the name `tokens` (#heddle.dims).
 struct Side {
   std::string name;    // of the input, as in `memory(source)`
   std::string tokens;  // the run-time size
   std::string longest; // the run-time size that holds the longest sequence's length
+  int64_t most = 0;    // tokens of a sequence
   std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
   Value starts, lengths;
   Value positions; // of each token in its sequence
   Value labelled; // which tokens have a label
+  ImageShape image; // where its sequences are images, and their tokens pixels
 
   // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens of another
   // input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that they are neighbours of.

@@ -45,6 +45,10 @@ public:
   LogicalResult setParameters(const Settings &given);
   /// All parameters of the text with their values, once they have them.
   const Settings &getParameters() const { return parameters; }
+  /// A parameter that says how many of something there are; 0 where there is none of this name.
+  int64_t getCount(StringRef name) const;
+  /// What the source's sequences are by the parameters `image_height`, `image_width` and `channels`.
+  ImageShape getImageShape() const;
 
   /// Adds the sizes, weights and model functions to `module`, which is empty.
   LogicalResult elaborate(ModuleOp module, const Limits &limits) const;

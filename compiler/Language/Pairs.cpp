@@ -146,7 +146,7 @@ Item Elaborator::pairs(BuiltinCall &call) {
   }
   int64_t mostKeys = own && own->rows        ? typeOf(own->rows).getDimSize(1)
                      : wordsOf(keyType) && !own ? countOf("sentences")
-                                                : limits.maxLength;
+                                                : ofKey->most;
   auto room = static_cast<int64_t>(llvm::alignTo(mostKeys, kKeyUnit));
   auto type = RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
   if (own) {

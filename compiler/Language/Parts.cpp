@@ -110,6 +110,8 @@ LogicalResult Elaborator::run() {
     return failure();
   builder.setInsertionPointToEnd(module.getBody());
   declareSides();
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    symbols.insert(symbol.getName());
   for (const Part *syntax : chosen)
     if (!failed)
       elaboratePart(*syntax);
@@ -166,6 +168,9 @@ void Elaborator::declareSides() {
       side->name = name.str();
       side->tokens = (name + "_tokens").str();
       side->longest = (name + "_length").str();
+      if (name == "source")
+        side->image = readImageShape();
+      side->most = side->image.height ? side->image.pixels() : limits.maxLength;
       if (Labels labels = findTask(model.task)->labels; labels == Labels::SomeTokens || labels == Labels::HiddenTokens)
         side->labels = (name + "_labels").str();
       sides.push_back(std::move(side));
@@ -177,7 +182,7 @@ void Elaborator::declareSides() {
   }
   addSize(kSequences, limits.maxSequences);
   for (const auto &side : sides)
-    addSize(side->longest, limits.maxLength, side->name + "_lengths");
+    addSize(side->longest, side->most, side->name + "_lengths");
   if (int64_t most = countOf("neighbours"))
     if (Side *source = sideNamed("source")) {
       auto neighbours = std::make_unique<Side>();
@@ -224,7 +229,8 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
   return part->function.getBody().addArgument(type, Location(where));
 }
 
-/// The tokens of an input: their ids by its name, and `input.positions`, `input.types`; `input.lengths` of sequences.
+/// The tokens of an input: their ids by its name, or `input.pixels`, and `input.positions`, `input.types`; `input.lengths` of
+/// sequences.
 void Elaborator::addPorts(const Name &input) {
   if (input.text == kStep) {
     auto scalar = RankedTensorType::get({1}, builder.getF32Type());
@@ -243,14 +249,19 @@ void Elaborator::addPorts(const Name &input) {
   };
   const std::string &name = side.name;
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
-  items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
-  side.positions = add(name + "_positions", side.tokens, limits.maxLength);
+  if (side.image.height)
+    items[name + ".pixels"] = pixelsOf(side, input);
+  else
+    items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
+  side.positions = add(name + "_positions", side.tokens, side.most);
   items[name + ".positions"] = make(side.positions);
+  if (side.image.height)
+    addPixelPlaces(side, input);
   if (int64_t types = name == "source" ? countOf("token_types") : 0)
     items[name + ".types"] = make(add(name + "_types", side.tokens, types));
   // A sequence without tokens may start behind the last token.
   side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
-  side.lengths = add(name + "_lengths", kSequences, limits.maxLength + 1);
+  side.lengths = add(name + "_lengths", kSequences, side.most + 1);
   items[name + ".lengths"] = make(side.lengths);
   if (Side *neighbours = sideNamed(name + ".neighbours"))
     addNeighbours(*neighbours, input);
@@ -288,11 +299,15 @@ void Elaborator::addNeighbours(Side &neighbours, const Name &input) {
   part->scope.items[neighbours.name] = make(neighbours.rows, &neighbours);
 }
 
-/// A parameter that says how many of something an input has; 0 where there is none.
-int64_t Elaborator::countOf(StringRef name) const {
-  auto found = model.parameters.find(name);
-  const auto *count = found == model.parameters.end() ? nullptr : std::get_if<int64_t>(&found->getValue().value);
+int64_t ModelText::getCount(StringRef name) const {
+  auto found = parameters.find(name);
+  const auto *count = found == parameters.end() ? nullptr : std::get_if<int64_t>(&found->getValue().value);
   return count && *count > 0 ? *count : 0;
+}
+
+/// How many of something an input has.
+int64_t Elaborator::countOf(StringRef name) const {
+  return model.getCount(name);
 }
 
 Side *Elaborator::sideNamed(StringRef name) {
@@ -383,7 +398,7 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   if (value)
     return scanState ? capture(value) : value;
   auto type = RankedTensorType::get(w.shape, builder.getF32Type());
-  if (!module.lookupSymbol(w.name)) {
+  if (symbols.insert(w.name).second) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);
     // The part of the model that the weight belongs to: `decoder.0.self.query`.

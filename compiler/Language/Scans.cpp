@@ -89,7 +89,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   if (!isWithinPart(expression.where) || !addOperands(state, expression.rows, /*areRows=*/true, scope) ||
       !addOperands(state, expression.states, /*areRows=*/false, scope))
     return mistake();
-  if (!module.lookupSymbol(kStep)) {
+  if (symbols.insert(kStep).second) {
     OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
     atStart.setInsertionPointAfter(module.lookupSymbol(kSequences));
     SizeOp::create(atStart, Location(model.start), kStep, limits.maxSequences, StringAttr(), /*fixed=*/false,

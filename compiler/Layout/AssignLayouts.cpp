@@ -68,6 +68,15 @@ public:
       want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
     });
 
+    // Of a transposed left side in blocks each lane has all rows, and so it has the numbers of all of them.
+    if (spread == Spread::Blocks)
+      func.walk([&](BroadcastOp op) {
+        auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
+        bool hasAllRows = layout && layout.getRowLanes() == 1;
+        if (hasAllRows && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
+          layouts[classOf(op.getInput())] = layout;
+      });
+
     // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
     // neighbouring columns.
     DenseMap<const void *, Shape> shapes;

@@ -153,7 +153,8 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();
     bool whole = Dealing::of(tile, 0).lanes == 1 && Dealing::of(tile, 1).lanes == 1;
-    if (whole && lanes.count() > 1 && tile::getLaneShape(tile).count() > 1) {
+    bool exchange = lanes.count() > 1 && lanes.count() <= lanes.subgroup(); // lanes of several subgroups cannot
+    if (whole && exchange && tile::getLaneShape(tile).count() > 1) {
       rewriter.replaceOpWithMultiple(op, {readShared(b, op)});
       return success();
     }

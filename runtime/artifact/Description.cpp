@@ -33,6 +33,9 @@ constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"classes", Kind::Whole, 2, kMostTokens},
                          {"neighbours", Kind::Whole, 1, kMostTokens},
                          {"sentences", Kind::Whole, 1, kMostTokens},
+                         {"image_height", Kind::Whole, 1, kMostTokens},
+                         {"image_width", Kind::Whole, 1, kMostTokens},
+                         {"channels", Kind::Whole, 1, kMostTokens},
                          {"norm", Kind::Text},
                          {"positions", Kind::Text},
                          {"activation", Kind::Text},
@@ -188,10 +191,14 @@ Status checkSizes(const Description &description, const schema::Module &module) 
     std::optional<int64_t> value;
     std::initializer_list<std::string_view> sizes;
   };
+  // An image has so many pixels, whatever the length of texts.
+  std::optional<int64_t> pixels = leastMaximum(module, {"source_length"});
+  if (description.image && pixels && *pixels != description.image->pixels())
+    return wrong("has images of ", description.image->pixels(), " pixels, and the size 'source_length' is ", *pixels, " at most.");
   const Bound bounds[] = {
       {"max_tokens", description.maximumTokens, {"source_tokens", "target_tokens"}},
       {"max_sequences", description.maximumSequences, {"sequences"}},
-      {"max_length", description.maximumLength, {"source_length", "target_length", "cache_length"}},
+      {"max_length", description.maximumLength, {"target_length", description.image ? "cache_length" : "source_length", "cache_length"}},
       {"beam", description.json.contains("beam") ? std::optional(description.widestBeam) : std::nullopt, {"beam"}}};
   for (const Bound &bound : bounds) {
     std::optional<int64_t> maximum = leastMaximum(module, bound.sizes);
@@ -282,6 +289,13 @@ Result<Description> Description::parse(std::string_view text) {
   for (auto [key, value] : numbers)
     if (auto found = json.find(key); found != json.end())
       *value = found->get<int64_t>();
+  if (json.contains("image_height") || json.contains("image_width")) {
+    auto extent = [&](const char *key) { return json.value(key, int64_t(0)); };
+    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1))};
+    auto most = int64_t(kMostTokens);
+    if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
+      return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
+  }
   result.architecture = json.value("architecture", result.architecture);
   result.widestBeam = json.value("beam", result.widestBeam);
   result.tokenTypes = json.value("token_types", result.tokenTypes);

@@ -35,6 +35,13 @@ struct AdapterShape {
   double scale() const { return alpha / double(rank); }
 };
 
+// Images that a model takes: rows of pixels, with so many numbers for each.
+struct ImageShape {
+  int64_t height = 0, width = 0, channels = 1;
+
+  int64_t pixels() const { return height * width; }
+};
+
 struct Description {
   std::string architecture = "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
 
@@ -45,6 +52,7 @@ struct Description {
 
   std::optional<int64_t> neighbours; // that a token has at most, where tokens are a graph's nodes
   std::optional<int64_t> sentences; // that a text has at most, where the model tells them apart
+  std::optional<ImageShape> image;  // that the model takes in the place of texts
   std::optional<int64_t> classes; // labels, where the logits are of labels
   std::optional<int64_t> beginId, endId, paddingId;
   int64_t widestBeam = 1;

@@ -1,7 +1,7 @@
 """`heddle.unfold`, `heddle.fold` and products of windows against numpy: odd lengths, widths that no tile divides, windows that are
 longer than sequences.
 
-    windows.py --bin build/bin [--target=NAME] [--lanes=N] [--precision=NAME] [--columns=N ...]"""
+    windows.py --bin build/bin [--target=NAME] [--lanes=N] [--precision=NAME] [--columns=N ...] [--outputs=N]"""
 
 import argparse
 import subprocess
@@ -120,13 +120,16 @@ def check_hostile(session, columns, window, random, report):
 
 
 def main():
+    global OUTPUTS
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     parser.add_argument("--precision", default="f32", choices=BOUNDS)
     parser.add_argument("--columns", type=int, nargs="*", default=COLUMNS)
+    parser.add_argument("--outputs", type=int, default=OUTPUTS, help="of products; with 64, and 64 columns, lanes of several subgroups share them")
     arguments = parser.parse_args()
+    OUTPUTS = arguments.outputs
     random, report = np.random.default_rng(7), Report()
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/windows.mlir", "w") as file:

@@ -1,4 +1,5 @@
 #include "tools/heddle-run/text/Records.h"
+#include "runtime/core/Npy.h"
 #include "test/tools/TemporaryFolder.h"
 #include "tools/heddle-run/text/BatchSource.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
@@ -138,6 +139,53 @@ TEST_F(RecordsTest, ACutLeavesNoSentenceBehind) {
   EXPECT_EQ(record.sentences, (std::vector<int32_t>{3, 1}));
   record.cut(3, {});
   EXPECT_EQ(record.sentences, (std::vector<int32_t>{3}));
+}
+
+// Of one shape, in lists or in a file beside the records; a number for each pixel is one channel.
+TEST_F(RecordsTest, ImagesHavePixels) {
+  Marks marks;
+  marks.image = {2, 3, 1};
+  std::vector<float> stored = {1, 2, 3, 4, 5, 6};
+  const int64_t shape[] = {2, 3};
+  ASSERT_TRUE(writeNpy(folder.path() / "stored.npy", TensorView::of(std::span<const float>(stored), shape)).ok());
+  auto corpus = read("{\"image\": [[0, 0.5, 1], [1, 2, -3]], \"label\": \"n\"}\n{\"image\": \"stored.npy\", \"label\": \"v\"}\n",
+                     Labelling::Texts, 4, marks);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  std::vector<Batch> batches =
+      packInOrder(corpus->examples, {.maximumTokens = 12, .maximumSequences = 4, .maximumLength = 4, .marks = marks});
+  ASSERT_EQ(batches.size(), 1u);
+  const Batch &batch = batches[0];
+  EXPECT_EQ(batch.source.pixels, (std::vector<float>{0, 0.5, 1, 1, 2, -3, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(batch.source.layout.starts, (std::vector<int32_t>{0, 6}));
+  EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{6, 6}));
+  EXPECT_EQ(batch.source.layout.positions, (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(batch.labels, (std::vector<int32_t>{0, 1}));
+  EXPECT_TRUE(batch.source.tokens.empty());
+  EXPECT_EQ(packInOrder(corpus->examples, {.maximumTokens = 11, .maximumSequences = 4, .maximumLength = 4, .marks = marks}).size(), 2u);
+}
+
+TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
+  auto message = [&](std::string_view image, ImageShape shape = {1, 2, 2}) {
+    Marks marks;
+    marks.image = shape;
+    auto corpus = read(str("{", image, image.empty() ? "\"text\": \"a\"" : "", ", \"label\": \"n\"}\n"), Labelling::Texts, 16, marks);
+    return corpus.ok() ? std::string() : corpus.message();
+  };
+  EXPECT_EQ(message("\"image\": [[[1, 2], [3, 4]]]"), "");
+  EXPECT_EQ(message("\"text\": \"a\", \"image\": [[[1, 2], [3, 4]]]"), "");
+  EXPECT_THAT(message(""), testing::HasSubstr("records' line 1 has no \"image\", and the model takes images"));
+  EXPECT_THAT(message("\"image\": 3"), testing::HasSubstr("that is no list of rows"));
+  EXPECT_THAT(message("\"image\": []"), testing::HasSubstr("that is no list of rows"));
+  EXPECT_THAT(message("\"image\": [[1, 2], [3]]"), testing::HasSubstr("whose rows are not of one length"));
+  EXPECT_THAT(message("\"image\": [[[1, 2], 3]]"), testing::HasSubstr("whose pixels are not of as many channels"));
+  EXPECT_THAT(message("\"image\": [[[1, 2], [3]]]"), testing::HasSubstr("whose pixels are not of as many channels"));
+  EXPECT_THAT(message("\"image\": [[\"a\"]]"), testing::HasSubstr("with something else than finite numbers"));
+  EXPECT_THAT(message("\"image\": [[1e39]]"), testing::HasSubstr("with something else than finite numbers"));
+  EXPECT_THAT(message("\"image\": \"\""), testing::HasSubstr("without a name"));
+  EXPECT_THAT(message("\"image\": \"absent.npy\""), testing::HasSubstr("absent.npy"));
+  EXPECT_THAT(message("\"image\": [[1, 2]]"),
+              testing::HasSubstr("has an image of 1 x 2 pixels, and the model takes images of 1 x 2 pixels of 2 channels"));
+  EXPECT_THAT(message("\"image\": [[1, 2]]", {}), testing::HasSubstr("has an image and no text, and the model takes texts"));
 }
 
 // What a text that is too long loses, its edges lose.

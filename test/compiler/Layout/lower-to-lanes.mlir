@@ -191,3 +191,18 @@ tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
   tile.store %0, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<?x32xf32>
   tile.return
 }
+
+// What lies whole in each lane is read by each lane where lanes of several subgroups would have to hand it over.
+// CHECK-LABEL: tile.func @several_subgroups
+// CHECK-NOT: gpu.shuffle
+// CHECK-COUNT-4: memref.load
+// CHECK-NOT: gpu.shuffle
+// CHECK: tile.return
+tile.func @several_subgroups(%a: memref<4x1xf32>, %b: memref<4x64xf32>)
+    attributes {workgroup = 128 : i64, row_lanes = 8 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<4x1xf32> -> tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>
+  %y = tile.broadcast %x : tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>
+  tile.store %y, %b[%c0, %c0] : tensor<4x64xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>, memref<4x64xf32>
+  tile.return
+}

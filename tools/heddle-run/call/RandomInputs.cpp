@@ -36,8 +36,10 @@ public:
         prefixes.push_back(prefix);
     chooseSequences(options.sequences);
     for (const std::string &prefix : prefixes) {
+      int64_t sequences = extentOf(port(prefix + "_lengths")->dims[0]);
       std::vector<int32_t> &lengths = lengthsOf[prefix] =
-          drawLengths(extentOf(port(prefix + "_lengths")->dims[0]), tokens(prefix), longest(prefix), random);
+          isOfImages(prefix) ? std::vector<int32_t>(size_t(sequences), int32_t(longest(prefix)))
+                             : drawLengths(sequences, tokens(prefix), longest(prefix), random);
       // The tokens' size is as large as the sequences need.
       for (const PortInfo &other : entry.inputs)
         for (const DimInfo &dim : other.dims)
@@ -115,6 +117,9 @@ private:
     return positions && positions->valueLimit > 0 ? std::min(length, positions->valueLimit) : length;
   }
 
+  // All images have as many pixels.
+  bool isOfImages(const std::string &prefix) const { return port(prefix + "_pixels") != nullptr; }
+
   // As many sequences for each size that counts some, as all their tokens have room for and can be filled by.
   void chooseSequences(int64_t wanted) {
     for (const std::string &prefix : prefixes) {
@@ -123,6 +128,8 @@ private:
         continue;
       int64_t least = (tokens(prefix) + longest(prefix) - 1) / longest(prefix);
       int64_t count = wanted ? wanted : std::max(least, tokens(prefix) / kSentenceTokens);
+      if (isOfImages(prefix))
+        count = std::min(wanted ? wanted : dim.extent, tokens(prefix) / longest(prefix));
       count = std::clamp<int64_t>(count, 1, std::min(dim.extent, tokens(prefix)));
       auto [known, isNew] = extents.try_emplace(dim.size, count);
       known->second = std::min(known->second, count);

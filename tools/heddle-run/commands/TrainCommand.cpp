@@ -126,6 +126,8 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
     return loadVocabulary(command.weights, engine, model);
   if (!command.vocabulary.empty())
     return readVocabulary(command.vocabulary);
+  if (model.marks.image.pixels() > 0 && model.labelling() == Labelling::Texts)
+    return std::make_unique<NoTokens>();
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
   return embedded ? std::move(embedded) : learnVocabulary(command, model, text);
 }

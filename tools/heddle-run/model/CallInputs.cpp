@@ -17,8 +17,11 @@ CallInputs &CallInputs::addSource(const SourceBatch &source) {
         .add("source_sentences_lengths", source.sentences.layout.lengths)
         .add("source_words_starts", source.sentences.wordStarts)
         .add("source_words_lengths", source.sentences.wordLengths);
-  return add("source", source.tokens)
-      .add("source_positions", source.layout.positions)
+  if (const ImageShape &image = source.marks.image; image.pixels() > 0)
+    addMatrix("source_pixels", std::span(source.pixels), image.channels);
+  else
+    add("source", source.tokens);
+  return add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)
       .add("source_lengths", source.layout.lengths);
 }

@@ -21,7 +21,7 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
 
-  // source, source_positions, source_starts, source_lengths; source_types, the lists of neighbours and the
+  // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours and the
   // sentences where they are there
   CallInputs &addSource(const SourceBatch &source);
   // left, left_positions, left_starts, left_lengths, and the same of the right

@@ -296,6 +296,8 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
       files.contains(PublishedVocabulary::kGgufVocabulary)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
     vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
+  } else if (files.size() == 1 && files.contains(kLabelsFile)) {
+    vocabulary = std::make_unique<NoTokens>();
   } else {
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
     vocabulary = std::make_unique<Tokenizer>(std::move(tokenizer));

@@ -9,8 +9,8 @@ namespace heddle::run {
 namespace {
 
 // What a weight means depends on these; every other key may change between a training and its continuation.
-constexpr std::array<std::string_view, 24> kFunctionKeys = {
-    "adapter",      "classes",     "neighbours", "sentences",
+constexpr std::array<std::string_view, 27> kFunctionKeys = {
+    "adapter",      "classes",     "neighbours", "sentences", "image_height", "image_width", "channels",
     "architecture", "d_model",     "heads",      "d_ff",   "encoder_layers",   "decoder_layers",    "vocab_size",
     "norm",         "positions",   "activation", "head",   "share_embeddings", "scale_embeddings",  "embedding_norm",
     "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
@@ -51,6 +51,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.hasTypes = read->tokenTypes > 0;
   description.marks.neighbours = read->neighbours.value_or(0);
   description.marks.sentences = read->sentences.value_or(0);
+  description.marks.image = read->image.value_or(ImageShape());
   description.hasTokenTypes = read->tokenTypes > 0;
   description.scalesLoss = read->lossScale > 0;
   description.weighsTokens = read->json.value("token_weights", false);

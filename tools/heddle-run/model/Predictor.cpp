@@ -68,7 +68,7 @@ Status Predictor::step() {
   std::vector<Job> jobs;
   SourceBatch source(model.marks), right(model.marks);
   while (!waiting.empty() && source.layout.sequences() < model.maximumSequences &&
-         source.tokens.size() + waiting.front().text.tokens.size() <= size_t(model.maximumTokens) &&
+         size_t(source.layout.tokens()) + waiting.front().text.length() <= size_t(model.maximumTokens) &&
          right.tokens.size() + waiting.front().right.size() <= size_t(model.maximumTokens)) {
     jobs.push_back(std::move(waiting.front()));
     waiting.pop_front();

@@ -43,6 +43,11 @@ void SentenceLists::add(int64_t firstToken, std::span<const int32_t> sentences) 
 }
 
 void SourceBatch::addWhole(std::span<const int32_t> text, const Structure &structure) {
+  if (structure.pixelCount > 0) {
+    layout.add(structure.pixelCount);
+    pixels.insert(pixels.end(), structure.pixels.begin(), structure.pixels.end());
+    return;
+  }
   if (marks.neighbours > 0)
     lists.add(int64_t(text.size()), structure.edges);
   if (marks.sentences > 0)

@@ -1,6 +1,7 @@
 // Batches without padding: the tokens of all sequences follow one another, and every sequence has a start and a length.
 #pragma once
 
+#include "runtime/artifact/Description.h"
 #include "tools/heddle-run/text/Corpus.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
@@ -17,6 +18,7 @@ struct Marks {
   bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
   int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
   int64_t sentences = 0;  // that a text has at most, where the model is told of them
+  ImageShape image;       // of the model's images, where it takes any in the place of texts
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -64,6 +66,7 @@ struct SourceBatch {
   std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
   NeighbourLists lists;        // of whole texts, where the model wants them
   SentenceLists sentences;     // likewise
+  std::vector<float> pixels;   // of images, which have no tokens
 
   void add(std::span<const int32_t> sentence);
   // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more sentences.

@@ -17,6 +17,8 @@ void Examples::add(std::span<const int32_t> source, std::span<const int32_t> tar
 int64_t Examples::sourceTokens(size_t example) const {
   if (!hasSource(example))
     return 0;
+  if (pixelCount > 0)
+    return pixelCount;
   return int64_t(source(example).size()) + (labelled == Labelling::None ? 1 : 0);
 }
 

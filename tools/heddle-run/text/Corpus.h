@@ -23,10 +23,12 @@ struct Edge {
 };
 
 // What a text is made of beside its tokens: edges where these are a graph's nodes, and the lengths of its sentences where the model
-// tells them apart. Each token is of a sentence.
+// tells them apart. Each token is of a sentence. An image has pixels in the place of tokens, and as many numbers for each.
 struct Structure {
   std::span<const Edge> edges;
   std::span<const int32_t> sentences;
+  std::span<const float> pixels;
+  int64_t pixelCount = 0;
 };
 
 // What random choices within examples are drawn by: other choices in each epoch.
@@ -51,7 +53,7 @@ public:
     givens.back() = uint32_t(given);
   }
 
-  // A text, its marks among the tokens, and its label; or a label for each of its tokens, below 0 where it has none. The
+  // A text, its marks among the tokens, or an image, and its label; or a label for each of its tokens, below 0 where it has none. The
   // examples of a corpus are of one kind.
   void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
                    const Structure &structure = {}) {
@@ -61,6 +63,11 @@ public:
     edgeEnds.resize(size(), allEdges.size());
     allSentences.insert(allSentences.end(), structure.sentences.begin(), structure.sentences.end());
     sentenceEnds.resize(size(), allSentences.size());
+    if (structure.pixelCount == 0)
+      return;
+    allPixels.insert(allPixels.end(), structure.pixels.begin(), structure.pixels.end());
+    pixelEnds.resize(size(), allPixels.size());
+    pixelCount = structure.pixelCount;
   }
 
   // Two sentences of which words are hidden, and whether the second follows the first.
@@ -87,7 +94,7 @@ public:
   size_t given(size_t example) const { return example < givens.size() ? givens[example] : 1; }
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
-  bool hasSource(size_t example) const { return !source(example).empty(); }
+  bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
   std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); } // the right text of a pair
@@ -95,7 +102,8 @@ public:
   Structure structure(size_t example) const {
     if (edgeEnds.empty())
       return {};
-    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example)};
+    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example),
+            pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>(), pixelCount};
   }
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
@@ -119,7 +127,9 @@ private:
   std::vector<int32_t> sourceIds, targetIds, otherIds, allSentences;
   std::vector<float> grades;
   std::vector<Edge> allEdges;
-  std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds;
+  std::vector<float> allPixels;
+  int64_t pixelCount = 0; // of each image; 0: there are no images
+  std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
   std::vector<uint8_t> follow;
   std::vector<uint32_t> givens; // of the first examples
 };

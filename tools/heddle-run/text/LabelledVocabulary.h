@@ -11,6 +11,19 @@ namespace heddle::run {
 
 inline constexpr const char *kLabelsFile = "labels.json"; // a list of names, by number
 
+// Of a model that takes no texts, such as one that gives labels to images.
+class NoTokens final : public TextCodec {
+public:
+  std::vector<int32_t> encode(std::string_view) const override { return {}; }
+  std::string decode(std::span<const int32_t>) const override { return {}; }
+  std::string piece(int32_t id) const override { return "#" + std::to_string(id); }
+  int32_t pieces() const override { return 0; }
+  const std::vector<TokenizerFile> &files() const override {
+    static const std::vector<TokenizerFile> none;
+    return none;
+  }
+};
+
 class LabelledVocabulary final : public TextCodec {
 public:
   LabelledVocabulary(std::unique_ptr<TextCodec> tokens, std::vector<std::string> labels);

@@ -126,8 +126,12 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
         return bad("has a token without a character");
       record.text += (record.text.empty() ? "" : " ") + word;
     }
-  } else {
-    auto text = json.find("text");
+  }
+  auto image = json.find("image");
+  if (image != json.end() && kind == Labelling::Texts) {
+    HEDDLE_ASSIGN(record.image, Image::parse(*image, origin));
+  }
+  if (auto text = json.find("text"); !json.contains("tokens") && (text != json.end() || !record.image)) {
     bool isList = text != json.end() && text->is_array() &&
                   std::ranges::all_of(*text, [](const Json &sentence) { return sentence.is_string(); });
     if (text == json.end() || (!text->is_string() && !isList))
@@ -139,10 +143,12 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
         return bad("has a sentence without a word");
       whole += (whole.empty() ? "" : " ") + sentence;
     }
-    record = ofLine(whole, kind);
+    Record read = ofLine(whole, kind);
+    record.text = std::move(read.text);
+    record.words = std::move(read.words);
     record.sentences = std::move(sentences);
   }
-  if (isBlank(record.text))
+  if (isBlank(record.text) && !record.image)
     return bad("has a text without a word");
   if (auto edges = json.find("edges"); edges != json.end() && kind == Labelling::Words) {
     HEDDLE_ASSIGN(record.edges, edgesOf(*edges, record.words.size(), origin));
@@ -169,8 +175,20 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   return record;
 }
 
-Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, Marks marks,
-                                   const std::string &origin) {
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, const Marks &marks,
+                                   const std::string &origin, const std::filesystem::path &folder) {
+  if (marks.image.pixels() > 0) {
+    if (!record.image)
+      return makeError(ErrorKind::Malformed, origin, " has no \"image\", and the model takes images: ",
+                       R"({"image": [[0, 0.5], [1, 0]], "label": "x"}.)");
+    EncodedRecord result;
+    HEDDLE_ASSIGN(result.pixels, record.image->read(marks.image, folder, origin));
+    result.pixelCount = marks.image.pixels();
+    return result;
+  }
+  if (isBlank(record.text))
+    return makeError(ErrorKind::Malformed, origin, " has an image and no text, and the model takes texts; it takes images where its "
+                     "parameters `image_height` and `image_width` are above 0.");
   if (marks.neighbours > 0 && !record.edges)
     return makeError(ErrorKind::Malformed, origin, " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
                      R"({"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}.)");
@@ -258,8 +276,8 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
     for (const std::string &label : record.labels) {
       HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
     }
-    HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, marks, origin));
-    if (int64_t(encoded.tokens.size()) > maximumLength) {
+    HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
+    if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
       ++here.overLong;
       continue;
     }
