@@ -25,9 +25,12 @@ class ShowAttendTell(recurrence.Oracle):
     """models/show-attend-tell.weft"""
 
     def __init__(self, sizes, start):
-        super().__init__(sizes, start)
         self.sizes, self.seed, self.baseline, self.draws = sizes, start["seed"], 0.0, None
+        super().__init__(sizes, start)
         self.differs_in_eval = sizes["attention"] == "hard"  # there the most probable region is taken
+
+    def averages(self):
+        return {"baseline": self.baseline} if self.sizes["attention"] == "hard" else {}
 
     def draw_for(self, step, stream):
         self.draws = (step, stream)

@@ -55,7 +55,11 @@ class Oracle:
 
     def __init__(self, sizes, start):
         self.weights = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in start.items()
-                        if reference.is_weight(name)}
+                        if reference.is_weight(name) and name not in self.averages()}
+
+    def averages(self):
+        """Moving averages of the training, by name."""
+        return {}
 
     def draw_for(self, step, stream):
         """The next losses draw their samples at this step, from this stream; most models have none."""
@@ -311,6 +315,8 @@ def main():
         gradients = {name: saved["grad." + name] for name in torch_model.weights}
         for name, weight in torch_model.weights.items():
             report.check(f"gradient of {name}", relative(gradients[name], weight.grad), BOUND)
+        for name, average in torch_model.averages().items():
+            report.check(f"moving average {name}", relative(saved[name], [average]), BOUND)
         if not torch_model.differs_in_eval:
             check_differences(report, model, batch, pairs, start, gradients, random, folder)
 
