@@ -28,9 +28,12 @@ def run(*words, **options):
 
 
 def weights_of(tools, model, checkpoint, folder, source, order):
-    """What the model attends to in the source for each word of its translation; None where its tokens are not the words."""
+    return weights_of_words(tools, model, checkpoint, folder, source, " ".join(swapped_halves.translate(source.split(), order)))
+
+
+def weights_of_words(tools, model, checkpoint, folder, source, target):
+    """What the model attends to in the source for each word of the target; None where its tokens are not the words."""
     page = folder / "page.html"
-    target = " ".join(swapped_halves.translate(source.split(), order))
     run(tools / "heddle-run", "explain", model, "--checkpoint", checkpoint, "--src", source, "--tgt", target, "--html", page,
         stderr=subprocess.DEVNULL)
     (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text(), re.S)

@@ -13,15 +13,18 @@ public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SeparateStatesPass)
 
   StringRef getArgument() const override { return "heddle-separate-states"; }
-  StringRef getDescription() const override { return "Copy states that cannot be written over the old ones"; }
+  StringRef getDescription() const override { return "Copy states that cannot be written over the old ones, and parts of a tensor that stand elsewhere"; }
   void runOnOperation() override {
     SmallVector<RepeatOp> repeats;
     getOperation()->walk([&](RepeatOp op) { repeats.push_back(op); });
     for (RepeatOp repeat : repeats)
       separate(repeat);
+    DenseSet<Value> placed;
+    getOperation()->walk([&](ConcatOp concat) { separate(concat, placed); });
   }
 
 private:
+  static void separate(ConcatOp concat, DenseSet<Value> &placed);
   static void separate(RepeatOp repeat);
 };
 
@@ -54,6 +57,15 @@ bool mayReplace(OpResult result, Value old) {
 }
 
 } // namespace
+
+/// A part is the result of a kernel that writes it to its place in the whole: other values, and parts that have a place, are copied.
+/// Two weights of one gradient, such as the biases of products that are added up, have one square in the clipped norm.
+void SeparateStatesPass::separate(ConcatOp concat, DenseSet<Value> &placed) {
+  OpBuilder builder(concat);
+  for (OpOperand &part : concat->getOpOperands())
+    if (!part.get().getDefiningOp<KernelOp>() || !placed.insert(part.get()).second)
+      part.set(copy(builder, part.get()));
+}
 
 void SeparateStatesPass::separate(RepeatOp repeat) {
   Block &block = repeat.getBody().front();

@@ -102,6 +102,15 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   return getResult();
 }
 
+/// The sum over one column is the column.
+LogicalResult SumOp::canonicalize(SumOp op, PatternRewriter &rewriter) {
+  RankedTensorType input = cast<RankedTensorType>(op.getInput().getType());
+  if (!op.getColumns() || input.getRank() < 2 || input.getDimSize(1) != 1 || input.getDimSize(input.getRank() - 1) != 1)
+    return failure();
+  rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInput());
+  return success();
+}
+
 //===-- Products ------------------------------------------------------------------------------------------------===//
 
 SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }

@@ -67,7 +67,7 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   Type ofRows = isVector ? columnOf(table, builder.getF32Type()) : table;
   Value ofTable = DensifyOp::create(builder, getLoc(), ofRows, first, sums);
   if (isVector)
-    ofTable = SumOp::create(builder, getLoc(), table, ofTable, /*columns=*/true);
+    ofTable = ReshapeOp::create(builder, getLoc(), table, ofTable);
   return SmallVector<Value>{Value(), ofTable};
 }
 

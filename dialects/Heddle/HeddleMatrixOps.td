@@ -71,6 +71,7 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
   let results = (outs Heddle_F32:$result);
   let assemblyFormat = "(`columns` $columns^):(`rows`)? $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1; // a sum over one column
 }
 
 def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {

@@ -26,3 +26,19 @@ func.func @by_way(%x: !flat) -> !narrow {
   %y = heddle.reshape %h : !heads to !narrow
   return %y : !narrow
 }
+
+// The sum over one column is the column; over more it stays.
+// CHECK-LABEL: func.func @one_column
+// CHECK-SAME: (%[[X:.*]]: tensor<?x1xf32{{.*}}, %[[PARTS:.*]]: tensor<?x1x1xf32{{.*}}, %[[Y:.*]]: tensor<?x2xf32
+// CHECK-NEXT: %[[A:.*]] = heddle.reshape %[[X]] : tensor<?x1xf32, #heddle.dims<"n">> to tensor<?xf32, #heddle.dims<"n">>
+// CHECK-NEXT: %[[B:.*]] = heddle.reshape %[[PARTS]] : tensor<?x1x1xf32, #heddle.dims<"n">> to tensor<?xf32, #heddle.dims<"n">>
+// CHECK-NEXT: %[[C:.*]] = heddle.sum columns %[[Y]]
+// CHECK-NEXT: return %[[A]], %[[B]], %[[C]]
+func.func @one_column(%x: tensor<?x1xf32, #heddle.dims<"n">>, %parts: tensor<?x1x1xf32, #heddle.dims<"n">>,
+                      %y: tensor<?x2xf32, #heddle.dims<"n">>)
+    -> (tensor<?xf32, #heddle.dims<"n">>, tensor<?xf32, #heddle.dims<"n">>, tensor<?xf32, #heddle.dims<"n">>) {
+  %a = heddle.sum columns %x : tensor<?x1xf32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  %b = heddle.sum columns %parts : tensor<?x1x1xf32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  %c = heddle.sum columns %y : tensor<?x2xf32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %a, %b, %c : tensor<?xf32, #heddle.dims<"n">>, tensor<?xf32, #heddle.dims<"n">>, tensor<?xf32, #heddle.dims<"n">>
+}
