@@ -3,6 +3,7 @@
 #include "runtime/core/Log.h"
 #include "tools/heddle-run/model/Explanation.h"
 #include "tools/heddle-run/report/ExplainPage.h"
+#include "tools/heddle-run/text/Images.h"
 #include "tools/heddle-run/text/Utf8.h"
 
 namespace heddle::run {
@@ -24,12 +25,11 @@ Status checkLength(const char *flag, std::span<const int32_t> tokens, const Mode
   return Success();
 }
 
-Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOptions &decoding,
-                                       const std::vector<int32_t> &source) {
+Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOptions &decoding, TranslationRequest source) {
   TranslationOptions options = translationOptions(decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
   Translator translator(*model.engine, model.description, options);
-  HEDDLE_ASSIGN(std::vector<Translation> translations, translator.translate(std::span(&source, 1)));
+  HEDDLE_ASSIGN(std::vector<Translation> translations, translator.translate(std::vector{std::move(source)}));
   std::vector<int32_t> tokens = std::move(translations.front().best.front().tokens);
   // One that the longest length cut off has that many tokens, which leaves no room for the begin mark.
   tokens.resize(std::min(tokens.size(), size_t(maximumExplainedLength(model.description))));
@@ -44,8 +44,15 @@ Status explain(const ExplainCommand &command, Profile *profile) {
                 openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "explain", profile));
   HEDDLE_CHECK(checkExplains(*model.engine, model.description));
 
-  std::vector<int32_t> source = model.vocabulary->encode(command.source), target;
-  HEDDLE_CHECK(checkLength("--src", source, model.description));
+  const ImageShape &image = model.description.marks.image;
+  std::vector<int32_t> target;
+  TranslationRequest source;
+  if (image.pixels() > 0) {
+    HEDDLE_ASSIGN(source.pixels, readImageLine(command.source, image, {}, "--src"));
+  } else {
+    source.source = model.vocabulary->encode(command.source);
+    HEDDLE_CHECK(checkLength("--src", source.source, model.description));
+  }
   if (command.target) {
     target = model.vocabulary->encodeTarget(*command.target);
     HEDDLE_CHECK(checkLength("--tgt", target, model.description));
@@ -54,9 +61,9 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   }
 
   Batch batch(model.description.marks);
-  batch.add(source, target);
+  batch.add(source.source, target, source.pixels);
   ExplainPage page;
-  page.source = command.source;
+  page.source = image.pixels() > 0 ? str("an image of ", image.height, " x ", image.width, " pixels") : command.source;
   page.target = command.target.value_or(model.vocabulary->decode(target));
   HEDDLE_ASSIGN(page.maps, run::explain(*model.engine, model.description, batch));
   auto pieces = [&](std::span<const int32_t> tokens) {
@@ -66,6 +73,8 @@ Status explain(const ExplainCommand &command, Profile *profile) {
     return result;
   };
   page.sourceTokens = pieces(batch.source.tokens);
+  for (int64_t pixel = 0; pixel < image.pixels(); ++pixel) // by row and column
+    page.sourceTokens.push_back(str(pixel / image.width, ",", pixel % image.width));
   page.targetTokens = pieces(batch.targetIn);
   page.nextTokens = pieces(batch.targetOut);
   Span span("write page");

@@ -5,6 +5,7 @@
 #include "tools/heddle-run/model/LineTranslator.h"
 #include "tools/heddle-run/text/Bleu.h"
 #include "tools/heddle-run/text/Chrf.h"
+#include "tools/heddle-run/text/Images.h"
 #include "tools/heddle-run/text/Lines.h"
 #include "tools/heddle-run/text/Utf8.h"
 #include "tools/heddle-run/text/WordsInPlace.h"
@@ -106,12 +107,20 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
   Examples examples;
   std::vector<size_t> places; // of the examples among the lines
   for (size_t i = 0; i < lines.size(); ++i) {
-    std::vector<int32_t> source = model.vocabulary->encode(replaceInvalidUtf8(text.source[i]));
-    std::vector<int32_t> target = model.vocabulary->encodeTarget(replaceInvalidUtf8(text.target[i]));
+    std::vector<int32_t> target = model.vocabulary->encodeTarget(replaceInvalidUtf8(text.target[i])), source;
+    std::vector<float> pixels;
+    if (const ImageShape &image = limits.marks.image; image.pixels() == 0)
+      source = model.vocabulary->encode(replaceInvalidUtf8(text.source[i]));
+    else if (!isBlank(text.source[i])) {
+      HEDDLE_ASSIGN(pixels, readImageLine(text.source[i], image, text.folder, str("line ", i + 1)));
+    }
     auto longest = int64_t(std::max(source.size(), target.size())) + 1;
-    if (source.empty() || target.empty() || longest > limits.maximumLength)
+    if ((source.empty() && pixels.empty()) || target.empty() || longest > limits.maximumLength)
       continue;
-    examples.add(source, target);
+    if (pixels.empty())
+      examples.add(source, target);
+    else
+      examples.addCaption(pixels, limits.marks.image.pixels(), target);
     places.push_back(i);
   }
   auto place = places.begin();
@@ -193,7 +202,7 @@ Status scorePairs(const ScoreCommand &command, const LineBlocks &lines, TrainedM
   TranslationOptions decoding = translationOptions(command.decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, decoding));
   HEDDLE_ASSIGN(EvaluationResult evaluation, evaluateText(command, lines, model));
-  LineTranslator translator(*model.engine, model.description, *model.vocabulary, decoding);
+  LineTranslator translator(*model.engine, model.description, *model.vocabulary, decoding, text.folder);
   HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
   Span span("compare with references");
   TextScores scores;

@@ -109,7 +109,10 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
     how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion : isOfPairs(model.labelling()) ? textOfPair : textOfRecord;
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(text.files(), int32_t(model.vocabularySize), how));
+  std::vector<std::filesystem::path> files = text.files();
+  if (model.marks.image.pixels() > 0) // of captions; the source has images
+    files = {files.back()};
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(files, int32_t(model.vocabularySize), how));
   if (tokenizer.pieces() < model.vocabularySize)
     log(LogLevel::Warning, str("the training text gives only ", tokenizer.pieces(), " pieces; the model's other ",
                                model.vocabularySize - tokenizer.pieces(), " stay unused"));

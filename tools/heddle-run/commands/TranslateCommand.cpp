@@ -99,9 +99,9 @@ Status translate(const TranslateCommand &command, Profile *profile) {
   UnknownText unknown(*model.vocabulary);
   auto add = [&](std::string &line) -> Status {
     HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
-    unknown.look(line);
-    translator.add(line, prefix);
-    return Success();
+    if (model.description.marks.image.pixels() == 0)
+      unknown.look(line);
+    return translator.add(line, prefix);
   };
   return answerLines(translator, kCallsAhead * uint64_t(model.description.maximumSequences), add,
                      [&](const TranslatedLine &line) { print(line, command.nBest); });

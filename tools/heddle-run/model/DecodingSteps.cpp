@@ -21,9 +21,9 @@ public:
     SourceBatch batch(model.marks);
     std::vector<int32_t> rows;
     for (const DecodingSource &source : sources) {
-      batch.add(source.tokens);
-      for (size_t i = 0; i <= source.tokens.size(); ++i)
-        rows.push_back(int32_t(source.firstRow) + int32_t(i));
+      batch.add(source.tokens, source.pixels);
+      for (int64_t i = 0; i < model.marks.sourceRows(source.tokens.size()); ++i)
+        rows.push_back(int32_t(source.firstRow + i));
     }
     CallInputs inputs;
     inputs.addSource(batch).add("memory_rows", rows);
@@ -42,7 +42,7 @@ public:
       cacheRow.push_back(hypothesis.cacheRow);
       cacheLengths.push_back(length + 1);
       sourceStarts.push_back(int32_t(hypothesis.source.firstRow));
-      sourceLengths.push_back(int32_t(hypothesis.source.tokens.size()) + 1);
+      sourceLengths.push_back(int32_t(model.marks.sourceRows(hypothesis.source.tokens.size())));
       score.push_back(hypothesis.logProbability);
       expected.push_back(hypothesis.expected);
     }
@@ -112,10 +112,10 @@ public:
       Batch batch(model.marks);
       for (; next < step.hypotheses.size(); ++next) {
         const DecodingStep::Hypothesis &hypothesis = step.hypotheses[next];
-        auto source = int64_t(hypothesis.source.tokens.size()) + 1, target = int64_t(hypothesis.tokens.size()) + 1;
+        int64_t source = model.marks.sourceRows(hypothesis.source.tokens.size()), target = int64_t(hypothesis.tokens.size()) + 1;
         if (batch.tokens() != 0 && !batch.hasRoomFor(source, target, model.limits()))
           break;
-        batch.add(hypothesis.source.tokens, hypothesis.tokens);
+        batch.add(hypothesis.source.tokens, hypothesis.tokens, hypothesis.source.pixels);
       }
       CallInputs inputs;
       inputs.addSource(batch.source).addTarget(batch);

@@ -12,10 +12,11 @@
 
 namespace heddle::run {
 
-// The sentence that a hypothesis translates.
+// The sentence that a hypothesis translates, or the image that it describes.
 struct DecodingSource {
   std::span<const int32_t> tokens; // without the end mark
   int64_t firstRow = 0;            // of the cross-attention caches, which have a row for the end mark too
+  std::span<const float> pixels;   // in the tokens' place, where the model takes images
 };
 
 struct DecodingStep {

@@ -163,7 +163,7 @@ Result<double> translationBleu(Engine &engine, const ModelDescription &model, co
                                const ParallelText &text) {
   Span span("translate for BLEU");
   span.with("lines", int64_t(text.source.size()));
-  LineTranslator translator(engine, model, vocabulary, {});
+  LineTranslator translator(engine, model, vocabulary, {}, text.folder);
   HEDDLE_ASSIGN(std::vector<std::string> translations, translator.translate(text.source, 1));
   Bleu bleu;
   for (size_t i = 0; i < translations.size(); ++i)

@@ -1,5 +1,8 @@
 #include "tools/heddle-run/model/LineTranslator.h"
 
+#include "tools/heddle-run/text/Images.h"
+#include "tools/heddle-run/text/Utf8.h"
+
 #include <algorithm>
 
 namespace heddle::run {
@@ -13,18 +16,23 @@ std::vector<int32_t> LineTranslator::cut(std::vector<int32_t> tokens, uint64_t n
   return tokens;
 }
 
-void LineTranslator::add(std::string_view line, std::string_view prefix) {
+Status LineTranslator::add(std::string_view line, std::string_view prefix) {
   uint64_t number = lines.add();
-  std::vector<int32_t> source = vocabulary.encode(replaceInvalidBytes(line, number));
-  TranslationRequest request{number, cut(std::move(source), number, size_t(translator.maximumSourceLength()), ""), {}};
-  if (request.source.empty()) {
+  TranslationRequest request{number, {}, {}, {}};
+  if (image.pixels() == 0)
+    request.source = cut(vocabulary.encode(replaceInvalidBytes(line, number)), number, size_t(translator.maximumSourceLength()), "");
+  else if (!isBlank(line)) {
+    HEDDLE_ASSIGN(request.pixels, readImageLine(line, image, folder, str("line ", number)));
+  }
+  if (request.source.empty() && request.pixels.empty()) {
     lines.finish(number, {number, {{"", 0}}});
-    return;
+    return Success();
   }
   if (!prefix.empty())
     request.prefix = cut(vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
-                         size_t(translator.maximumPrefixLength(int64_t(request.source.size()))), "a prefix of ");
+                         size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))), "a prefix of ");
   translator.add(std::move(request));
+  return Success();
 }
 
 Status LineTranslator::step() {
@@ -46,7 +54,7 @@ Status LineTranslator::step() {
 Result<std::vector<std::string>> LineTranslator::translate(std::span<const std::string> texts, uint64_t firstNumber) {
   lines = InOrder<TranslatedLine>(firstNumber);
   for (const std::string &text : texts)
-    add(text);
+    HEDDLE_CHECK(add(text));
   while (busy())
     HEDDLE_CHECK(step());
   std::vector<std::string> result;

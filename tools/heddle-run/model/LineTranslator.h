@@ -6,6 +6,7 @@
 #include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/text/TextCodec.h"
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,12 +25,14 @@ struct TranslatedLine {
 
 class LineTranslator {
 public:
-  LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options)
-      : translator(engine, model, options), vocabulary(vocabulary) {}
+  // `folder` is where files are that lines name, of a model that takes images.
+  LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
+                 std::filesystem::path folder = {})
+      : translator(engine, model, options), vocabulary(vocabulary), image(model.marks.image), folder(std::move(folder)) {}
 
   // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
-  // is said once for each line.
-  void add(std::string_view line, std::string_view prefix = {});
+  // is said once for each line. Fails where the model takes images, and the line has none.
+  Status add(std::string_view line, std::string_view prefix = {});
   // Decodes a token of each line in work.
   Status step();
   // Lines that are translated and whose predecessors are.
@@ -46,6 +49,8 @@ private:
 
   Translator translator;
   const TextCodec &vocabulary;
+  ImageShape image;
+  std::filesystem::path folder;
   InOrder<TranslatedLine> lines;
 };
 

@@ -46,12 +46,12 @@ int64_t Translator::maximumLength(int64_t sourceLength) const {
 
 // Translations are about as long as their sources; room for the longest that may be is hardly ever needed.
 int64_t Translator::expectedRows(const TranslationRequest &request) const {
-  auto length = int64_t(request.source.size());
+  int64_t length = rowsOf(request) - 1;
   return BeamSearch::mostHypotheses(options.beam) * std::min(maximumLength(length), length + length / 4 + 4);
 }
 
 void Translator::add(TranslationRequest request) {
-  size_t length = request.source.size();
+  auto length = size_t(rowsOf(request));
   waiting.emplace(length, std::move(request));
 }
 
@@ -59,11 +59,10 @@ std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request,
   int64_t rows = expectedRows(request);
   if (int64_t(freeRows.size()) < promisedRows + rows)
     return std::nullopt;
-  std::optional<int64_t> sourceRow = sourceRows.take(int64_t(request.source.size()) + 1);
+  std::optional<int64_t> sourceRow = sourceRows.take(rowsOf(request));
   if (!sourceRow)
     return std::nullopt;
-  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(int64_t(request.source.size())),
-                       model.marks.end};
+  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(rowsOf(request) - 1), model.marks.end};
   BeamSearch start(search, request.prefix);
   return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
 }
@@ -79,7 +78,7 @@ Status Translator::admit() {
   auto most = size_t(model.maximumSequences / BeamSearch::mostHypotheses(options.beam));
   for (auto next = waiting.end(); next != waiting.begin() && jobs.size() + fresh.size() < most;) {
     --next;
-    tokens += int64_t(next->first) + 1;
+    tokens += int64_t(next->first);
     std::optional<Job> job = tokens <= model.maximumTokens ? makeRoom(next->second, promised) : std::nullopt;
     if (!job)
       break;
@@ -91,14 +90,14 @@ Status Translator::admit() {
     return Success();
   if (4 * fresh.size() < jobs.size() && !waiting.empty()) {
     for (Job &job : fresh) {
-      sourceRows.giveBack(job.sourceRow, int64_t(job.request.source.size()) + 1);
+      sourceRows.giveBack(job.sourceRow, rowsOf(job.request));
       add(std::move(job.request));
     }
     return Success();
   }
   std::vector<DecodingSource> sources;
   for (const Job &job : fresh)
-    sources.push_back({job.request.source, job.sourceRow});
+    sources.push_back({job.request.source, job.sourceRow, job.request.pixels});
   Span span("encode");
   span.with("sentences", int64_t(sources.size()));
   HEDDLE_CHECK(steps->encode(sources));
@@ -107,7 +106,7 @@ Status Translator::admit() {
 }
 
 void Translator::release(Job &job) {
-  sourceRows.giveBack(job.sourceRow, int64_t(job.request.source.size()) + 1);
+  sourceRows.giveBack(job.sourceRow, rowsOf(job.request));
   freeRows.insert(freeRows.end(), job.cacheRows.begin(), job.cacheRows.end());
 }
 
@@ -141,7 +140,7 @@ DecodingStep Translator::describeStep() {
     std::span<const BeamSearch::Open> open = job.search.open();
     size_t row = job.cacheRows.size() - open.size();
     for (const BeamSearch::Open &hypothesis : open)
-      step.hypotheses.push_back({{job.request.source, job.sourceRow},
+      step.hypotheses.push_back({{job.request.source, job.sourceRow, job.request.pixels},
                                  hypothesis.tokens,
                                  hypothesis.logProbability,
                                  int32_t(before) + hypothesis.parent,
@@ -207,9 +206,18 @@ Status Translator::advance(Job &job, std::vector<Candidate> &ofBeam, std::vector
 }
 
 Result<std::vector<Translation>> Translator::translate(std::span<const std::vector<int32_t>> sentences) {
-  for (size_t i = 0; i < sentences.size(); ++i)
-    add({i, sentences[i], {}});
-  std::vector<Translation> translations(sentences.size());
+  std::vector<TranslationRequest> requests;
+  for (const std::vector<int32_t> &sentence : sentences)
+    requests.push_back({requests.size(), sentence, {}, {}});
+  return translate(std::move(requests));
+}
+
+Result<std::vector<Translation>> Translator::translate(std::vector<TranslationRequest> requests) {
+  std::vector<Translation> translations(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].number = i;
+    add(std::move(requests[i]));
+  }
   while (pending() != 0) {
     HEDDLE_ASSIGN(std::vector<Translation> finished, step());
     for (Translation &translation : finished)

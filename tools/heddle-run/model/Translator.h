@@ -35,6 +35,7 @@ struct TranslationRequest {
   uint64_t number = 0; // names it, and its random numbers
   std::vector<int32_t> source;
   std::vector<int32_t> prefix; // tokens that the translation begins with
+  std::vector<float> pixels;   // of an image in the source's place, where the model takes images
 };
 
 struct Translation {
@@ -53,7 +54,7 @@ public:
   int64_t maximumSourceLength() const { return std::min(model.maximumLength, model.maximumTokens) - 1; }
   int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength) - 1; }
 
-  // Sources have 1 to maximumSourceLength() tokens, prefixes at most maximumPrefixLength().
+  // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength().
   void add(TranslationRequest request);
   // Added and not yet finished.
   size_t pending() const { return waiting.size() + jobs.size(); }
@@ -64,6 +65,7 @@ public:
 
   // All of these, in their order.
   Result<std::vector<Translation>> translate(std::span<const std::vector<int32_t>> sentences);
+  Result<std::vector<Translation>> translate(std::vector<TranslationRequest> requests);
 
 private:
   // A sentence in work.
@@ -76,6 +78,8 @@ private:
     size_t firstHypothesis = 0; // of its hypotheses in the last step
   };
 
+  // Rows of a call that the source takes.
+  int64_t rowsOf(const TranslationRequest &request) const { return model.marks.sourceRows(request.source.size()); }
   int64_t maximumLength(int64_t sourceLength) const;
   int64_t expectedRows(const TranslationRequest &request) const;
   std::optional<Job> makeRoom(TranslationRequest &request, int64_t promisedRows);

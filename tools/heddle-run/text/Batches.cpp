@@ -11,8 +11,11 @@ void PackedSequences::add(int64_t length) {
     positions.push_back(int32_t(i));
 }
 
-void SourceBatch::add(std::span<const int32_t> sentence) {
-  layout.add(int64_t(sentence.size()) + 1);
+void SourceBatch::add(std::span<const int32_t> sentence, std::span<const float> image) {
+  layout.add(marks.sourceRows(sentence.size()));
+  pixels.insert(pixels.end(), image.begin(), image.end());
+  if (marks.image.pixels() > 0)
+    return;
   tokens.insert(tokens.end(), sentence.begin(), sentence.end());
   tokens.push_back(marks.end);
 }
@@ -64,8 +67,8 @@ void SourceBatch::addWhole(std::span<const int32_t> text, const Structure &struc
   }
 }
 
-void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence) {
-  source.add(sourceSentence);
+void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence, std::span<const float> image) {
+  source.add(sourceSentence, image);
   target.add(int64_t(targetSentence.size()) + 1);
   targetIn.push_back(source.marks.begin);
   targetIn.insert(targetIn.end(), targetSentence.begin(), targetSentence.end());
@@ -114,7 +117,7 @@ void Batch::add(const Examples &examples, size_t example) {
   if (examples.labelling() != Labelling::None)
     addLabelled(examples.labelling(), examples.source(example), examples.target(example), examples.structure(example));
   else if (examples.hasSource(example))
-    add(examples.source(example), examples.target(example));
+    add(examples.source(example), examples.target(example), examples.image(example));
   else
     add(examples.target(example), examples.given(example));
 }

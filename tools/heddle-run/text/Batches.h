@@ -19,6 +19,9 @@ struct Marks {
   int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
   int64_t sentences = 0;  // that a text has at most, where the model is told of them
   ImageShape image;       // of the model's images, where it takes any in the place of texts
+
+  // Rows of a call that a source takes: of a sentence of so many tokens, which has an end mark, or of an image.
+  int64_t sourceRows(size_t tokens) const { return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + 1; }
 };
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
@@ -68,7 +71,8 @@ struct SourceBatch {
   SentenceLists sentences;     // likewise
   std::vector<float> pixels;   // of images, which have no tokens
 
-  void add(std::span<const int32_t> sentence);
+  // A sentence, or an image where the model takes images.
+  void add(std::span<const int32_t> sentence, std::span<const float> image = {});
   // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more sentences.
   void addWhole(std::span<const int32_t> text, const Structure &structure = {});
 };
@@ -91,7 +95,7 @@ struct Batch {
   std::vector<float> grades;
   std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
 
-  void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  void add(std::span<const int32_t> source, std::span<const int32_t> target, std::span<const float> image = {});
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
                    const Structure &structure = {});
   void addPair(const Examples &examples, size_t example);

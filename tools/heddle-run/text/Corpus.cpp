@@ -1,6 +1,7 @@
 #include "tools/heddle-run/text/Corpus.h"
 
 #include "runtime/core/Span.h"
+#include "tools/heddle-run/text/Images.h"
 #include "tools/heddle-run/text/Utf8.h"
 
 #include <algorithm>
@@ -83,12 +84,19 @@ Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &rep
       here.noteInvalid(text.firstLineOf(block) + i, (sourceIsValid ? text.target() : text.source()).string());
       continue;
     }
-    std::vector<int32_t> source = vocabulary.encode(lines.source[i]);
-    std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]);
-    if (source.empty() || target.empty())
+    std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]), source;
+    std::vector<float> pixels;
+    if (image.pixels() == 0)
+      source = vocabulary.encode(lines.source[i]);
+    else if (!isBlank(lines.source[i])) {
+      HEDDLE_ASSIGN(pixels, readImageLine(lines.source[i], image, lines.folder, text.placeOf(block, i)));
+    }
+    if ((source.empty() && pixels.empty()) || target.empty())
       ++here.blank;
     else if (int64_t(source.size()) + 1 > maximumLength || int64_t(target.size()) + 1 > maximumLength)
       ++here.overLong;
+    else if (!pixels.empty())
+      examples.addCaption(pixels, image.pixels(), target);
     else
       examples.add(source, target);
   }

@@ -1,6 +1,7 @@
 // What a model learns from, as token identifiers.
 #pragma once
 
+#include "runtime/artifact/Description.h"
 #include "tools/heddle-run/text/LineBlocks.h"
 #include "tools/heddle-run/text/TextCodec.h"
 
@@ -42,6 +43,13 @@ class Examples {
 public:
   // A sentence, of at least one token, and its translation, without marks.
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  // An image, of so many pixels, and its caption, without marks.
+  void addCaption(std::span<const float> pixels, int64_t count, std::span<const int32_t> target) {
+    add({}, target);
+    allPixels.insert(allPixels.end(), pixels.begin(), pixels.end());
+    pixelEnds.push_back(allPixels.size());
+    pixelCount = count;
+  }
   // A sequence alone, of at least two tokens, its marks among them: each token but the first is predicted from those
   // before it.
   void add(std::span<const int32_t> sequence) { add({}, sequence); }
@@ -97,13 +105,16 @@ public:
   bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
+  // The numbers of an example's pixels; empty where there are no images.
+  std::span<const float> image(size_t example) const {
+    return pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>();
+  }
   std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); } // the right text of a pair
   float grade(size_t example) const { return grades[example]; }
   Structure structure(size_t example) const {
     if (edgeEnds.empty())
       return {};
-    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example),
-            pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>(), pixelCount};
+    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example), image(example), pixelCount};
   }
 
   // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
@@ -168,12 +179,12 @@ public:
   virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
-// The pairs of two text files.
+// The pairs of two text files, of which the first has images where the model takes any: a record with an "image" on each line.
 class TextPairs final : public ExampleBlocks {
 public:
   // `maximumLength` counts the mark at a sentence's begin or end. Text and vocabulary outlive this.
-  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength)
-      : text(text), vocabulary(vocabulary), maximumLength(maximumLength) {}
+  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const ImageShape &image = {})
+      : text(text), vocabulary(vocabulary), maximumLength(maximumLength), image(image) {}
 
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
@@ -184,6 +195,7 @@ private:
   const LineBlocks &text;
   const TextCodec &vocabulary;
   int64_t maximumLength;
+  ImageShape image;
 };
 
 struct Corpus {

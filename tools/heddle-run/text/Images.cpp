@@ -77,4 +77,14 @@ Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::file
   return std::vector<float>(values.begin(), values.end());
 }
 
+Result<std::vector<float>> readImageLine(std::string_view line, const ImageShape &wanted, const std::filesystem::path &folder,
+                                         const std::string &origin) {
+  Result<Json> json = parseJson(line, origin);
+  if (!json.ok() || !json->is_object() || !json->contains("image"))
+    return makeError(ErrorKind::Malformed, origin, " is no record with an \"image\", and the model takes images: ",
+                     R"({"image": [[0, 0.5], [1, 0]]}.)");
+  HEDDLE_ASSIGN(Image image, Image::parse((*json)["image"], origin));
+  return image.read(wanted, folder, origin);
+}
+
 } // namespace heddle::run

@@ -1,4 +1,4 @@
-// Images in records: "image" is rows of pixels, each a number or a list of numbers, or the name of a .npy file of them.
+// Images in records, and in the place of a source's sentences: "image" is rows of pixels, each a number or a list of numbers, or the name of a .npy file of them.
 #pragma once
 
 #include "runtime/artifact/Description.h"
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::run {
@@ -23,5 +24,9 @@ struct Image {
   // The numbers, of a file beside the records if need be, as a model takes them. Fails where the image has another shape.
   Result<std::vector<float>> read(const ImageShape &wanted, const std::filesystem::path &folder, const std::string &origin) const;
 };
+
+// The image of a line of a source, {"image": [[0, 1], [1, 0]]}, as a model takes it. Fails where the line is no such record.
+Result<std::vector<float>> readImageLine(std::string_view line, const ImageShape &wanted, const std::filesystem::path &folder,
+                                         const std::string &origin);
 
 } // namespace heddle::run

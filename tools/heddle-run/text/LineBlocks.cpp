@@ -215,14 +215,14 @@ Result<std::vector<std::string>> LineBlocks::readSide(const Side &side, size_t b
 }
 
 Result<ParallelText> LineBlocks::read(size_t block) const {
-  ParallelText text;
+  ParallelText text{.folder = source().parent_path()};
   HEDDLE_ASSIGN(text.source, readSide(sides[0], block));
   HEDDLE_ASSIGN(text.target, readSide(sides[1], block));
   return text;
 }
 
 Result<ParallelText> LineBlocks::readAll() const {
-  ParallelText all;
+  ParallelText all{.folder = source().parent_path()};
   for (size_t block = 0; block < blocks(); ++block) {
     HEDDLE_ASSIGN(ParallelText text, read(block));
     std::ranges::move(text.source, std::back_inserter(all.source));

@@ -46,6 +46,7 @@ Result<std::vector<std::string>> readLines(const std::filesystem::path &path);
 // Two files whose lines translate one another.
 struct ParallelText {
   std::vector<std::string> source, target;
+  std::filesystem::path folder; // of the source, where it is of a LineBlocks: files that its lines name are there
 };
 
 // Fails, naming both counts, where the files differ in their number of lines.
