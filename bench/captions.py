@@ -4,11 +4,13 @@
     captions.py --bin build/bin [--attention soft|hard|mean]... [--seed N]... [--steps N]
 
 An image has sixteen regions, each with one of twelve things, and three of them bear the marks 1, 2 and 3: the caption names the three
-things in the order of their marks. Trains on 20,000 images and prints, of 400 that it has not seen, the share of the caption's words
+things in the order of their marks. A region has a channel for each thing and each mark, so that the mean of all regions says what
+there is and not what is marked. Trains on 20,000 images and prints, of 400 that it has not seen, the share of the caption's words
 that are right, and the share of words at which the region with the largest weight is the marked one. Fails where a share is not what is
 expected."""
 
 import argparse
+import json
 import random
 import sys
 import tempfile
@@ -17,11 +19,12 @@ from pathlib import Path
 
 import experiment
 from experiment import Figure, Picture, run
-from recurrent_translation import weights_of_words
+from recurrent_translation import explained
 
-REGIONS, MARKS = 16, 3
-THINGS = [first + second for first in "bcdfghklmnprst" for second in ("ad", "el", "in", "op", "un")]
-SETTINGS = {"vocab_size": 400, "max_length": 20, "max_sequences": 64, "max_tokens": 1152, "learning_rate": 0.004, "warmup": 100,
+SIDE, MARKS = 4, 3
+REGIONS = SIDE * SIDE
+THINGS = ["ball", "bell", "book", "boat", "cake", "coin", "drum", "fish", "kite", "lamp", "ring", "shoe"]
+SETTINGS = {"vocab_size": 24, "max_length": 20, "max_sequences": 64, "max_tokens": 1024, "learning_rate": 0.004, "warmup": 100,
             "schedule": '"cosine"', "clip_norm": 1, "explain_entry": "true", "width": 32}
 EXPECTED = {"soft": (0.99, 1), "hard": (0.99, 1), "mean": (0, 0.6)}
 LEAST_RIGHT_REGIONS = 0.95
@@ -29,18 +32,21 @@ STEPS = {"soft": 800, "hard": 2000, "mean": 800}
 TASK = "three of sixteen regions are marked, and the caption says what is there, one after the other"
 
 
-def image(draw):
-    """Regions as words, the caption, and the regions that it is of."""
-    things, places = [draw.choice(THINGS) for _ in range(REGIONS)], draw.sample(range(REGIONS), MARKS)
-    regions = [f"{thing}{places.index(i) + 1}" if i in places else f"{thing}0" for i, thing in enumerate(things)]
-    return regions, [things[place] for place in places], places
+def draw_image(draw):
+    """A record of the image, its caption, and the regions that it is of."""
+    things, places = [draw.randrange(len(THINGS)) for _ in range(REGIONS)], draw.sample(range(REGIONS), MARKS)
+    marks = [places.index(i) + 1 if i in places else 0 for i in range(REGIONS)]
+    regions = [[int(thing == i) for i in range(len(THINGS))] + [int(mark == i) for i in range(MARKS + 1)]
+               for thing, mark in zip(things, marks)]
+    record = json.dumps({"image": [regions[i:i + SIDE] for i in range(0, REGIONS, SIDE)]}, separators=(",", ":"))
+    return record, [THINGS[things[place]] for place in places], places
 
 
 def write(folder, name, count, seed):
     draw = random.Random(seed)
-    images = [image(draw) for _ in range(count)]
-    for suffix, part in (("src", 0), ("tgt", 1)):
-        (folder / f"{name}.{suffix}").write_text("".join(" ".join(one[part]) + "\n" for one in images))
+    images = [draw_image(draw) for _ in range(count)]
+    (folder / f"{name}.jsonl").write_text("".join(record + "\n" for record, _, _ in images))
+    (folder / f"{name}.txt").write_text("".join(" ".join(caption) + "\n" for _, caption, _ in images))
     return images
 
 
@@ -51,14 +57,14 @@ def learn(tools, attention, steps, seed, folder):
             for word in ("--set", f"{key}={value}")]
     write(folder, "train", 20000, 1)
     run(tools / "heddle-compile", experiment.ROOT / "models/show-attend-tell.weft", *sets, "-o", model)
-    run(tools / "heddle-run", "train", model, "--src", folder / "train.src", "--tgt", folder / "train.tgt", "--vocab-type", "word",
+    run(tools / "heddle-run", "train", model, "--src", folder / "train.jsonl", "--tgt", folder / "train.txt", "--vocab-type", "word",
         "--checkpoint", checkpoint, "--steps", steps, "--seed", seed)
     return model, checkpoint
 
 
 def words_right(tools, model, checkpoint, images):
     said = run(tools / "heddle-run", "translate", model, "--checkpoint", checkpoint,
-               input="".join(" ".join(regions) + "\n" for regions, _, _ in images))
+               input="".join(record + "\n" for record, _, _ in images))
     lines = [line.split() for line in said.splitlines()]
     return sum(said == word for line, (_, caption, _) in zip(lines, images) for said, word in zip(line, caption)) / (MARKS * len(images))
 
@@ -66,8 +72,8 @@ def words_right(tools, model, checkpoint, images):
 def regions_right(tools, model, checkpoint, folder, images):
     """The share, and the weights of the first caption."""
     right, first = 0, None
-    for regions, caption, places in images:
-        weights = weights_of_words(tools, model, checkpoint, folder, " ".join(regions), " ".join(caption))
+    for record, caption, places in images:
+        _, weights = explained(tools, model, checkpoint, folder, record, " ".join(caption))
         first = first or weights[:MARKS]
         right += sum(row.index(max(row)) == place for row, place in zip(weights, places))
     return right / (MARKS * len(images)), first
@@ -87,9 +93,9 @@ def figures(tools, attention, seed, steps=None, explained=40):
         if attention == "mean":
             return
         share, weights = regions_right(tools, model, checkpoint, folder, images[:explained])
-        regions, caption, _ = images[0]
+        names = [f"{i // SIDE + 1},{i % SIDE + 1}" for i in range(REGIONS)]
         yield Figure("show-attend-tell.weft", variant, seed, share, (LEAST_RIGHT_REGIONS, 1), steps, seconds, "regions right",
-                     [Picture("where each word of a caption looks", caption, regions, weights)])
+                     [Picture("where each word of a caption looks", images[0][1], names, weights)])
 
 
 def main():

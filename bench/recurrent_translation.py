@@ -27,19 +27,22 @@ def run(*words, **options):
     return subprocess.run([str(word) for word in words], check=True, text=True, stdout=subprocess.PIPE, **options).stdout
 
 
-def weights_of(tools, model, checkpoint, folder, source, order):
-    return weights_of_words(tools, model, checkpoint, folder, source, " ".join(swapped_halves.translate(source.split(), order)))
-
-
-def weights_of_words(tools, model, checkpoint, folder, source, target):
-    """What the model attends to in the source for each word of the target; None where its tokens are not the words."""
+def explained(tools, model, checkpoint, folder, source, target):
+    """What `heddle-run explain` says: the source's tokens, and the weights of each of the target's."""
     page = folder / "page.html"
     run(tools / "heddle-run", "explain", model, "--checkpoint", checkpoint, "--src", source, "--tgt", target, "--html", page,
         stderr=subprocess.DEVNULL)
     (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text(), re.S)
     data = json.loads(data)
     maps = [map for map in data["maps"] if map["keys"] == "source" and map["queries"] == "target"]
-    return maps[0]["weights"][0] if maps and len(data["source"]) == len(source.split()) + 1 else None
+    return data["source"], maps[0]["weights"][0] if maps else None
+
+
+def weights_of(tools, model, checkpoint, folder, source, order):
+    """What the model attends to in the source for each word of its translation; None where its tokens are not the words."""
+    target = " ".join(swapped_halves.translate(source.split(), order))
+    tokens, weights = explained(tools, model, checkpoint, folder, source, target)
+    return weights if len(tokens) == len(source.split()) + 1 else None
 
 
 def alignment(tools, model, checkpoint, folder, sources, order):
