@@ -90,7 +90,7 @@ class ShowAttendTell(recurrence.Oracle):
 
 
 def sizes(attention, **own):
-    return {"width": 33, "align": 20, "attention": attention, "doubly_stochastic": 0.0, "reward_weight": 1.0, "entropy_weight": 0.01, **own}
+    return {"image_height": 0, "image_width": 0, "width": 33, "align": 20, "attention": attention, "doubly_stochastic": 0.0, "reward_weight": 1.0, "entropy_weight": 0.01, **own}
 
 
 TEXT = "show-attend-tell.weft"
