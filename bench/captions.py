@@ -88,14 +88,13 @@ def figures(tools, attention, seed, steps=None, explained=40):
         seconds = time.time() - begin
         images = write(folder, "test", 400, 2)
         variant = f"attention={attention}"
-        yield Figure("show-attend-tell.weft", variant, seed, words_right(tools, model, checkpoint, images), EXPECTED[attention], steps, seconds,
-                     "words right")
+        yield Figure("show-attend-tell.weft", f"{variant}, words", seed, words_right(tools, model, checkpoint, images), EXPECTED[attention], steps, seconds)
         if attention == "mean":
             return
         share, weights = regions_right(tools, model, checkpoint, folder, images[:explained])
         names = [f"{i // SIDE + 1},{i % SIDE + 1}" for i in range(REGIONS)]
-        yield Figure("show-attend-tell.weft", variant, seed, share, (LEAST_RIGHT_REGIONS, 1), steps, seconds, "regions right",
-                     [Picture("where each word of a caption looks", images[0][1], names, weights)])
+        yield Figure("show-attend-tell.weft", f"{variant}, regions", seed, share, (LEAST_RIGHT_REGIONS, 1), steps, seconds,
+                     pictures=[Picture("where each word of a caption looks", images[0][1], names, weights)])
 
 
 def main():

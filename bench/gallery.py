@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import captions
 import experiment
 import graph_lookup
 import images
@@ -43,6 +44,17 @@ class Translation:
             yield Figure(self.text, "words in place", seeds[0], sum(shares) / len(shares), (0.95, 1), self.steps, seconds, "right", pictures)
 
 
+class Captions:
+    """Soft and hard attention with all seeds, the mean of all regions with the first one."""
+
+    text, task = "show-attend-tell.weft", captions.TASK
+
+    def figures(self, tools, seeds):
+        for attention in captions.EXPECTED:
+            for seed in seeds if attention != "mean" else seeds[:1]:
+                yield from captions.figures(tools, attention, seed, explained=40 if seed == seeds[0] else 10)
+
+
 class Ablation:
     """The idea with all seeds, what is beside it with the first one."""
 
@@ -66,6 +78,7 @@ SYSTEMS = {  # and what the literature calls them
     "feed-forward network": (Ablation(images.EXPERIMENTS["bits"]), "Rumelhart, Hinton, Williams 1986"),
     "convolutional network": (Ablation(images.EXPERIMENTS["shapes"]), "LeCun et al. 1998"),
     "a feed-forward network in its place": (Ablation(images.EXPERIMENTS["shapes-mlp"]), "with as many weights"),
+    "captions with soft and hard attention": (Captions(), "Xu et al. 2015"),
     "co-attention": (Ablation(pairs.EXPERIMENTS["coattention"]), "Lu et al. 2016"),
     "convolutional translation": (Translation("convs2s.weft", {"words": 64}, 2000), "Gehring et al. 2017"),
 }
