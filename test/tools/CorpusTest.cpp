@@ -1,5 +1,6 @@
 #include "tools/heddle-run/text/Corpus.h"
 #include "test/tools/TemporaryFolder.h"
+#include "tools/heddle-run/text/Batches.h"
 #include "tools/heddle-run/text/Documents.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
@@ -17,11 +18,11 @@ namespace {
 // One piece a letter: lengths are easy to count.
 class CorpusTest : public testing::Test {
 protected:
-  Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16) {
+  Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16, ImageShape image = {}) {
     std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
     Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
     HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(files[0], files[1], folder.path()));
-    return readCorpus(TextPairs(text, tokenizer, maximumLength));
+    return readCorpus(TextPairs(text, tokenizer, maximumLength, image));
   }
 
   TemporaryFolder folder;
@@ -50,6 +51,24 @@ TEST_F(CorpusTest, SkipsAndCounts) {
                                  "UTF-8"))
       << report;
   EXPECT_NE(report.find("line 5"), std::string::npos);
+}
+
+// Of a model that takes images the lines of the source are records.
+TEST_F(CorpusTest, CaptionsHaveImages) {
+  ImageShape shape{1, 2, 1};
+  auto corpus = read("{\"image\": [[0.5, 1]]}\n\n{\"image\": [[2, 3]]}\n", "a b\nc\nd\n", 16, shape);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->report.blank, 1u);
+  Marks marks;
+  marks.image = shape;
+  std::vector<Batch> batches =
+      packInOrder(corpus->examples, {.maximumTokens = 8, .maximumSequences = 4, .maximumLength = 16, .marks = marks});
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].source.pixels, (std::vector<float>{0.5, 1, 2, 3}));
+  EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{2, 2}));
+  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{3, 2}));
+  EXPECT_TRUE(batches[0].source.tokens.empty());
+  EXPECT_NE(read("a b\n", "a\n", 16, shape).message().find("s' line 1 is no record with an \"image\""), std::string::npos);
 }
 
 // A pipe gives its bytes once: they are kept, for a vocabulary and for all passes.
