@@ -66,7 +66,7 @@ TEST_F(CorpusTest, CaptionsHaveImages) {
   ASSERT_EQ(batches.size(), 1u);
   EXPECT_EQ(batches[0].source.pixels, (std::vector<float>{0.5, 1, 2, 3}));
   EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{2, 2}));
-  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{3, 2}));
+  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{5, 3})); // a letter is two pieces, its space and itself
   EXPECT_TRUE(batches[0].source.tokens.empty());
   EXPECT_NE(read("a b\n", "a\n", 16, shape).message().find("s' line 1 is no record with an \"image\""), std::string::npos);
 }
