@@ -166,7 +166,7 @@ func.func @constant(%x: !rows, %k: !notes, %qs: !numbers, %ql: !numbers, %ks: !n
 // CHECK: %[[FIRST:.*]] = heddle.find_first %[[SEQUENCE]] : tensor<?xi32, #heddle.dims<"target_tokens">> -> tensor<?x1xi32, #heddle.dims<"sequences">>
 // CHECK: %[[SUMS:.*]] = heddle.sum_equal %[[SEQUENCE]], %[[FIRST]], %{{.*}}, tensor<?x1xf32, #heddle.dims<"target_tokens">>
 // CHECK: %[[ROWS:.*]] = heddle.densify %[[FIRST]], %[[SUMS]] : {{.*}}tensor<?x1xf32, #heddle.dims<"sequences">>
-// CHECK: %[[EACH:.*]] = heddle.sum columns %[[ROWS]] : tensor<?x1xf32, #heddle.dims<"sequences">> -> tensor<?xf32, #heddle.dims<"sequences">>
+// CHECK: %[[EACH:.*]] = heddle.reshape %[[ROWS]] : tensor<?x1xf32, #heddle.dims<"sequences">> to tensor<?xf32, #heddle.dims<"sequences">>
 // CHECK: heddle.broadcast %[[EACH]] : tensor<?xf32, #heddle.dims<"sequences">> to tensor<?x8xf32, #heddle.dims<"sequences">>
 // CHECK: heddle.write @grad.u
 func.func @number(%x: !state, %starts: !numbers, %lengths: !numbers) {

@@ -5,10 +5,11 @@
 !numbers = tensor<?xi32, #heddle.dims<"rows">>
 heddle.size @rows max 64
 
-// CHECK-LABEL: tile.func @noise
-// CHECK-SAME: %[[SUM:[a-z0-9]+]]: memref<?x16xf32>
-// CHECK: %[[ROWS:.*]] = tile.broadcast
-// CHECK: %[[UNIFORM:.*]] = tile.random
+// CHECK-LABEL: tile.func @gumbel_addf_Tx16
+// CHECK-SAME: %[[NUMBERS:[a-z0-9]+]]: memref<?x1xi32>
+// CHECK: %[[ROW:.*]] = tile.load %[[NUMBERS]]
+// CHECK: %[[ROWS:.*]] = tile.broadcast %[[ROW]]
+// CHECK: %[[UNIFORM:.*]] = tile.random seed(%{{.*}}) step %{{.*}} stream %{{.*}} at(%[[ROWS]], %{{.*}})
 // CHECK: %[[LEAST:.*]] = arith.maximumf %[[UNIFORM]]
 // CHECK: %[[LOG:.*]] = math.log %[[LEAST]]
 // CHECK: %[[POSITIVE:.*]] = arith.negf %[[LOG]]
