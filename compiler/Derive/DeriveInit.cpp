@@ -28,9 +28,6 @@ public:
     VariableOp step = VariableRoles(module).find(VariableRole::Steps);
     if (step && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
       step.erase(); // it was dropout's alone
-    for (auto variable : llvm::make_early_inc_range(module.getOps<VariableOp>()))
-      if (!model.training && variable.getKind() == VariableKind::OptimizerState)
-        variable.erase(); // a moving average, which training alone reads
 
     EntryBuilder entry(module, "init", model.task.getLoc());
     OpBuilder &b = entry.builder;

@@ -153,7 +153,8 @@ struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedCont
     auto context = cast<TransposedContextOp>(op);
     Attention attention =
         Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(), /*keyRows=*/{}, context.getUsers());
-    if (isOneByOne(attention))
+    // A lane with whole rows of keys and queries runs out of a GPU's registers.
+    if (isOneByOne(attention) || emitter.getProfile().blockLanes)
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/false, context.getWeights(), {}, nullptr, emitter);
     AttentionFrame frame(emitter, attention, Owns::Keys, /*products=*/1);
     frame.emit([&] {
