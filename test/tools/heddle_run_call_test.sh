@@ -16,10 +16,7 @@ expect() {
 }
 
 call=("$run" call adder.heddle --entry add)
-if ! "$run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$run"
 expect 0 "device vulkan:" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=sum=@sum.npy
 cmp sum.npy expected.npy || fail "sum.npy is wrong"
 expect 0 "sum f32[4] = 11 22 33 44" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --expect=sum=@expected.npy

@@ -4,10 +4,7 @@ set -euo pipefail
 bin=$1 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$bin/heddle-run"
 # An image has four pixels, of one of three colours each; one of them bears a mark, and the caption is its colour and its row.
 /usr/bin/python3 - << 'END'
 import json, random

@@ -4,10 +4,7 @@ set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$bin/heddle-run"
 # A text's label says whether it has a colour, or both pets. A word's label is its kind, of another spelling where the text
 # begins with "no".
 /usr/bin/python3 - << 'END'

@@ -4,10 +4,7 @@ set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$bin/heddle-run"
 # Whether both texts have the same animal, and how many words of the left text are animals.
 /usr/bin/python3 - << 'END'
 import json, random

@@ -5,10 +5,7 @@ set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$bin/heddle-run"
 /usr/bin/python3 "$tests/grammar_text.py" train.txt valid.txt
 cat > model.toml << 'END'
 model = "pretraining.weft"

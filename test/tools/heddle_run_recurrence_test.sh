@@ -4,10 +4,7 @@ set -euo pipefail
 bin=$1 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-if ! "$bin/heddle-run" devices | grep -q '^vulkan:'; then
-  echo "no Vulkan device"
-  exit 77
-fi
+needs_vulkan "$bin/heddle-run"
 # A sequence's label is its first token, which 50 others follow. A word's label is said by the last word.
 /usr/bin/python3 - << 'END'
 import json, random
