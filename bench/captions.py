@@ -65,8 +65,9 @@ def learn(tools, attention, steps, seed, folder):
 def words_right(tools, model, checkpoint, images):
     said = run(tools / "heddle-run", "translate", model, "--checkpoint", checkpoint,
                input="".join(record + "\n" for record, _, _ in images))
-    lines = [line.split() for line in said.splitlines()]
-    return sum(said == word for line, (_, caption, _) in zip(lines, images) for said, word in zip(line, caption)) / (MARKS * len(images))
+    pairs = list(zip((line.split() for line in said.splitlines()), (caption for _, caption, _ in images), strict=True))
+    right = sum(word == wanted for line, caption in pairs for word, wanted in zip(line, caption))
+    return right / sum(max(len(line), len(caption)) for line, caption in pairs)  # a word too many is wrong too
 
 
 def regions_right(tools, model, checkpoint, folder, images):
@@ -79,8 +80,8 @@ def regions_right(tools, model, checkpoint, folder, images):
     return right / (MARKS * len(images)), first
 
 
-def figures(tools, attention, seed, steps=None, explained=40):
-    """Words and, with attention, regions."""
+def figures(tools, attention, seed, steps=None, looked_at=40):
+    """Words and, with attention, regions, of so many images."""
     with tempfile.TemporaryDirectory() as name:
         folder, begin = Path(name), time.time()
         steps = steps or STEPS[attention]
@@ -88,10 +89,11 @@ def figures(tools, attention, seed, steps=None, explained=40):
         seconds = time.time() - begin
         images = write(folder, "test", 400, 2)
         variant = f"attention={attention}"
-        yield Figure("show-attend-tell.weft", f"{variant}, words", seed, words_right(tools, model, checkpoint, images), EXPECTED[attention], steps, seconds)
+        yield Figure("show-attend-tell.weft", f"{variant}, words", seed, words_right(tools, model, checkpoint, images), EXPECTED[attention],
+                     steps, seconds)
         if attention == "mean":
             return
-        share, weights = regions_right(tools, model, checkpoint, folder, images[:explained])
+        share, weights = regions_right(tools, model, checkpoint, folder, images[:looked_at])
         names = [f"{i // SIDE + 1},{i % SIDE + 1}" for i in range(REGIONS)]
         yield Figure("show-attend-tell.weft", f"{variant}, regions", seed, share, (LEAST_RIGHT_REGIONS, 1), steps, seconds,
                      pictures=[Picture("where each word of a caption looks", images[0][1], names, weights)])

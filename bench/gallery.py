@@ -52,7 +52,7 @@ class Captions:
     def figures(self, tools, seeds):
         for attention in captions.EXPECTED:
             for seed in seeds if attention != "mean" else seeds[:1]:
-                yield from captions.figures(tools, attention, seed, explained=40 if seed == seeds[0] else 10)
+                yield from captions.figures(tools, attention, seed, looked_at=40 if seed == seeds[0] else 10)
 
 
 class Ablation:
