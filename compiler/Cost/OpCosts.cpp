@@ -181,6 +181,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     InsertRowsOp::attachInterface<InsertRowsCost>(*context);
     UnfoldOp::attachInterface<PerElement<UnfoldOp, 0>>(*context);
     FoldOp::attachInterface<PerElement<FoldOp, 1>>(*context);
+    SubsampleOp::attachInterface<PerElement<SubsampleOp, 0>>(*context);
+    UpsampleOp::attachInterface<PerElement<UpsampleOp, 0>>(*context);
     JoinOp::attachInterface<PerElement<JoinOp, 0>>(*context);
     RankOp::attachInterface<PerElement<RankOp, 0>>(*context);
     StepSizesOp::attachInterface<PerElement<StepSizesOp, 0>>(*context);

@@ -51,7 +51,7 @@ Chunking getChunking(Operation *op, StringRef size) {
   if (isa<CrossEntropyOp, CrossEntropyGradOp, ArgmaxOp>(op))
     return Chunking::Rows;
   // An element of these depends on its row's number, or on other rows.
-  if (isa<DropoutOp, RandomOp, IotaOp, UnfoldOp, FoldOp>(op))
+  if (isa<DropoutOp, RandomOp, IotaOp, UnfoldOp, FoldOp, SubsampleOp, UpsampleOp>(op))
     return Chunking::None;
   return isElementwise(op) ? Chunking::Rows : Chunking::None;
 }

@@ -79,6 +79,7 @@ struct Description {
   std::optional<int64_t> sentences;
   /// Images that the model takes, where it takes any.
   language::ImageShape image;
+  std::vector<int64_t> strides; // of the images that the model makes of its images
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 

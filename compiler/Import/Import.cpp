@@ -65,6 +65,12 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   if (failed(text->elaborate(*module, limits)))
     return {};
   description->image = text->getImageShape();
+  module->walk([&](SizeOp size) { // as strided images are called by `subsample`
+    StringRef name = size.getSymName();
+    int64_t stride;
+    if (name.consume_front("source_stride") && name.consume_back("_tokens") && !name.getAsInteger(10, stride))
+      description->strides.push_back(stride);
+  });
   if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
     description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);

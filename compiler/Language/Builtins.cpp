@@ -58,6 +58,9 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"stop_gradient", {"x"}, 1, &E::stopGradient},
       {"moving_average", {"x", "keep"}, 2, &E::movingAverage},
       {"window", {"x", "from", "to"}, 3, &E::window},
+      {"grid_columns", {"x"}, 1, &E::gridColumns},
+      {"grid_width", {"x"}, 1, &E::gridWidth},
+      {"subsample", {"x", "stride", "row", "column"}, 4, &E::subsample},
       {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
   };
   return builtins;

@@ -175,6 +175,11 @@ private:
   ImageShape readImageShape();
   Item pixelsOf(const Side &side, const Name &input);
   void addPixelPlaces(const Side &side, const Name &input);
+  Item gridColumns(BuiltinCall &call);
+  Item gridWidth(BuiltinCall &call);
+  Item subsample(BuiltinCall &call);
+  Side *imagesOf(BuiltinCall &call);
+  Side *strided(const Side &side, int64_t stride, LocationAttr where);
 
   //===-- Windows (Windows.cpp) ---------------------------------------------------------------------------------===//
 
@@ -196,6 +201,7 @@ private:
   RankedTensorType columnOf(StringRef size); // of i32
   void addNeighbours(Side &neighbours, const Name &input);
   int64_t countOf(StringRef name) const;
+  void addSize(const Twine &name, int64_t maximum, const Twine &longestOf = "");
   Side *sideNamed(StringRef name);
   const Side *wordsOf(RankedTensorType type);
   void addSentences(Side &sentences, const Name &input);

@@ -30,6 +30,7 @@ struct Side {
   Value positions; // of each token in its sequence
   Value labelled; // which tokens have a label
   ImageShape image; // where its sequences are images, and their tokens pixels
+  int64_t stride = 1; // of the images' rows and columns of pixels those that are tokens
 
   // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens of another
   // input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that they are neighbours of.

@@ -154,12 +154,14 @@ LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
 
 //===-- Sizes, ports and weights --------------------------------------------------------------------------------===//
 
+/// Declares a run-time size; `longestOf` is the port of which it is the largest element.
+void Elaborator::addSize(const Twine &name, int64_t maximum, const Twine &longestOf) {
+  std::string longest = longestOf.str();
+  SizeOp::create(builder, Location(model.start), name.str(), maximum,
+                 longest.empty() ? StringAttr() : builder.getStringAttr(longest));
+}
+
 void Elaborator::declareSides() {
-  Location at(model.start);
-  auto addSize = [&](const Twine &name, int64_t maximum, const Twine &longestOf = "") {
-    std::string longest = longestOf.str();
-    SizeOp::create(builder, at, name.str(), maximum, longest.empty() ? StringAttr() : builder.getStringAttr(longest));
-  };
   for (const PartInfo &info : findTask(model.task)->parts)
     for (StringRef name : info.sides) {
       if (name == kStep || sideNamed(name))

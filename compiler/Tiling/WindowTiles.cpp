@@ -1,4 +1,4 @@
-// Windows over the rows of a sequence.
+// Windows over the rows of a sequence, and strides over the pixels of images.
 #include "compiler/Tiling/Windows.h"
 
 using namespace mlir;
@@ -83,11 +83,80 @@ struct FoldTile : TileOpInterface::ExternalModel<FoldTile, FoldOp> {
   }
 };
 
+/// The pixels of images, numbered row by row and image by image, at a place of a grid.
+class Pixels {
+public:
+  /// Of the rows at `place`.
+  Pixels(KernelEmitter &emitter, const Place &place) : emitter(emitter), b(emitter.builder()), rows(place.rows) {}
+
+  Value number(int64_t value) { return emitter.constantInt(rows, 1, value); }
+  Value quotient(Value value, int64_t by) { return arith::DivUIOp::create(b, value, number(by)); }
+  Value remainder(Value value, int64_t by) { return arith::RemUIOp::create(b, value, number(by)); }
+  /// value * factor + addend.
+  Value line(Value value, int64_t factor, Value addend) {
+    return arith::AddIOp::create(b, arith::MulIOp::create(b, value, number(factor)), addend);
+  }
+  Value isEqual(Value value, int64_t to) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, number(to));
+  }
+
+  /// The rows of a matrix that pixels name. A call whose images are of another size may name rows that are not there: the last
+  /// row stands for them.
+  Value gather(Value matrix, Value pixels, const Place &place) {
+    Value limit = arith::IndexCastOp::create(b, b.getI32Type(), emitter.rowsOf(*Matrix::of(typeOf(matrix))));
+    Value last = arith::SubIOp::create(b, tile::SplatOp::create(b, emitter.tileType(rows, 1, b.getI32Type()), limit), number(1));
+    Value there = arith::MaxSIOp::create(b, arith::MinSIOp::create(b, pixels, last), number(0));
+    return tile::GatherOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(matrix), there, place.column,
+                                  place.columnLimit);
+  }
+
+private:
+  KernelEmitter &emitter;
+  ImplicitLocOpBuilder &b;
+  int64_t rows;
+};
+
+struct SubsampleTile : TileOpInterface::ExternalModel<SubsampleTile, SubsampleOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
+  SmallVector<Value> emitTile(Operation *operation, KernelEmitter &emitter, const Place &place) const {
+    auto op = cast<SubsampleOp>(operation);
+    auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride());
+    Pixels pixels(emitter, place);
+    // All images are one tall one, whose height the stride divides.
+    Value number = emitter.indices(place, 0), row = pixels.quotient(number, width / stride),
+          column = pixels.remainder(number, width / stride);
+    Value first = pixels.number(static_cast<int64_t>(op.getRow()) * width + static_cast<int64_t>(op.getColumn()));
+    Value there = pixels.line(row, stride * width, pixels.line(column, stride, first));
+    return {pixels.gather(op.getInput(), there, place)};
+  }
+};
+
+struct UpsampleTile : TileOpInterface::ExternalModel<UpsampleTile, UpsampleOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
+  SmallVector<Value> emitTile(Operation *operation, KernelEmitter &emitter, const Place &place) const {
+    auto op = cast<UpsampleOp>(operation);
+    auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride());
+    Pixels pixels(emitter, place);
+    Value number = emitter.indices(place, 0), row = pixels.quotient(number, width), column = pixels.remainder(number, width);
+    Value isThere = arith::AndIOp::create(
+        emitter.builder(), pixels.isEqual(pixels.remainder(row, stride), static_cast<int64_t>(op.getRow())),
+        pixels.isEqual(pixels.remainder(column, stride), static_cast<int64_t>(op.getColumn())));
+    Value small = pixels.line(pixels.quotient(row, stride), width / stride, pixels.quotient(column, stride));
+    return {arith::SelectOp::create(emitter.builder(), emitter.broadcast(isThere, place.rows, place.columns),
+                                    pixels.gather(op.getInput(), small, place),
+                                    emitter.constant(place.rows, place.columns, 0))};
+  }
+};
+
 } // namespace
 
 void heddle::registerWindowTiles(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     UnfoldOp::attachInterface<UnfoldTile>(*context);
     FoldOp::attachInterface<FoldTile>(*context);
+    SubsampleOp::attachInterface<SubsampleTile>(*context);
+    UpsampleOp::attachInterface<UpsampleTile>(*context);
   });
 }

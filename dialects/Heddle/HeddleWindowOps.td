@@ -33,3 +33,32 @@ def FoldOp : Heddle_WindowOp<"fold"> {
     nothing is added in memory.
   }];
 }
+
+// Images are rows of pixels, row after row of an image and image after image without gaps, so that all of a batch are one tall image.
+class Heddle_StrideOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, Heddle_Elementwise,
+                                                           DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let arguments = (ins Heddle_F32Matrix:$input, I64Attr:$width, I64Attr:$stride, I64Attr:$row, I64Attr:$column);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $input `width` $width `stride` $stride `at` `(` $row `,` $column `)` attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def SubsampleOp : Heddle_StrideOp<"subsample"> {
+  let summary = "Of images of `width` columns of pixels those at every `stride`-th row and column, from (`row`, `column`) on";
+  let description = [{
+    The stride divides the width, and the height of every image. A call with other images gets rows of the input that make no sense, but
+    never other memory.
+
+    ```mlir
+    %quarter = heddle.subsample %x width 12 stride 2 at (0, 1)
+        : tensor<?x8xf32, #heddle.dims<"pixels">> -> tensor<?x8xf32, #heddle.dims<"pixels_6x6">>
+    ```
+  }];
+}
+
+def UpsampleOp : Heddle_StrideOp<"upsample"> {
+  let summary = "Images of `width` columns of which `heddle.subsample` would take the input, with zeros elsewhere: its gradient";
+}

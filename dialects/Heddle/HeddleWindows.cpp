@@ -1,4 +1,4 @@
-// Windows over the rows of a sequence: what they demand, and their gradients.
+// Windows over the rows of a sequence, and strides over the pixels of images: what they demand, and their gradients.
 #include "dialects/Heddle/Heddle.h"
 
 #include "mlir/IR/Builders.h"
@@ -8,6 +8,8 @@ using namespace mlir::heddle;
 
 /// The widest window, and the furthest neighbour: products of windows are loops of one kernel.
 static constexpr int64_t kWidest = 1024;
+/// Pixels have numbers of 32 bits.
+static constexpr int64_t kWidestImage = 1 << 20;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -44,4 +46,36 @@ FailureOr<SmallVector<Value>> UnfoldOp::buildGradient(OpBuilder &builder, ValueR
 FailureOr<SmallVector<Value>> FoldOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Value input = UnfoldOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getPositions(), getFirst(), getLast());
   return SmallVector<Value>{input, Value()};
+}
+
+/// `large` has the pixels of images, `small` those at every `stride`-th row and column.
+template <typename StrideOp> static LogicalResult verifyStride(StrideOp op, RankedTensorType large, RankedTensorType small) {
+  auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()),
+       row = static_cast<int64_t>(op.getRow()), column = static_cast<int64_t>(op.getColumn());
+  if (width < 1 || width > kWidestImage || stride < 1 || width % stride != 0)
+    return op.emitOpError() << "expects a width of 1 to " << kWidestImage << " and a stride that divides it, got " << width << " and "
+                            << stride;
+  if (row < 0 || column < 0 || row >= stride || column >= stride)
+    return op.emitOpError() << "expects a first pixel within a stride of " << stride << ", got (" << row << ", " << column << ")";
+  if (!large.isDynamicDim(0) || !small.isDynamicDim(0) || large.isDynamicDim(1) || large.getDimSize(1) != small.getDimSize(1) ||
+      (getSizeName(large, 0) == getSizeName(small, 0)) != (stride == 1))
+    return op.emitOpError() << "expects some of the rows of " << large << ", got " << small;
+  return success();
+}
+
+LogicalResult SubsampleOp::verify() { return verifyStride(*this, getInput().getType(), getResult().getType()); }
+LogicalResult UpsampleOp::verify() { return verifyStride(*this, getResult().getType(), getInput().getType()); }
+
+/// At a stride of 1 all pixels are there.
+OpFoldResult SubsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput() : Value(); }
+OpFoldResult UpsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput() : Value(); }
+
+FailureOr<SmallVector<Value>> SubsampleOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{UpsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(), getStride(),
+                                               getRow(), getColumn())};
+}
+
+FailureOr<SmallVector<Value>> UpsampleOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{SubsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(), getStride(),
+                                                getRow(), getColumn())};
 }

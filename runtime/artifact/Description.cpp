@@ -166,6 +166,21 @@ Status readTensors(const Json &json, Description &description) {
   return Success();
 }
 
+// "strides": [2, 4]
+Status readStrides(const Json &json, ImageShape &image) {
+  auto strides = json.find("strides");
+  if (strides == json.end())
+    return Success();
+  for (const Json &value : strides->is_array() ? *strides : Json::array({*strides})) {
+    std::optional<int64_t> stride = readExtent(value, 2);
+    if (!stride || image.height % *stride != 0 || image.width % *stride != 0)
+      return wrong("has strides = ", shown(*strides), ", and each should divide the ", image.height, " x ", image.width,
+                   " pixels of its images.");
+    image.strides.push_back(*stride);
+  }
+  return Success();
+}
+
 // {"rank": 8, "alpha": 16, "targets": ["query", "value"]}
 Status readAdapter(const Json &json, AdapterShape &adapter) {
   auto number = [&](const char *key) { return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0; };
@@ -291,10 +306,11 @@ Result<Description> Description::parse(std::string_view text) {
       *value = found->get<int64_t>();
   if (json.contains("image_height") || json.contains("image_width")) {
     auto extent = [&](const char *key) { return json.value(key, int64_t(0)); };
-    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1))};
+    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1)), {}};
     auto most = int64_t(kMostTokens);
     if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
       return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
+    HEDDLE_CHECK(readStrides(json, *result.image));
   }
   result.architecture = json.value("architecture", result.architecture);
   result.widestBeam = json.value("beam", result.widestBeam);

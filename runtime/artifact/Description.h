@@ -38,6 +38,7 @@ struct AdapterShape {
 // Images that a model takes: rows of pixels, with so many numbers for each.
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 1;
+  std::vector<int64_t> strides; // the model has images of every so many rows and columns of these, too; they divide both extents
 
   int64_t pixels() const { return height * width; }
 };

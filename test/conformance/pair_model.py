@@ -1,7 +1,9 @@
 """Models of pairs of texts against PyTorch, a pair at a time: logits, every gradient, and 20 losses of Adam of `heddle-run train` on
 records; then what `score` and `predict` say.
 
-    pair_model.py --bin build/bin --models models --case NAME"""
+    pair_model.py --bin build/bin --models models --case NAME [--target vulkan:software [--lanes N]]
+
+On other targets than vulkan:software it stops before the training."""
 
 import argparse
 import json
@@ -207,14 +209,18 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--models", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
+    flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
     text, config = CASES[arguments.case]
     arguments.model = f"{arguments.models}/{text}.weft"
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        with Model(arguments, SIZES | config, folder) as model:
+        with Model(arguments, SIZES | config, folder, arguments.target, flags=flags) as model:
             check_entries(report, model, folder, NETWORKS[text], config)
-            check_training(report, arguments, model, folder, NETWORKS[text], config)
+            if arguments.target == "vulkan:software":
+                check_training(report, arguments, model, folder, NETWORKS[text], config)
     print(f"{arguments.case}: {report.failed} failed")
     sys.exit(report.failed != 0)
 

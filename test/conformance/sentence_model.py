@@ -1,7 +1,9 @@
 """Classifiers of texts against PyTorch, a text and, where the model knows them, a sentence at a time: logits, every gradient, and 20
 losses of Adam of `heddle-run train` on records.
 
-    sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]..."""
+    sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]... [--target vulkan:software [--lanes N]]
+
+On other targets than vulkan:software it stops before the training."""
 
 import argparse
 import json
@@ -169,16 +171,20 @@ def main():
     parser.add_argument("--models", required=True)
     parser.add_argument("--model", choices=NETWORKS, required=True)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the text")
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
+    flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
     network, arguments.model = NETWORKS[arguments.model], f"{arguments.models}/{arguments.model}.weft"
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         sizes = SIZES | {name: json.loads(value) for name, value in (setting.split("=") for setting in arguments.set)}
         if network.SENTENCES:
             sizes["sentences"] = network.SENTENCES
-        with Model(arguments, sizes, folder) as model:
+        with Model(arguments, sizes, folder, arguments.target, flags=flags) as model:
             check_entries(report, model, folder, network)
-            check_training(report, arguments, model, folder, network)
+            if arguments.target == "vulkan:software":
+                check_training(report, arguments, model, folder, network)
     print(f"{report.failed} failed")
     sys.exit(report.failed != 0)
 

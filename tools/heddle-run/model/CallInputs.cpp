@@ -18,12 +18,23 @@ CallInputs &CallInputs::addSource(const SourceBatch &source) {
         .add("source_words_starts", source.sentences.wordStarts)
         .add("source_words_lengths", source.sentences.wordLengths);
   if (const ImageShape &image = source.marks.image; image.pixels() > 0)
-    addMatrix("source_pixels", std::span(source.pixels), image.channels);
+    addImages(source, image);
   else
     add("source", source.tokens);
   return add("source_positions", source.layout.positions)
       .add("source_starts", source.layout.starts)
       .add("source_lengths", source.layout.lengths);
+}
+
+CallInputs &CallInputs::addImages(const SourceBatch &source, const ImageShape &image) {
+  for (int64_t stride : image.strides) {
+    PackedSequences &images = strided.emplace_back();
+    for (int64_t i = 0; i < source.layout.sequences(); ++i)
+      images.add(image.height / stride * (image.width / stride));
+    auto named = [&](const char *port) -> std::string_view { return names.emplace_back(str("source_stride", stride, port)); };
+    add(named("_positions"), images.positions).add(named("_starts"), images.starts).add(named("_lengths"), images.lengths);
+  }
+  return addMatrix("source_pixels", std::span(source.pixels), image.channels);
 }
 
 CallInputs &CallInputs::addPairs(const SourceBatch &left, const SourceBatch &right) {

@@ -1,4 +1,4 @@
-// Builds the inputs of the Transformer's entries. The values are viewed, not copied: they must outlive the call.
+// Builds the inputs of models' entries. The values are viewed, not copied: they must outlive the call.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +22,8 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
 
-  // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours and the
-  // sentences where they are there
+  // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours, the
+  // sentences and strided images where they are there
   CallInputs &addSource(const SourceBatch &source);
   // left, left_positions, left_starts, left_lengths, and the same of the right
   CallInputs &addPairs(const SourceBatch &left, const SourceBatch &right);
@@ -46,7 +47,12 @@ private:
     return *this;
   }
 
+  // The pixels, and the layout of images of every so many rows and columns.
+  CallInputs &addImages(const SourceBatch &source, const ImageShape &image);
+
   std::deque<std::vector<int64_t>> shapes;
+  std::deque<PackedSequences> strided;
+  std::deque<std::string> names;
   std::vector<Input> inputs;
 };
 

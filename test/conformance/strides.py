@@ -1,0 +1,73 @@
+"""`heddle.subsample` and `heddle.upsample` against numpy: batches of images of several sizes, widths that no tile divides, all first pixels
+of a stride.
+
+    strides.py --bin build/bin [--target=NAME] [--lanes=N]"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import calls
+from parity import Report
+
+CASES = [(1, 2, 2, 2, 5), (3, 4, 6, 2, 1), (2, 9, 3, 3, 7), (2, 12, 20, 4, 33), (1, 6, 6, 6, 64), (5, 8, 8, 2, 13)]  # images, height, width, stride, columns
+
+
+def entries_of(case):
+    count, height, width, stride, columns = case
+    entries = ""
+    for row in range(stride):
+        for column in range(stride):
+            name = "_".join(map(str, (*case, row, column)))
+            large, small = (f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>' for size in ("pixels", "fewer"))
+            how = f"width {width} stride {stride} at ({row}, {column})"
+            for op, given, made in ("subsample", large, small), ("upsample", small, large):
+                # The input is made by a kernel, and the result is used by one, so that neither is a mere copy.
+                entries += f"""func.func @{op}_{name}(%x: {given} {{heddle.name = "x"}}, %z: {made} {{heddle.name = "z"}}) -> ({made} {{heddle.name = "y"}}) {{
+  %0 = arith.mulf %x, %x : {given}
+  %1 = heddle.{op} %0 {how} : {given} -> {made}
+  %y = arith.addf %1, %z : {made}
+  return %y : {made}
+}}
+"""
+    return entries
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int)
+    arguments = parser.parse_args()
+    report, random = Report(), np.random.default_rng(7)
+    flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/strides.mlir", "w") as file:
+            file.write("heddle.size @pixels max 512\nheddle.size @fewer max 512\n" + "".join(map(entries_of, CASES)))
+        subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/strides.mlir", f"--target={arguments.target}", *flags, "-o",
+                        f"{folder}/strides.heddle"], check=True, stdout=subprocess.DEVNULL)
+        with calls.Session(arguments.bin, f"{folder}/strides.heddle", folder) as session:
+            for case in CASES:
+                count, height, width, stride, columns = case
+                numbers = lambda *shape: random.standard_normal(shape).astype(np.float32)
+                large, small = numbers(count, height, width, columns), numbers(count, height // stride, width // stride, columns)
+                for row in range(stride):
+                    for column in range(stride):
+                        name = "_".join(map(str, (*case, row, column)))
+                        taken = np.s_[:, row::stride, column::stride]
+                        spread = np.zeros_like(large)
+                        spread[taken] = small * small
+                        flat = lambda images: images.reshape(-1, columns)
+                        for op, given, other, expected in (("subsample", large, small, (large * large)[taken] + small),
+                                                           ("upsample", small, large, spread + large)):
+                            (y,) = session.call(f"{op}_{name}", {"x": flat(given), "z": flat(other)}, ["y"])
+                            report.check(f"{op} {name}", np.abs(y - flat(expected)).max(), 1e-6)
+    print(f"{report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
