@@ -340,10 +340,13 @@ private:
   /// The group takes the kernel that makes `addend`, if that is all it does.
   bool absorb(Group &group, MatmulOp last, Operation *addend) {
     Group *other = groupOf.lookup(addend);
+    // A sum may have a product that another kernel makes, for other kernels too.
+    auto isOwn = [&](Value product) { return groupOf.lookup(product.getDefiningOp()) == other; };
     auto isAlike = [&](Operation *op) {
       auto product = dyn_cast<MatmulOp>(op);
       return op->hasOneUse() && op->hasAttr(kRecomputedAttrName) == last->hasAttr(kRecomputedAttrName) &&
-             (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs() : isSumOfProducts(op));
+             (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs()
+                      : isSumOfProducts(op) && llvm::all_of(op->getOperands(), isOwn));
     };
     if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend || !llvm::all_of(other->ops, isAlike))
       return false;

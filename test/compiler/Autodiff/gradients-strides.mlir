@@ -7,11 +7,11 @@ heddle.variable @w weight : tensor<8x8xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<8x8xf32>
 
 // CHECK-LABEL: func.func @strides
-// CHECK: %[[SMALL:.*]] = heddle.subsample %{{.*}} width 6 stride 3 at (1, 2)
-// CHECK: %[[SQUARES:.*]] = arith.mulf %[[SMALL]], %[[SMALL]]
-// CHECK: heddle.upsample %[[SQUARES]] width 6 stride 3 at (0, 1)
-// CHECK: heddle.subsample %{{.*}} width 6 stride 3 at (0, 1)
-// CHECK: heddle.upsample %{{.*}} width 6 stride 3 at (1, 2)
+// CHECK: %[[SMALL:.*]] = heddle.subsample %{{.*}} width 6 stride 3 at(1, 2)
+// CHECK: %[[OF_MORE:.*]] = heddle.subsample %{{.*}} width 6 stride 3 at(0, 1)
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[OF_MORE]], %[[SMALL]]
+// CHECK: %[[OF_SMALL:.*]] = arith.addf %[[PRODUCT]], %[[PRODUCT]]
+// CHECK: heddle.upsample %[[OF_SMALL]] width 6 stride 3 at(1, 2)
 func.func @strides(%x: !x) {
   %w = heddle.read @w : tensor<8x8xf32>
   %0 = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x

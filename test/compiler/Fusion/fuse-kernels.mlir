@@ -461,3 +461,18 @@ func.func @no_sum_of_products(%x: !x, %w: tensor<8x8xf32>, %a: tensor<?x8xbf16, 
   %e = arith.addf %f, %g : !x
   return %p, %s, %t, %e : !x, !x, tensor<8x8xf32>, !x
 }
+
+// A product that others take too has a kernel of its own, and what is added to it is a kernel's sum of products no more.
+// CHECK-LABEL: func.func @sum_with_shared_product
+// CHECK: %[[P:.*]] = heddle.kernel "matmul"(
+// CHECK: %[[S:.*]] = heddle.kernel "matmul_addf"({{.*}}%[[P]]
+// CHECK: %[[Y:.*]] = heddle.kernel "matmul_addf"({{.*}}%[[S]]
+// CHECK: return %[[P]], %[[Y]]
+func.func @sum_with_shared_product(%x: !x, %u: tensor<8x8xf32>, %v: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (!x, !x) {
+  %p = heddle.matmul %x, %u : !x, tensor<8x8xf32> -> !x
+  %q = heddle.matmul %x, %v : !x, tensor<8x8xf32> -> !x
+  %s = arith.addf %p, %q : !x
+  %r = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %y = arith.addf %s, %r : !x
+  return %p, %y : !x, !x
+}

@@ -14,7 +14,7 @@ heddle.size @fewer max 8
 // CHECK: %[[ROWS:.*]] = arith.maxsi %[[THERE]]
 // CHECK: %[[X:.*]] = tile.gather %arg0[%[[ROWS]], %{{.*}}]
 // CHECK: tile.store %[[X]]
-func.func @fewer(%x: !x) -> !y {
+func.func @taken(%x: !x) -> !y {
   %y = heddle.subsample %x width 6 stride 3 at (1, 2) : !x -> !y
   return %y : !y
 }
@@ -27,7 +27,7 @@ func.func @fewer(%x: !x) -> !y {
 // CHECK: %[[WIDE:.*]] = tile.broadcast %[[IS_THERE]]
 // CHECK: %[[Y:.*]] = tile.gather
 // CHECK: arith.select %[[WIDE]], %[[Y]]
-func.func @more(%y: !y) -> !x {
+func.func @spread(%y: !y) -> !x {
   %x = heddle.upsample %y width 6 stride 3 at (1, 2) : !y -> !x
   return %x : !x
 }

@@ -5,8 +5,8 @@
 !y = tensor<?x8xf32, #heddle.dims<"pixels_6x6">>
 
 // CHECK-LABEL: func.func @strides
-// CHECK: heddle.subsample %{{.*}} width 12 stride 2 at (0, 1) : tensor<?x8xf32, #heddle.dims<"pixels">> -> tensor<?x8xf32, #heddle.dims<"pixels_6x6">>
-// CHECK: heddle.upsample %{{.*}} width 12 stride 2 at (0, 1) : tensor<?x8xf32, #heddle.dims<"pixels_6x6">> -> tensor<?x8xf32, #heddle.dims<"pixels">>
+// CHECK: heddle.subsample %{{.*}} width 12 stride 2 at(0, 1) : tensor<?x8xf32, #heddle.dims<"pixels">> -> tensor<?x8xf32, #heddle.dims<"pixels_6x6">>
+// CHECK: heddle.upsample %{{.*}} width 12 stride 2 at(0, 1) : tensor<?x8xf32, #heddle.dims<"pixels_6x6">> -> tensor<?x8xf32, #heddle.dims<"pixels">>
 func.func @strides(%x: !x) -> !x {
   %y = heddle.subsample %x width 12 stride 2 at (0, 1) : !x -> !y
   %z = heddle.upsample %y width 12 stride 2 at (0, 1) : !y -> !x
