@@ -104,7 +104,7 @@ class Mpcnn(Network):
         if self.config["attention"] == "inputs":
             unit = lambda z: z * (z ** 2).sum(-1, keepdim=True).add(1e-6).rsqrt()
             cosines = unit(x) @ unit(y).t()
-            weigh = lambda z, sums: torch.cat([z, z * torch.softmax(sums, 0)[:, None]], 1)
+            weigh = lambda z, sums: torch.cat([z, z * len(z) * torch.softmax(sums, 0)[:, None]], 1)
             x, y = weigh(x, cosines.sum(1)), weigh(y, cosines.sum(0))
         sides = [[], []]  # of each side, pools by width
         for n, width in enumerate(("", "_2", "_3"), 1):
