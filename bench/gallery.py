@@ -79,6 +79,7 @@ SYSTEMS = {  # and what the literature calls them
     "convolutional network": (Ablation(images.EXPERIMENTS["shapes"]), "LeCun et al. 1998"),
     "a feed-forward network in its place": (Ablation(images.EXPERIMENTS["shapes-mlp"]), "with as many weights"),
     "captions with soft and hard attention": (Captions(), "Xu et al. 2015"),
+    "MPCNN": (Ablation(pairs.EXPERIMENTS["mpcnn"]), "He et al. 2015, 2016"),
     "co-attention": (Ablation(pairs.EXPERIMENTS["coattention"]), "Lu et al. 2016"),
     "convolutional translation": (Translation("convs2s.weft", {"words": 64}, 2000), "Gehring et al. 2017"),
 }

@@ -15,6 +15,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// The columns of a matrix as what a product contracts.
 Matrix columnsOf(const Matrix &matrix) { return {matrix.columns, 1, {}}; }
 
+bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.getLhs().getDefiningOp()); }
+
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   bool takesEpilogue(Operation *) const { return true; }
 
@@ -39,7 +41,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     if (auto unpacked = matmul.getRhs().getDefiningOp<DequantizeOp>())
       group = unpacked.getGroup().first;
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group);
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
+                       hasMovedRows(matmul));
     SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
@@ -52,7 +55,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
     ProductFrame frame(emitter, /*transposeLhs=*/false, MatmulOp(products.front()).getTransposeRhs(),
-                       contracted(*llvm::max_element(products, isShallower)), result, static_cast<int64_t>(products.size()));
+                       contracted(*llvm::max_element(products, isShallower)), result, static_cast<int64_t>(products.size()), /*tensorBits=*/0,
+                       /*parts=*/1, /*group=*/{}, llvm::any_of(products, hasMovedRows));
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));

@@ -20,12 +20,12 @@ static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDealt = 8;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
-                           std::optional<int64_t> group)
+                           std::optional<int64_t> group, bool moved)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   std::optional<std::pair<int64_t, int64_t>> block;
   if (!fragments && !group) // what is unpacked comes to lanes through no shared memory
-    block = chooseBlocks(result, loops);
+    block = chooseBlocks(result, loops, moved);
   blocks = block.has_value();
   auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)
                          : blocks  ? *block
@@ -124,7 +124,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   return {rows, columns};
 }
 
-std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops) {
+std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops, bool moved) {
   const TargetProfile &profile = emitter.getProfile();
   std::optional<BlockTile> block = chooseBlock(
       profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs, transposeRhs,
@@ -133,7 +133,8 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
     return std::nullopt;
   emitter.setBlocks();
   emitter.setVector({}); // factors come from shared memory, whose rows are aligned whatever the matrices' are
-  step = profile.blockDepth;
+  // Rows that stand elsewhere come to lanes through no shared memory: all of a step's are in registers.
+  step = moved ? profile.blockDepth / 2 : profile.blockDepth;
   return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
 

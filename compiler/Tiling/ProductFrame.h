@@ -13,10 +13,10 @@ public:
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
   /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores. Each of `parts` of the contracted
   /// dimension has workgroups of its own, along the third axis.
-  /// `group`: of rows of the right side, in whole steps of which it has to be taken.
+  /// `group`: of rows of the right side, in whole steps of which it has to be taken. `moved`: rows of the left side stand elsewhere.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
-               std::optional<int64_t> group = {});
+               std::optional<int64_t> group = {}, bool moved = false);
 
   /// The workgroup's tile of the result.
   const Place &place() const { return tile; }
@@ -36,7 +36,7 @@ public:
 private:
   /// These set the spread and `step`, and return the rows and columns of the workgroup's tile; of blocks, nothing where
   /// the product is not computed in blocks.
-  std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops);
+  std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                                std::optional<int64_t> group);
   /// These set the grid, and return the first row and column of a workgroup's tile.
