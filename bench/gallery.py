@@ -32,16 +32,21 @@ class Translation:
         self.task = "translations whose two halves swap, sentences of 5 to 30 words"
 
     def figures(self, tools, seeds):
-        with tempfile.TemporaryDirectory() as name:
-            folder, begin = Path(name), time.time()
-            model, checkpoint = recurrent_translation.learn(tools, self.text, self.settings, "swapped", self.steps, seeds[0], folder)
-            seconds = time.time() - begin
-            shares = [recurrent_translation.words_in_place(tools, model, checkpoint, folder, length) for length in swapped_halves.RANGES]
-            source = (folder / "short.src").read_text().splitlines()[0]
-            weights = recurrent_translation.weights_of(tools, model, checkpoint, folder, source, "swapped")
-            words = swapped_halves.translate(source.split(), "swapped")
-            pictures = [Picture("each word of a translation", words, source.split(), weights[:len(words)])] if weights else []
-            yield Figure(self.text, "words in place", seeds[0], sum(shares) / len(shares), (0.95, 1), self.steps, seconds, "right", pictures)
+        for seed in seeds:
+            with tempfile.TemporaryDirectory() as name:
+                folder, begin = Path(name), time.time()
+                model, checkpoint = recurrent_translation.learn(tools, self.text, self.settings, "swapped", self.steps, seed, folder)
+                seconds = time.time() - begin
+                shares = [recurrent_translation.words_in_place(tools, model, checkpoint, folder, length) for length in swapped_halves.RANGES]
+                pictures = self.pictures(tools, model, checkpoint, folder) if seed == seeds[0] else []
+                yield Figure(self.text, "words in place", seed, sum(shares) / len(shares), (0.95, 1), self.steps, seconds, "right", pictures)
+
+    @staticmethod
+    def pictures(tools, model, checkpoint, folder):
+        source = (folder / "short.src").read_text().splitlines()[0]
+        weights = recurrent_translation.weights_of(tools, model, checkpoint, folder, source, "swapped")
+        words = swapped_halves.translate(source.split(), "swapped")
+        return [Picture("each word of a translation", words, source.split(), weights[:len(words)])] if weights else []
 
 
 class Captions:

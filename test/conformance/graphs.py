@@ -2,7 +2,7 @@
 of the weights that made queries, keys and values. Graphs of odd sizes: a single node, nodes without a neighbour, several edges
 between the same nodes.
 
-    graphs.py --bin build/bin [--target=NAME]"""
+    graphs.py --bin build/bin [--target=NAME] [--lanes=N]"""
 
 import argparse
 import subprocess
@@ -137,6 +137,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
     random, failures = np.random.default_rng(7), 0
     cases = [(kind, *shape) for kind in COMBINE for shape in SHAPES]
@@ -144,7 +145,7 @@ def main():
         with open(f"{folder}/graphs.mlir", "w") as file:
             file.write(write_module(cases, MOST_NODES, MOST_NEIGHBOURS, INPUTS))
         subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/graphs.mlir", "-o", f"{folder}/graphs.heddle",
-                        f"--target={arguments.target}"], check=True, stdout=subprocess.DEVNULL)
+                        f"--target={arguments.target}", *([f"--lanes={arguments.lanes}"] if arguments.lanes else [])], check=True, stdout=subprocess.DEVNULL)
         with calls.Session(arguments.bin, f"{folder}/graphs.heddle", folder) as session:
             for kind, width, of_value, heads in cases:
                 name = f"{kind}_{width}x{of_value}x{heads}"

@@ -43,3 +43,18 @@ func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segm
   %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, !heads)
   return %y, %lse : !x, !heads
 }
+
+// Where keys are values the products of queries and of gradients by them have a barrier between them.
+// CHECK-LABEL: tile.func @attention_grad_query_Tx128(
+// CHECK: tile.wait 0
+// CHECK-NEXT: tile.store %{{[0-9]+}}, %[[ROWS:[0-9]+]][
+// CHECK: tile.load %[[ROWS]][
+// CHECK: math.exp2
+// CHECK: tile.wait 0
+// CHECK: tile.load %[[ROWS]][
+// CHECK: tile.wait 0
+// CHECK: tile.load %[[ROWS]][
+func.func @keys_are_values(%q: !x, %k: !x, %g: !x, %lse: !heads, %d: !heads, %starts: !segments, %lengths: !segments) -> !x {
+  %y = heddle.attention_grad_query %q, %k, %k gradient %g, %lse, %d queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> !x
+  return %y : !x
+}
