@@ -171,11 +171,16 @@ Status readStrides(const Json &json, ImageShape &image) {
   auto strides = json.find("strides");
   if (strides == json.end())
     return Success();
-  for (const Json &value : strides->is_array() ? *strides : Json::array({*strides})) {
+  auto fail = [&] {
+    return wrong("has strides = ", shown(*strides), ", and the value of this key is a list of numbers that divide the ", image.height,
+                 " x ", image.width, " pixels of its images.");
+  };
+  if (!strides->is_array())
+    return fail();
+  for (const Json &value : *strides) {
     std::optional<int64_t> stride = readExtent(value, 2);
     if (!stride || image.height % *stride != 0 || image.width % *stride != 0)
-      return wrong("has strides = ", shown(*strides), ", and each should divide the ", image.height, " x ", image.width,
-                   " pixels of its images.");
+      return fail();
     image.strides.push_back(*stride);
   }
   return Success();
