@@ -2,6 +2,7 @@
 #ifndef HEDDLE_COMPILER_REFERENCE_ARRAY_H
 #define HEDDLE_COMPILER_REFERENCE_ARRAY_H
 
+#include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
