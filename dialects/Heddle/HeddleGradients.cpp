@@ -23,8 +23,10 @@ static LogicalResult expectFirstOnly(Operation *op, ValueRange gradients) {
 
 /// The sum of all elements, in two steps so that each is one reduction along rows or columns.
 static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
-  if (typeOf(value).getRank() == 2)
-    value = SumOp::create(builder, loc, getDimType(typeOf(value), 1, builder.getF32Type()), value, /*columns=*/false);
+  if (typeOf(value).getRank() > 1) {
+    int64_t columns = ShapedType::getNumElements(typeOf(value).getShape().drop_front());
+    value = SumOp::create(builder, loc, RankedTensorType::get({columns}, builder.getF32Type()), value, /*columns=*/false);
+  }
   if (typeOf(value).getShape() == ArrayRef<int64_t>{1})
     return value;
   auto scalar = RankedTensorType::get({1}, builder.getF32Type());
@@ -35,8 +37,6 @@ Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   Value gradient = resultGradients[0];
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   bool isScalar = input.getShape() == ArrayRef<int64_t>{1}, isOfColumns = isColumn(input) || input.getRank() == 2;
-  if (result.getRank() > 2 && isScalar)
-    return emitOpError() << "has no gradient rule for a sum from " << result << " to " << input;
   if (isScalar)
     return SmallVector<Value>{sumToScalar(builder, getLoc(), gradient)};
   if (result.getRank() == 1)
@@ -167,11 +167,14 @@ Gradients SumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   // A broadcast tells a row from a column by its extent, so a column of static extent cannot be repeated.
   bool isScalar = result.getShape() == ArrayRef<int64_t>{1}, isOfColumns = isColumn(result) || result.getRank() == 2;
-  if (input.getRank() == 3 && (isScalar || !getColumns()))
-    return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
   if (!isScalar && isOfColumns != getColumns())
     return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
-  return SmallVector<Value>{BroadcastOp::create(builder, getLoc(), input, resultGradients[0])};
+  if (input.getRank() < 3 || getColumns() || isScalar)
+    return SmallVector<Value>{BroadcastOp::create(builder, getLoc(), input, resultGradients[0])};
+  // The numbers are those of a row whose parts lie side by side.
+  Value rows = BroadcastOp::create(builder, getLoc(), getTypeOfDims({{input, 0}, {result, 0}}, builder.getF32Type()),
+                                   resultGradients[0]);
+  return SmallVector<Value>{ReshapeOp::create(builder, getLoc(), input, rows)};
 }
 
 Gradients LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {

@@ -1,16 +1,11 @@
 #include "tools/heddle-compile/Compile.h"
 
-#include "compiler/HuggingFace/HuggingFace.h"
-#include "compiler/Import/Import.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/core/Span.h"
-#include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
+#include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-compile/Tune.h"
 #include "tools/heddle-compile/Vocabulary.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 
 #include <numeric>
 
@@ -26,33 +21,10 @@ static constexpr double kLossScaleOfF16 = 65536;
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
   ::heddle::Span span("read model");
-  auto fail = [&](const Twine &message) {
-    emitError(UnknownLoc::get(context)) << message;
-    return OwningOpRef<ModuleOp>();
-  };
-  if (!llvm::sys::fs::exists(line.model))
-    return fail("there is no file '" + line.model + "'");
-  bool isFolder = llvm::sys::fs::is_directory(line.model);
-  if (StringRef kind = describeSpecialFile(line.model); !isFolder && !kind.empty())
-    return fail("'" + line.model + "' is " + kind + "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
   DescriptionChanges changes{line.overrides};
   if (line.precision == Precision::F16)
     changes.lossScale = kLossScaleOfF16;
-  if (isFolder)
-    return importHuggingFace(context, line.model, changes);
-  StringRef extension = llvm::sys::path::extension(line.model);
-  if (extension == ".toml")
-    return importDescription(context, line.model, changes);
-  if (extension == ".weft")
-    return importText(context, line.model, changes);
-  if (extension == ".gguf")
-    return importGguf(context, line.model, changes);
-  if (extension == ".mlir")
-    return parseSourceFile<ModuleOp>(line.model, context);
-  return fail("the name '" + line.model +
-              "' does not tell what kind of model it is: the name of a description ends in " +
-              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
-              ".gguf, and a Hugging Face model is a folder");
+  return readModel(context, line.model, changes);
 }
 
 /// The widths that every target has rounded factors of: phase `fuse`, which rounds them, does not depend on the target.

@@ -21,24 +21,24 @@ static FileLineColLoc findPlace(Location location) {
   return place;
 }
 
-static void print(Location location, StringRef severity, const std::string &message) {
+static void print(StringRef program, Location location, StringRef severity, const std::string &message) {
   llvm::raw_ostream &stream = llvm::errs();
   if (FileLineColLoc place = findPlace(location))
     stream << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn() << ": ";
   else
-    stream << "heddle-compile: ";
+    stream << program << ": ";
   stream << severity << ": " << message << "\n";
 }
 
-DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, StringRef program)
+    : handler(context, [this, program](Diagnostic &diagnostic) {
         switch (diagnostic.getSeverity()) {
         case DiagnosticSeverity::Error:
           if (++errors <= kMostErrors)
-            print(diagnostic.getLocation(), "error", diagnostic.str());
+            print(program, diagnostic.getLocation(), "error", diagnostic.str());
           break;
         case DiagnosticSeverity::Warning:
-          print(diagnostic.getLocation(), "warning", diagnostic.str());
+          print(program, diagnostic.getLocation(), "warning", diagnostic.str());
           break;
         case DiagnosticSeverity::Note:
         case DiagnosticSeverity::Remark:

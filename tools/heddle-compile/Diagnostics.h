@@ -6,10 +6,11 @@
 
 namespace mlir::heddle {
 
-/// Prints each error as `file:line:col: error: ...`, one short paragraph and never the IR, while it lives.
+/// Prints each error as `file:line:col: error: ...`, one short paragraph and never the IR, while it lives. Where no file is known
+/// the program's name stands for it.
 class DiagnosticPrinter {
 public:
-  explicit DiagnosticPrinter(MLIRContext *context);
+  explicit DiagnosticPrinter(MLIRContext *context, StringRef program = "heddle-compile");
 
   bool hasFailed() const { return errors > 0; }
 

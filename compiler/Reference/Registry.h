@@ -1,0 +1,57 @@
+// Which function says what an op means.
+#ifndef HEDDLE_COMPILER_REFERENCE_REGISTRY_H
+#define HEDDLE_COMPILER_REFERENCE_REGISTRY_H
+
+#include "compiler/Reference/Interpreter.h"
+
+namespace mlir::heddle::reference {
+
+class Registry {
+public:
+  using Evaluate = std::function<LogicalResult(Operation *, Frame &)>;
+
+  /// The one registry, of all ops that the interpreter knows.
+  static const Registry &get();
+
+  /// Null where the op has no meaning here.
+  const Evaluate *find(StringRef op) const {
+    auto found = table.find(op);
+    return found == table.end() ? nullptr : &found->second;
+  }
+
+  /// Adds a function of (an op, a frame) that makes each result of the op, and returns nothing or whether it could.
+  template <auto evaluate> void add() { addOf<evaluate>(evaluate); }
+  template <typename Op> void add(Evaluate evaluate) {
+    bool isNew = table.try_emplace(Op::getOperationName(), std::move(evaluate)).second;
+    assert(isNew && "an op has one meaning");
+    (void)isNew;
+  }
+
+private:
+  template <auto evaluate, typename Op> void addOf(LogicalResult (*)(Op, Frame &)) {
+    add<Op>([](Operation *op, Frame &frame) { return evaluate(cast<Op>(op), frame); });
+  }
+  template <auto evaluate, typename Op> void addOf(void (*)(Op, Frame &)) {
+    add<Op>([](Operation *op, Frame &frame) {
+      evaluate(cast<Op>(op), frame);
+      return success();
+    });
+  }
+
+  llvm::StringMap<Evaluate> table;
+};
+
+// One function a file.
+void addArithmetic(Registry &registry);
+void addAttention(Registry &registry);
+void addDrawing(Registry &registry);
+void addElementwise(Registry &registry);
+void addMatrices(Registry &registry);
+void addPooling(Registry &registry);
+void addRecurrence(Registry &registry);
+void addScores(Registry &registry);
+void addState(Registry &registry);
+
+} // namespace mlir::heddle::reference
+
+#endif

@@ -1,0 +1,62 @@
+// Variables, views, and what holds other ops.
+#include "compiler/Reference/Registry.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+using namespace mlir::heddle::reference;
+
+static void readVariable(ReadOp op, Frame &frame) {
+  Interpreter &interpreter = frame.getInterpreter();
+  frame.set(op.getResult(), interpreter.getVariable(interpreter.findVariable(op.getVariable())));
+}
+
+static void writeVariable(WriteOp op, Frame &frame) {
+  Interpreter &interpreter = frame.getInterpreter();
+  interpreter.setVariable(interpreter.findVariable(op.getVariable()), frame.get(op.getValue()));
+}
+
+static void slice(SliceOp op, Frame &frame) {
+  const Array &input = frame.get(op.getInput());
+  Array &result = frame.make(op.getResult());
+  auto first = static_cast<int64_t>(op.getFrom()) * result.width();
+  for (int64_t i = 0; i < result.size(); ++i)
+    result(i) = first + i < input.size() ? input(first + i) : 0;
+}
+
+static void reshape(ReshapeOp op, Frame &frame) {
+  frame.make(op.getResult()).numbers = frame.get(op.getInput()).numbers;
+}
+
+/// Each part lies where those before it end, at their maxima; of chunks of one tensor, all before one that has rows are full.
+static void concat(ConcatOp op, Frame &frame) {
+  Array &result = frame.make(op.getResult());
+  int64_t next = 0;
+  for (Value part : op.getParts())
+    for (double number : frame.get(part).numbers)
+      if (next < result.size())
+        result(next++) = number;
+}
+
+static void empty(EmptyOp op, Frame &frame) { frame.make(op.getResult()); }
+
+static LogicalResult kernel(KernelOp op, Frame &frame) {
+  SmallVector<Array> inputs;
+  for (Value input : op.getInputs())
+    inputs.push_back(frame.get(input));
+  FailureOr<SmallVector<Array>> results = Frame(frame.getInterpreter(), nullptr).run(op.getBody().front(), inputs);
+  if (failed(results))
+    return failure();
+  for (auto [result, array] : llvm::zip_equal(op.getResults(), *results))
+    frame.set(result, std::move(array));
+  return success();
+}
+
+void reference::addState(Registry &registry) {
+  registry.add<readVariable>();
+  registry.add<writeVariable>();
+  registry.add<slice>();
+  registry.add<reshape>();
+  registry.add<concat>();
+  registry.add<empty>();
+  registry.add<kernel>();
+}

@@ -1,0 +1,139 @@
+// The interpreter itself: that it knows every op, and what it says of what it cannot run.
+#include "compiler/Reference/Registry.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace {
+
+using namespace mlir;
+using mlir::heddle::reference::Array;
+using mlir::heddle::reference::Interpreter;
+
+class InterpreterTest : public testing::Test {
+protected:
+  InterpreterTest() {
+    DialectRegistry registry;
+    registry.insert<mlir::heddle::HeddleDialect, func::FuncDialect>();
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  // Calls the function `f` of a module; what it complains of is in `problems`.
+  FailureOr<SmallVector<Array>> call(const std::string &text, ArrayRef<Array> inputs) {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      problems += diagnostic.str() + "\n";
+      return success();
+    });
+    module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << problems;
+    interpreter = std::make_unique<Interpreter>(*module);
+    return interpreter->call(module->lookupSymbol<func::FuncOp>("f"), inputs);
+  }
+
+  static Array row(ArrayRef<double> numbers) {
+    Array array(ArrayRef<int64_t>{static_cast<int64_t>(numbers.size())});
+    llvm::copy(numbers, array.numbers.begin());
+    return array;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<Interpreter> interpreter;
+  std::string problems;
+};
+
+TEST_F(InterpreterTest, KnowsEveryOpOfTheGraph) {
+  // Declarations, the ends of regions, and the roots of differentiation compute nothing.
+  const std::set<StringRef> others = {"heddle.size", "heddle.variable", "heddle.task",       "heddle.training",
+                                      "heddle.yield", "heddle.minimize", "heddle.accumulate", "heddle.apply"};
+  size_t known = 0;
+  for (RegisteredOperationName op : context.getRegisteredOperations()) {
+    if (op.getDialectNamespace() != "heddle")
+      continue;
+    bool isKnown = mlir::heddle::reference::Registry::get().find(op.getStringRef());
+    EXPECT_NE(isKnown, others.count(op.getStringRef()) == 1)
+        << op.getStringRef().str() << (isKnown ? " is in the registry and said to compute nothing"
+                                               : " has no entry in the registry of the reference interpreter");
+    known += isKnown;
+  }
+  EXPECT_GT(known, 50u);
+}
+
+TEST_F(InterpreterTest, KeepsVariablesFromCallToCallAndViewsInTheirStorage) {
+  const char *text = R"(
+    heddle.variable @whole weight : tensor<4xf32>
+    heddle.variable @part weight : tensor<2xf32> in @whole from 1
+    func.func @f(%x: tensor<2xf32>) {
+      %0 = heddle.read @part : tensor<2xf32>
+      %1 = arith.addf %0, %x : tensor<2xf32>
+      heddle.write @part, %1 : tensor<2xf32>
+      return
+    })";
+  ASSERT_TRUE(succeeded(call(text, row({1, 2})))) << problems;
+  ASSERT_TRUE(succeeded(interpreter->call(module->lookupSymbol<func::FuncOp>("f"), row({10, 20}))));
+  EXPECT_EQ(interpreter->getVariable(interpreter->findVariable("whole")).numbers, (std::vector<double>{0, 11, 22, 0}));
+}
+
+TEST_F(InterpreterTest, RunsWholeNumbersInTheirBits) {
+  const char *text = R"(
+    func.func @f(%x: tensor<3xi32>, %y: tensor<3xi32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xi1>) {
+      %0 = arith.muli %x, %y : tensor<3xi32>
+      %1 = arith.shrui %x, %y : tensor<3xi32>
+      %2 = arith.cmpi ult, %x, %y : tensor<3xi32>
+      return %0, %1, %2 : tensor<3xi32>, tensor<3xi32>, tensor<3xi1>
+    })";
+  auto results = call(text, {row({65536, -1, -3}), row({65536, 31, 1})});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, (std::vector<double>{0, -31, -3}));
+  EXPECT_EQ((*results)[1].numbers, (std::vector<double>{0, 1, 2147483646}));
+  EXPECT_EQ((*results)[2].numbers, (std::vector<double>{0, 0, 0}));
+}
+
+TEST_F(InterpreterTest, TellsOfInputsThatDoNotFit) {
+  const char *text = R"(
+    heddle.size @n max 3
+    func.func @f(%x: tensor<?xf32, #heddle.dims<"n">> {heddle.name = "x"}, %y: tensor<?xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
+      return
+    })";
+  EXPECT_TRUE(succeeded(call(text, {row({1, 2}), row({1, 2})})));
+  EXPECT_TRUE(failed(call(text, {row({1, 2}), row({1})})));
+  EXPECT_NE(problems.find("input \"y\" is a 'tensor<?xf32, #heddle.dims<\"n\">>', got the shape [1]"), std::string::npos) << problems;
+  problems.clear();
+  EXPECT_TRUE(failed(call(text, {row({1, 2, 3, 4}), row({1, 2, 3, 4})})));
+  EXPECT_NE(problems.find("size 'n' is 4 in this call, and 3 at most"), std::string::npos) << problems;
+  problems.clear();
+  EXPECT_TRUE(failed(call(text, row({1, 2}))));
+  EXPECT_NE(problems.find("takes 2 inputs, got 1"), std::string::npos) << problems;
+}
+
+TEST_F(InterpreterTest, TellsOfIndicesThatChooseNothing) {
+  const char *text = R"(
+    heddle.size @n max 3
+    func.func @f(%x: tensor<?xi32, #heddle.dims<"n">>, %t: tensor<4xf32>) -> tensor<?xf32, #heddle.dims<"n">> {
+      %0 = heddle.embedding %x, %t : tensor<?xi32, #heddle.dims<"n">>, tensor<4xf32> -> tensor<?xf32, #heddle.dims<"n">>
+      return %0 : tensor<?xf32, #heddle.dims<"n">>
+    })";
+  EXPECT_TRUE(succeeded(call(text, {row({3, 0}), row({1, 2, 3, 4})})));
+  EXPECT_TRUE(failed(call(text, {row({3, 4}), row({1, 2, 3, 4})})));
+  EXPECT_NE(problems.find("takes row 4 of 4"), std::string::npos) << problems;
+}
+
+TEST_F(InterpreterTest, TellsOfOpsWithoutAMeaning) {
+  const char *text = R"(
+    heddle.variable @w weight : tensor<1xf32>
+    func.func @f() {
+      %0 = heddle.read @w : tensor<1xf32>
+      heddle.accumulate %0
+      return
+    })";
+  EXPECT_TRUE(failed(call(text, {})));
+  EXPECT_NE(problems.find("'heddle.accumulate' has no meaning in the reference interpreter: the module is to be differentiated"),
+            std::string::npos)
+      << problems;
+}
+
+} // namespace

@@ -1,0 +1,38 @@
+#include "tools/heddle-compile/ReadModel.h"
+
+#include "compiler/HuggingFace/HuggingFace.h"
+#include "compiler/Import/Import.h"
+#include "mlir/Parser/Parser.h"
+#include "tools/heddle-compile/Output.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+  auto fail = [&](const Twine &message) {
+    emitError(UnknownLoc::get(context)) << message;
+    return OwningOpRef<ModuleOp>();
+  };
+  if (!llvm::sys::fs::exists(path))
+    return fail("there is no file '" + path + "'");
+  bool isFolder = llvm::sys::fs::is_directory(path);
+  if (StringRef kind = describeSpecialFile(path); !isFolder && !kind.empty())
+    return fail("'" + path + "' is " + kind + "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
+  if (isFolder)
+    return importHuggingFace(context, path, changes);
+  StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".toml")
+    return importDescription(context, path, changes);
+  if (extension == ".weft")
+    return importText(context, path, changes);
+  if (extension == ".gguf")
+    return importGguf(context, path, changes);
+  if (extension == ".mlir")
+    return parseSourceFile<ModuleOp>(path, context);
+  return fail("the name '" + path +
+              "' does not tell what kind of model it is: the name of a description ends in " +
+              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
+              ".gguf, and a Hugging Face model is a folder");
+}

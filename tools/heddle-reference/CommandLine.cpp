@@ -1,0 +1,119 @@
+#include "tools/heddle-reference/CommandLine.h"
+
+#include "tools/cli/Program.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+using namespace mlir::heddle;
+using ::heddle::run::NamedFile;
+
+namespace {
+
+struct Flags {
+  cl::OptionCategory category{"Running an entry in the reference interpreter"};
+  cl::opt<std::string> model{cl::Positional, cl::desc("MODEL"), cl::cat(category)};
+  cl::opt<std::string> entry{"entry", cl::desc("The entry's name"), cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> inputs{"input", cl::desc("An input"), cl::value_desc("NAME=@FILE.npy"), cl::cat(category)};
+  cl::list<std::string> outputs{"output", cl::desc("Where to write an output"), cl::value_desc("NAME=@FILE.npy"),
+                                cl::cat(category)};
+  cl::list<std::string> expectations{"expect", cl::desc("The expected values of an output"), cl::value_desc("NAME=@FILE.npy"),
+                                     cl::cat(category)};
+  cl::opt<double> tolerance{"tolerance", cl::desc("Allowed |error| / (1 + |expected value|)"), cl::init(1e-5), cl::cat(category)};
+  cl::opt<std::string> variables{"variables", cl::desc("Variables to load first, a .safetensors file"), cl::value_desc("file"),
+                                 cl::cat(category)};
+  cl::opt<std::string> savedVariables{"save-variables", cl::desc("Where to save all variables afterwards"),
+                                      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Run `init` with this seed first"), cl::cat(category)};
+  cl::opt<uint64_t> repeat{"repeat", cl::desc("Calls to make; the outputs of the last call count"), cl::init(1),
+                           cl::cat(category)};
+  cl::opt<std::string> phase{"phase", cl::desc("Interpret the module that this phase leaves: derive, fuse-attention, "
+                                               "differentiate (default) or fuse"),
+                             cl::value_desc("name"), cl::init("differentiate"), cl::cat(category)};
+  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"), cl::value_desc("key=value"),
+                                  cl::cat(category)};
+  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
+
+  Flags() {
+    for (const FusionFlag &flag : getFusionFlags())
+      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc(StringRef(flag.description)),
+                                                       cl::init(true), cl::cat(category)));
+  }
+};
+
+constexpr StringLiteral kMore = R"(
+MODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a GGUF file (.gguf) or a
+Hugging Face folder, as heddle-compile takes it. The entry is computed op by op in 64 bits, by plain loops that share nothing
+with the compiler's kernels: what comes out is what the model means.
+
+Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
+)";
+
+std::nullopt_t wrong(const Twine &message) {
+  llvm::errs() << "heddle-reference: " << message << "\n";
+  return std::nullopt;
+}
+
+bool parseFiles(StringRef flag, ArrayRef<std::string> texts, std::vector<NamedFile> &files) {
+  for (const std::string &text : texts) {
+    auto file = NamedFile::parse(flag.str(), text);
+    if (!file.ok()) {
+      wrong(file.message());
+      return false;
+    }
+    files.push_back(*file);
+  }
+  return true;
+}
+
+std::optional<ReferenceCommand> check(Flags &flags) {
+  ReferenceCommand command;
+  if (flags.model.empty())
+    return wrong("MODEL is missing; --help says what it may be");
+  if (flags.entry.empty())
+    return wrong("the entry is missing; add --entry=NAME");
+  command.model = flags.model;
+  command.entry = flags.entry;
+  command.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  if (!command.overrides.empty() && llvm::sys::path::extension(command.model) == ".mlir")
+    return wrong("--set changes a description (.toml) or a text (.weft); '" + command.model + "' is a module");
+  std::optional<Phase> phase = parsePhase(flags.phase);
+  if (!phase || *phase < Phase::Derive || *phase > Phase::Fuse)
+    return wrong("--phase: the phases are derive, fuse-attention, differentiate and fuse, not '" + flags.phase + "'");
+  command.phase = *phase;
+  for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
+    command.fusion.*flag.member = *value;
+  if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
+      !parseFiles("--expect", flags.expectations, command.expectations))
+    return std::nullopt;
+  if (!(flags.tolerance >= 0))
+    return wrong("--tolerance: expects a number of at least 0");
+  if (flags.repeat < 1)
+    return wrong("--repeat: expects a number of at least 1");
+  command.tolerance = flags.tolerance;
+  command.variables = flags.variables;
+  command.savedVariables = flags.savedVariables;
+  if (flags.seed.getNumOccurrences())
+    command.seed = flags.seed;
+  command.repeat = flags.repeat;
+  return command;
+}
+
+} // namespace
+
+std::optional<ReferenceCommand> mlir::heddle::parseReferenceCommand(int argc, char **argv) {
+  Flags flags;
+  cl::HideUnrelatedOptions(flags.category);
+  cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-reference") << "\n"; });
+  cl::extrahelp more(kMore);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (!cl::ParseCommandLineOptions(argc, argv, "runs an entry of a model in the reference interpreter\n", &stream)) {
+    StringRef text = StringRef(problem).split('\n').first.split("  Try:").first;
+    text.consume_front("heddle-reference: ");
+    return wrong(text.rtrim(". ") + "; --help lists the flags");
+  }
+  return check(flags);
+}

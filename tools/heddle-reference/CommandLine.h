@@ -1,0 +1,32 @@
+// The command line of heddle-reference.
+#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
+#define HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
+
+#include "compiler/Pipeline/Pipeline.h"
+#include "tools/heddle-run/call/NamedFile.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::heddle {
+
+struct ReferenceCommand {
+  std::string model, entry;
+  std::vector<std::string> overrides; // key=value
+  Phase phase = Phase::Differentiate; // the model is interpreted as it is after this phase
+  FusionOptions fusion;
+  std::vector<::heddle::run::NamedFile> inputs, outputs, expectations;
+  double tolerance = 1e-5;
+  std::string variables, savedVariables; // empty: none
+  std::optional<uint64_t> seed;
+  uint64_t repeat = 1;
+};
+
+/// The command line; nothing, after a message on standard error, where it is wrong.
+std::optional<ReferenceCommand> parseReferenceCommand(int argc, char **argv);
+
+} // namespace mlir::heddle
+
+#endif
