@@ -1,4 +1,4 @@
-// Rows of several: segments, windows, and the largest elements.
+// Rows of several: segments, windows, strides, and the largest elements.
 #include "compiler/Reference/Registry.h"
 
 #include <algorithm>
@@ -74,6 +74,37 @@ static void fold(FoldOp op, Frame &frame) {
           result(other, column) += input(row, (offset - first) * width + column);
 }
 
+/// The pixel that stands for each of every `stride`-th rows and columns; an error where the larger images have no such pixel.
+template <typename Op> static LogicalResult stride(Op op, const Array &large, const Array &small, function_ref<void(int64_t, int64_t)> pair) {
+  auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()), narrow = width / stride;
+  for (int64_t pixel = 0; pixel < small.shape[0]; ++pixel) {
+    int64_t row = pixel / narrow * stride + static_cast<int64_t>(op.getRow()),
+            column = pixel % narrow * stride + static_cast<int64_t>(op.getColumn()), there = row * width + column;
+    if (there >= large.shape[0])
+      return op.emitOpError() << "has pixel " << there << " of " << large.shape[0];
+    pair(there, pixel);
+  }
+  return success();
+}
+
+static LogicalResult subsample(SubsampleOp op, Frame &frame) {
+  const Array &input = frame.get(op.getInput());
+  Array &result = frame.make(op.getResult());
+  return stride(op, input, result, [&](int64_t there, int64_t pixel) {
+    for (int64_t column = 0; column < input.shape[1]; ++column)
+      result(pixel, column) = input(there, column);
+  });
+}
+
+static LogicalResult upsample(UpsampleOp op, Frame &frame) {
+  const Array &input = frame.get(op.getInput());
+  Array &result = frame.make(op.getResult());
+  return stride(op, result, input, [&](int64_t there, int64_t pixel) {
+    for (int64_t column = 0; column < input.shape[1]; ++column)
+      result(there, column) = input(pixel, column);
+  });
+}
+
 /// Elements that are at most -FLT_MAX, or no numbers, are none; the places of what is not there are the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()), &lengths = frame.get(op.getLengths());
@@ -104,5 +135,7 @@ void reference::addPooling(Registry &registry) {
   registry.add<segment>();
   registry.add<unfold>();
   registry.add<fold>();
+  registry.add<subsample>();
+  registry.add<upsample>();
   registry.add<topK>();
 }

@@ -518,6 +518,19 @@ template <bool folds> void window(Program &p) {
   }
 }
 
+template <bool upwards> void stride(Program &p) {
+  Dims all{"pixels", p.shape().columns()}, blocks{"pixel_blocks", p.shape().columns()}, from = upwards ? blocks : all,
+                                           to = upwards ? all : blocks;
+  for (int row : {0, 1})
+    for (int column : {0, 1}) {
+      std::string id = std::to_string(row) + std::to_string(column), x = p.weight("x" + id, from);
+      p.line("%y" + id + " = heddle." + (upwards ? "upsample " : "subsample ") + x + " width " +
+             std::to_string(2 * p.shape().keyHeads) + " stride 2 at (" + std::to_string(row) + ", " + std::to_string(column) + ")" +
+             ofType(from) + " -> " + Program::type(to));
+      p.addLoss("%y" + id, to);
+    }
+}
+
 // Elman's network with a gate, whose state at the end and on the way both count; a second state counts the steps.
 void scan(Program &p) {
   p.addSequences();
@@ -586,9 +599,11 @@ const std::map<std::string, Check> &checks() {
       {"heddle.slice", slice},
       {"heddle.softmax", softmax},
       {"heddle.stop_gradient", stopGradient},
+      {"heddle.subsample", stride<false>},
       {"heddle.sum", sum},
       {"heddle.transposed_context", transposedContext},
       {"heddle.unfold", window<false>},
+      {"heddle.upsample", stride<true>},
   };
   return all;
 }
