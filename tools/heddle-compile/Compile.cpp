@@ -19,7 +19,7 @@ static constexpr Phase kLastSharedPhase = Phase::Fuse;
 /// soon.
 static constexpr double kLossScaleOfF16 = 65536;
 
-static OwningOpRef<ModuleOp> readModel(MLIRContext *context, const CommandLine &line) {
+static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *context) {
   ::heddle::Span span("read model");
   DescriptionChanges changes{line.overrides};
   if (line.precision == Precision::F16)
@@ -55,7 +55,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   TimingScope timing = timingManager.getRootScope();
 
   TimingScope importTiming = timing.nest("Import");
-  OwningOpRef<ModuleOp> model = readModel(context, line);
+  OwningOpRef<ModuleOp> model = readModelOf(line, context);
   importTiming.stop();
   if (!model)
     return failure();
