@@ -174,9 +174,9 @@ Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
   return emitter.load(emitter.memoryOf(value), at, Padding::Any, /*transposed=*/!ownsQueries);
 }
 
-void AttentionFrame::storePerQuery(Value result, Value tile) {
-  emitter.store(result, tile, {ownedPlace.row, head, ownedPlace.rows, 1, ownedPlace.rowLimit, {}});
-}
+Place AttentionFrame::perQuery() const { return {ownedPlace.row, head, ownedPlace.rows, 1, ownedPlace.rowLimit, {}}; }
+void AttentionFrame::storePerQuery(Value result, Value tile) { emitter.store(result, tile, perQuery()); }
+void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(result, perQuery(), tile); }
 
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
   for (auto [result, tile] : results)

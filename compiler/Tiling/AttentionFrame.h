@@ -69,7 +69,9 @@ public:
   Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
+  /// Writes such numbers, or has `finish` write them, where they are on the matrix of the other results.
   void storePerQuery(Value result, Value tile);
+  void definePerQuery(Value result, Value tile);
   /// Writes what the kernel makes of the op's results, of which these are the tiles of the owned rows.
   void finish(ArrayRef<std::pair<Value, Value>> results);
 
@@ -101,6 +103,7 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
+  Place perQuery() const;
   void chooseScales();
   /// Whether each pair counts, as a tile.
   Value pairsThatCount(const Step &at);

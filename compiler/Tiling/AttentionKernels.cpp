@@ -88,10 +88,15 @@ private:
     Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
     Value sum = arith::SelectOp::create(b, any, last[1], one);
     Value inverse = arith::DivFOp::create(b, one, sum);
+    auto logSumExp = [&]() -> Value {
+      return arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
+    };
+    // Of heads of one column it is on the result's matrix, and written with that.
+    if (width == 1)
+      frame.definePerQuery(attention.getLogSumExp(), logSumExp());
     frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});
-    Value logSumExp =
-        arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
-    frame.storePerQuery(attention.getLogSumExp(), logSumExp);
+    if (width > 1)
+      frame.storePerQuery(attention.getLogSumExp(), logSumExp());
   }
 };
 

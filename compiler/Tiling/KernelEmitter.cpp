@@ -457,6 +457,11 @@ void KernelEmitter::store(Value value, Value tile, const Place &place) {
     tile::StoreOp::create(b, tile, matrix, place.row, place.column, place.rowLimit, place.columnLimit);
 }
 
+bool KernelEmitter::hasResultOn(RankedTensorType type) {
+  return llvm::any_of(kernel.getBody().front().getTerminator()->getOperands(),
+                      [&](Value value) { return computedTypeOf(value).getShape() == type.getShape(); });
+}
+
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
   constexpr size_t longEpilogue = 8; // ops, whose values are there at once

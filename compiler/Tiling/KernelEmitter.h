@@ -148,6 +148,8 @@ public:
   Value evaluate(Value value, const Place &place, Padding padding = Padding::Zero);
   /// What an anchor has computed for one of its results at a place; `evaluate` and `finish` find it there.
   void define(Value result, const Place &place, Value tile);
+  /// Whether the kernel has a result that is computed on a tensor of this type, and then maybe part of a wider one.
+  bool hasResultOn(RankedTensorType type);
   /// Writes a result of the kernel, if it is one.
   void store(Value value, Value tile, const Place &place);
   /// Computes the epilogue at a place and writes every result of the kernel that has the extent of `matrix`.

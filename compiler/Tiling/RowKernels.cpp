@@ -45,6 +45,7 @@ struct RowFrame {
   /// and walks over the part that `part` says.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
+    emitter.setVector({width, emitter.getVector()}); // a single column says nothing of how wide registers are
     bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);
@@ -207,9 +208,7 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(sum.getInput()));
     if (sum.getColumns()) {
-      bool hasEpilogue = takesEpilogue(op) && llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(), [&](Type type) {
-                           return *Matrix::of(cast<RankedTensorType>(type)) == input;
-                         });
+      bool hasEpilogue = takesEpilogue(op) && emitter.hasResultOn(typeOf(sum.getInput()));
       bool isByPart = typeOf(sum.getResult()).getRank() == 2;
       int64_t parts = isByPart ? 1 : input.parts;
       RowFrame frame(emitter, input, hasEpilogue ? 2 : parts, /*ownsParts=*/!isByPart);
@@ -229,7 +228,7 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
       LogicalResult finished = emitter.finish(typeOf(sum.getResult()), number);
       if (hasEpilogue && succeeded(finished))
         frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
-          finished = emitter.finish(frame.matrix, place);
+          finished = emitter.finish(typeOf(sum.getInput()), place);
           return {};
         });
       return finished;
@@ -295,7 +294,7 @@ struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, Layer
       Value gamma = frame.perColumn(norm.getGamma(), place), beta = frame.perColumn(norm.getBeta(), place);
       Value normal = arith::MulFOp::create(b, centred(mean, place), frame.wide(rstd, place));
       emitter.define(norm.getResult(), place, math::FmaOp::create(b, normal, gamma, beta));
-      finished = emitter.finish(frame.matrix, place);
+      finished = emitter.finish(norm.getResult().getType(), place);
       return {};
     });
     return finished;
@@ -349,8 +348,7 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     auto entropy = cast<CrossEntropyOp>(op);
     auto &b = emitter.builder();
     Matrix logits = *Matrix::of(typeOf(entropy.getLogits()));
-    bool hasEpilogue = llvm::any_of(op->getBlock()->getTerminator()->getOperandTypes(),
-                                    [&](Type type) { return *Matrix::of(cast<RankedTensorType>(type)) == logits; });
+    bool hasEpilogue = emitter.hasResultOn(typeOf(entropy.getLogits()));
     RowFrame frame(emitter, logits, hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
@@ -381,7 +379,7 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     LogicalResult finished = emitter.finish(typeOf(entropy.getLoss()), frame.column());
     if (hasEpilogue && succeeded(finished))
       frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
-        finished = emitter.finish(frame.matrix, place);
+        finished = emitter.finish(typeOf(entropy.getLogits()), place);
         return {};
       });
     return finished;

@@ -21,7 +21,10 @@ struct Flags {
                                 cl::cat(category)};
   cl::list<std::string> expectations{"expect", cl::desc("The expected values of an output"), cl::value_desc("NAME=@FILE.npy"),
                                      cl::cat(category)};
-  cl::opt<double> tolerance{"tolerance", cl::desc("Allowed |error| / (1 + |expected value|)"), cl::init(1e-5), cl::cat(category)};
+  cl::opt<double> tolerance{"tolerance",
+                            cl::desc("Allowed |error| / (1 + |expected value|) (default 1e-5); with --diff the norm of a "
+                                     "tensor's error over its norm (default 1e-4)"),
+                            cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> variables{"variables", cl::desc("Variables to load first, a .safetensors file"), cl::value_desc("file"),
                                  cl::cat(category)};
   cl::opt<std::string> savedVariables{"save-variables", cl::desc("Where to save all variables afterwards"),
@@ -34,6 +37,18 @@ struct Flags {
                              cl::value_desc("name"), cl::init("differentiate"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"), cl::value_desc("key=value"),
                                   cl::cat(category)};
+  cl::opt<bool> diff{"diff",
+                     cl::desc("Compile the model, call the entry on a device too, and compare; inputs without a file, and "
+                              "variables, are then random"),
+                     cl::cat(category)};
+  cl::opt<double> floor{"floor",
+                        cl::desc("With --diff: smaller numbers count as large as this, so that what is zero but for rounding "
+                                 "agrees (default 0)"),
+                        cl::init(0), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("With --diff: the target to compile for"), cl::init(kDefaultTarget.str()),
+                              cl::cat(category)};
+  cl::opt<std::string> device{"device", cl::desc("With --diff: the device to call the entry on (heddle-run devices lists them)"),
+                              cl::value_desc("id"), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 
   Flags() {
@@ -88,11 +103,19 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;
-  if (!(flags.tolerance >= 0))
-    return wrong("--tolerance: expects a number of at least 0");
+  if (!(flags.tolerance >= 0) || !(flags.floor >= 0))
+    return wrong("--tolerance and --floor expect numbers of at least 0");
   if (flags.repeat < 1)
     return wrong("--repeat: expects a number of at least 1");
-  command.tolerance = flags.tolerance;
+  command.diff = flags.diff;
+  command.target = flags.target;
+  command.device = flags.device;
+  command.floor = flags.floor;
+  if (command.diff && (!command.outputs.empty() || !command.expectations.empty() || !flags.savedVariables.empty()))
+    return wrong("--diff compares with the compiled model; leave --output, --expect and --save-variables out");
+  if (command.diff && command.phase != Phase::Differentiate)
+    return wrong("--diff interprets the module that the phase differentiate leaves; leave --phase out");
+  command.tolerance = command.diff && !flags.tolerance.getNumOccurrences() ? 1e-4 : flags.tolerance;
   command.variables = flags.variables;
   command.savedVariables = flags.savedVariables;
   if (flags.seed.getNumOccurrences())

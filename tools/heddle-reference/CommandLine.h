@@ -18,10 +18,13 @@ struct ReferenceCommand {
   Phase phase = Phase::Differentiate; // the model is interpreted as it is after this phase
   FusionOptions fusion;
   std::vector<::heddle::run::NamedFile> inputs, outputs, expectations;
-  double tolerance = 1e-5;
+  double tolerance = 0;
   std::string variables, savedVariables; // empty: none
   std::optional<uint64_t> seed;
   uint64_t repeat = 1;
+  bool diff = false; // compare with what the compiler makes of the model, on a device
+  std::string target, device;
+  double floor = 0; // numbers that are smaller count as large as this
 };
 
 /// The command line; nothing, after a message on standard error, where it is wrong.

@@ -8,6 +8,7 @@
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/Diagnostics.h"
 #include "tools/heddle-compile/ReadModel.h"
+#include "tools/heddle-reference/Diff.h"
 #include "tools/heddle-reference/Tensors.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "llvm/Support/InitLLVM.h"
@@ -169,7 +170,7 @@ static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) 
   buildPhasePipeline(passes, Phase::Import, command.phase, options);
   if (failed(passes.run(*module)))
     return failure();
-  return Reference(*module, command).run();
+  return command.diff ? diff(*module, command) : Reference(*module, command).run();
 }
 
 int main(int argc, char **argv) {

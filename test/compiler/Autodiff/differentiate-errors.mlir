@@ -198,25 +198,6 @@ func.func @gathered_keys(%x: !tokens, %cache: !cache, %rows: tensor<?x16xi32, #h
 
 // -----
 
-!column = tensor<?xf32, #heddle.dims<"tokens">>
-!scores = tensor<?x2x16xf32, #heddle.dims<"tokens">>
-heddle.variable @w weight : tensor<1xf32>
-
-func.func @broadcast_over_scores(%x: !scores, %v: tensor<?x8xf32, #heddle.dims<"tokens">>, %s: tensor<2xi32>) {
-  %w = heddle.read @w : tensor<1xf32>
-  // expected-error @+1 {{has no gradient rule for a sum from 'tensor<?x2x16xf32, #heddle.dims<"tokens">>' to 'tensor<1xf32>'}}
-  %b = heddle.broadcast %w : tensor<1xf32> to !scores
-  %y = arith.mulf %x, %b : !scores
-  %o = heddle.context %y, %v queries(%s, %s) keys(%s, %s) {query_size = "", key_size = "length"}
-    : (!scores, tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x8xf32, #heddle.dims<"tokens">>
-  %r = heddle.sum rows %o : tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<8xf32>
-  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
-  heddle.accumulate %loss
-  return
-}
-
-// -----
-
 !tokens = tensor<?x8xf32, #heddle.dims<"tokens">>
 heddle.variable @w weight : tensor<8x8xf32>
 

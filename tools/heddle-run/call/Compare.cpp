@@ -32,6 +32,17 @@ void compareValues(std::span<const T> actual, std::span<const T> expected, doubl
   }
 }
 
+// Sums of squares, of the error and of what is expected.
+template <typename T> std::pair<double, double> squares(std::span<const T> actual, std::span<const T> expected) {
+  double ofError = 0, ofExpected = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double want = double(expected[i]), error = double(actual[i]) - want;
+    ofError += double(actual[i]) == want ? 0 : error * error; // infinities too
+    ofExpected += std::isfinite(want) ? want * want : 0;
+  }
+  return {ofError, ofExpected};
+}
+
 } // namespace
 
 std::string Comparison::describe() const {
@@ -52,6 +63,32 @@ Result<Comparison> compare(const TensorView &actual, const TensorView &expected,
   else
     compareValues(actual.values<int32_t>(), expected.values<int32_t>(), tolerance, result);
   return result;
+}
+
+Status WholeComparison::add(const std::string &name, int group, const TensorView &actual, const TensorView &expected) {
+  if (actual.type != expected.type || !std::ranges::equal(actual.shape, expected.shape))
+    return makeError(ErrorKind::InvalidArgument, "'", name, "' is ", describe(actual.type, actual.shape), ", and ",
+                     describe(expected.type, expected.shape), " is expected.");
+  bool isFloat = actual.type == ElementType::F32;
+  auto [ofError, ofExpected] = isFloat ? squares(actual.values<float>(), expected.values<float>())
+                                       : squares(actual.values<int32_t>(), expected.values<int32_t>());
+  compared.push_back({name, group, isFloat, ofError, ofExpected, expected.bytes.size() / kElementBytes});
+  ofGroup[group] += ofExpected;
+  return Success();
+}
+
+WholeComparison::Verdict WholeComparison::judge(double tolerance) const {
+  Verdict verdict{compared.size()};
+  for (const Compared &tensor : compared) {
+    double scale = std::max({std::sqrt(tensor.expected), 0.01 * std::sqrt(ofGroup.at(tensor.group)),
+                             floor * std::sqrt(double(tensor.count))});
+    double error = tensor.error == 0 ? 0 : std::sqrt(tensor.error) / scale;
+    verdict.worst = std::max(verdict.worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    bool right = tensor.isFloat ? error <= tolerance : tensor.error == 0; // a NaN is wrong
+    if (!right)
+      verdict.wrong.push_back(str("'", tensor.name, "' (", error, ")"));
+  }
+  return verdict;
 }
 
 } // namespace heddle::run

@@ -5,7 +5,9 @@
 #include "runtime/core/Tensor.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace heddle::run {
 
@@ -23,5 +25,36 @@ struct Comparison {
 
 // Fails where types or shapes differ.
 Result<Comparison> compare(const TensorView &actual, const TensorView &expected, double tolerance);
+
+// Compares several tensors, each of them as a whole, by norms: one of f32 is right where the norm of its error is at most
+// `tolerance` times its own norm, or, where that is all but nothing beside the others of its group (gradients that are zero but
+// for rounding), times a hundredth of theirs. Numbers smaller than the `floor` count as large as that: results that are zero but
+// for rounding have no size of their own. Integers must be equal, and a NaN is wrong.
+class WholeComparison {
+public:
+  explicit WholeComparison(double floor = 0) : floor(floor) {}
+
+  // Fails where types or shapes differ.
+  Status add(const std::string &name, int group, const TensorView &actual, const TensorView &expected);
+
+  struct Verdict {
+    size_t tensors = 0;
+    double worst = 0;               // relative error
+    std::vector<std::string> wrong; // names, with their errors
+  };
+  Verdict judge(double tolerance) const;
+
+private:
+  struct Compared {
+    std::string name;
+    int group;
+    bool isFloat;
+    double error, expected; // sums of squares
+    size_t count;
+  };
+  double floor;
+  std::vector<Compared> compared;
+  std::map<int, double> ofGroup; // the sum of squares of all that is expected
+};
 
 } // namespace heddle::run

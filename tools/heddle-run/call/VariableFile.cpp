@@ -2,13 +2,11 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Safetensors.h"
+#include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/model/HuggingFace.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <limits>
-#include <map>
 #include <set>
 
 namespace heddle::run {
@@ -41,21 +39,6 @@ std::set<uint32_t> usedVariables(const Session &session, std::span<const std::st
   for (uint32_t storage : storages)
     used.erase(storage);
   return used;
-}
-
-// Sums of squares.
-struct Difference {
-  double error = 0, expected = 0;
-};
-
-template <typename T> Difference difference(std::span<const T> actual, std::span<const T> expected) {
-  Difference sums;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    double error = double(actual[i]) - double(expected[i]);
-    sums.error += error * error;
-    sums.expected += double(expected[i]) * double(expected[i]);
-  }
-  return sums;
 }
 
 } // namespace
@@ -98,37 +81,18 @@ Status saveVariables(Session &session, std::span<const std::string_view> entries
 
 Status expectVariables(Session &session, const std::filesystem::path &path, double tolerance) {
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
-  struct Compared {
-    const VariableInfo *variable;
-    Difference difference;
-  };
-  std::vector<Compared> compared;
-  std::map<VariableKind, double> ofKind; // the sum of squares of all that is expected
+  WholeComparison comparison;
   for (const SafetensorsEntry &entry : reader.entries()) {
     HEDDLE_ASSIGN(HostTensor expected, reader.read(entry.name));
     HEDDLE_ASSIGN(HostTensor actual, session.readVariable(entry.name));
-    const VariableInfo *variable = session.findVariable(entry.name);
-    if (actual.type() != expected.type() || !std::ranges::equal(actual.shape(), expected.shape()))
-      return makeError(ErrorKind::InvalidArgument, "variable '", entry.name, "' is ",
-                       describe(actual.type(), actual.shape()), ", and '", path.string(), "' has ",
-                       describe(expected.type(), expected.shape()), ".");
-    Difference sums = actual.type() == ElementType::F32
-                          ? difference<float>(actual.values<float>(), expected.values<float>())
-                          : difference<int32_t>(actual.values<int32_t>(), expected.values<int32_t>());
-    compared.push_back({variable, sums});
-    ofKind[variable->kind] += sums.expected;
+    if (Status status = comparison.add(entry.name, int(session.findVariable(entry.name)->kind), actual, expected); !status.ok())
+      return std::move(status).error().within(str("variables against '", path.string(), "'"));
   }
-  double worst = 0;
+  WholeComparison::Verdict verdict = comparison.judge(tolerance);
+  std::printf("%zu variables: largest relative error %g\n", verdict.tensors, verdict.worst);
   std::string wrong;
-  for (const auto &[variable, sums] : compared) {
-    double scale = std::max(std::sqrt(sums.expected), 0.01 * std::sqrt(ofKind[variable->kind]));
-    double error = sums.error == 0 ? 0 : std::sqrt(sums.error) / scale;
-    worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-    bool right = variable->type == ElementType::F32 ? error <= tolerance : sums.error == 0; // a NaN is wrong
-    if (!right)
-      wrong += str(wrong.empty() ? "'" : ", '", variable->name, "' (", error, ")");
-  }
-  std::printf("%zu variables: largest relative error %g\n", compared.size(), worst);
+  for (const std::string &name : verdict.wrong)
+    wrong += (wrong.empty() ? "" : ", ") + name;
   if (!wrong.empty())
     return makeError(ErrorKind::InvalidArgument, "not as expected within --tolerance ", tolerance, ": variable ", wrong,
                      ".");

@@ -1,0 +1,161 @@
+#include "tools/heddle-reference/Diff.h"
+
+#include "mlir/IR/OwningOpRef.h"
+#include "runtime/core/Npy.h"
+#include "tools/heddle-reference/Device.h"
+#include "tools/heddle-reference/FirstDifference.h"
+#include "tools/heddle-reference/Tensors.h"
+#include "tools/heddle-run/bench/FillVariables.h"
+#include "tools/heddle-run/call/Compare.h"
+#include "tools/heddle-run/call/RandomInputs.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cstdio>
+
+using namespace mlir;
+using namespace mlir::heddle;
+using ::heddle::HostTensor;
+using ::heddle::Session;
+using ::heddle::Status;
+using ::heddle::run::NamedTensor;
+using ::heddle::run::WholeComparison;
+
+namespace {
+
+class Comparison {
+public:
+  Comparison(ModuleOp module, const ReferenceCommand &command)
+      : module(module), command(command), interpreter(module), entry(module.lookupSymbol<func::FuncOp>(command.entry)) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult fail(const Twine &message) { return emitError(UnknownLoc::get(module.getContext())) << message; }
+  LogicalResult check(const Status &status) { return status.ok() ? success() : fail(status.message()); }
+  /// The value of a Result; failure after an error that says what was wrong.
+  template <typename T> FailureOr<T> valueOf(::heddle::Result<T> result) {
+    if (!result.ok())
+      return fail(result.message());
+    return std::move(result).value();
+  }
+
+  LogicalResult open();
+  Status startVariables();
+  ::heddle::Result<std::vector<NamedTensor>> makeInputs();
+  LogicalResult compareCalls();
+  Status compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected, WholeComparison &comparison);
+  Status compareVariables(WholeComparison &comparison);
+  LogicalResult report(StringRef what, const WholeComparison &comparison);
+
+  ModuleOp module;
+  const ReferenceCommand &command;
+  reference::Interpreter interpreter;
+  func::FuncOp entry;
+  std::unique_ptr<Session> session;
+};
+
+} // namespace
+
+LogicalResult Comparison::open() {
+  OwningOpRef<ModuleOp> clone(module.clone());
+  session = compileForDevice(*clone, command);
+  if (!session)
+    return failure();
+  std::printf("device %s, target %s\n", session->device().id.c_str(), std::string(session->target()).c_str());
+  return success();
+}
+
+Status Comparison::startVariables() {
+  const std::string names[] = {command.entry};
+  HEDDLE_CHECK(::heddle::run::fillVariables(*session, names, command.seed.value_or(1)));
+  HEDDLE_CHECK(copyFromDevice(*session, interpreter));
+  if (command.variables.empty())
+    return ::heddle::Success();
+  HEDDLE_CHECK(loadVariables(interpreter, command.variables));
+  return copyToDevice(interpreter, *session);
+}
+
+::heddle::Result<std::vector<NamedTensor>> Comparison::makeInputs() {
+  const ::heddle::EntryInfo &info = *session->findEntry(command.entry);
+  HEDDLE_ASSIGN(std::vector<NamedTensor> inputs, ::heddle::run::randomInputs(info, {.seed = command.seed.value_or(1)}));
+  for (const ::heddle::run::NamedFile &file : command.inputs) {
+    auto input = llvm::find_if(inputs, [&](const NamedTensor &input) { return input.name == file.name; });
+    if (input == inputs.end())
+      return ::heddle::makeError(::heddle::ErrorKind::NotFound, "entry '", command.entry, "' has no input '", file.name, "'.");
+    HEDDLE_ASSIGN(input->tensor, ::heddle::readNpy(file.path));
+  }
+  return inputs;
+}
+
+Status Comparison::compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected,
+                                  WholeComparison &comparison) {
+  for (auto [i, array] : llvm::enumerate(expected)) {
+    std::string name = entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), "heddle.name").str();
+    HEDDLE_ASSIGN(HostTensor value, toTensor(array, entry.getResultTypes()[i]));
+    HEDDLE_CHECK(comparison.add("output " + name, -1, *outputs.find(name), value));
+  }
+  return ::heddle::Success();
+}
+
+Status Comparison::compareVariables(WholeComparison &comparison) {
+  for (const ::heddle::VariableInfo &info : session->variables()) {
+    VariableOp variable = interpreter.findVariable(info.name);
+    if (!variable || info.isStorage)
+      continue;
+    HEDDLE_ASSIGN(HostTensor expected, toTensor(interpreter.getVariable(variable), variable.getType()));
+    HEDDLE_ASSIGN(HostTensor actual, session->readVariable(info.name));
+    HEDDLE_CHECK(comparison.add(info.name, static_cast<int>(info.kind), actual, expected));
+  }
+  return ::heddle::Success();
+}
+
+LogicalResult Comparison::report(StringRef what, const WholeComparison &comparison) {
+  WholeComparison::Verdict verdict = comparison.judge(command.tolerance);
+  std::printf("%s: %zu tensors, largest relative error %g\n", what.str().c_str(), verdict.tensors, verdict.worst);
+  if (verdict.wrong.empty())
+    return success();
+  constexpr size_t most = 8;
+  std::string names = llvm::join(ArrayRef(verdict.wrong).take_front(most), ", ");
+  if (verdict.wrong.size() > most)
+    names += " and " + std::to_string(verdict.wrong.size() - most) + " more";
+  return fail(what + ": not what the reference interpreter computes, within --tolerance: " + names);
+}
+
+LogicalResult Comparison::compareCalls() {
+  auto inputs = valueOf(makeInputs());
+  if (failed(inputs))
+    return failure();
+  std::vector<::heddle::Input> onDevice;
+  for (const NamedTensor &input : *inputs)
+    onDevice.push_back({input.name, input.tensor});
+  SmallVector<reference::Array> arrays;
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    auto name = entry.getArgAttrOfType<StringAttr>(i, "heddle.name");
+    auto input = llvm::find_if(*inputs, [&](const NamedTensor &input) { return input.name == name.getValue(); });
+    arrays.push_back(toArray(input->tensor));
+  }
+  for (uint64_t call = 1; call <= command.repeat; ++call) {
+    reference::Interpreter before = interpreter;
+    auto outputs = valueOf(session->call(command.entry, onDevice));
+    FailureOr<SmallVector<reference::Array>> expected = interpreter.call(entry, arrays);
+    WholeComparison comparison(command.floor);
+    if (failed(outputs) || failed(expected) || failed(check(compareOutputs(*outputs, *expected, comparison))) ||
+        failed(check(compareVariables(comparison))))
+      return failure();
+    if (failed(report("call " + std::to_string(call), comparison))) {
+      reportFirstDifference(module, command, before, *inputs);
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult Comparison::run() {
+  if (!entry)
+    return fail("there is no entry '" + command.entry + "'");
+  if (failed(open()) || failed(check(startVariables())))
+    return failure();
+  return compareCalls();
+}
+
+LogicalResult mlir::heddle::diff(ModuleOp module, const ReferenceCommand &command) { return Comparison(module, command).run(); }
