@@ -80,13 +80,13 @@ public:
       found.insert(adam.getGradient());
     gradients = found.takeVector();
     for (Value gradient : gradients)
-      standBehindParts(gradient);
+      moveForward(gradient);
     llvm::stable_sort(gradients, [](Value a, Value b) { return isMadeBefore(a, b); });
     backward = makersOf(gradients);
     int64_t all = 0;
     for (Value gradient : gradients)
       all += bytesOf(gradient);
-    int64_t most = std::min(kLargestBucket, llvm::divideCeil(all, kBuckets)), bytes = 0;
+    int64_t most = std::min<int64_t>(kLargestBucket, llvm::divideCeil(all, kBuckets)), bytes = 0;
     SmallVector<Value> bucket;
     for (Value gradient : gradients) {
       bucket.push_back(gradient);
@@ -101,8 +101,11 @@ public:
   }
 
 private:
-  /// What several ops make may stand where the optimizer needs it, and is there as soon as the last of them is.
-  static void standBehindParts(Value gradient) {
+  /// What several ops make may stand where the optimizer needs it, and is there as soon as the last of them is. What was summed up in a
+  /// variable is there at the begin.
+  void moveForward(Value gradient) {
+    if (auto read = gradient.getDefiningOp<ReadOp>())
+      read->moveBefore(&block, block.begin());
     auto whole = gradient.getDefiningOp<ConcatOp>();
     if (!whole)
       return;
@@ -133,19 +136,42 @@ private:
     Operation *last = sums;
     for (auto [gradient, sum] : llvm::zip_equal(bucket, sums.getResults())) {
       replace(gradient, sum, last);
-      auto whole = gradient.getDefiningOp<ConcatOp>();
-      if (!whole)
-        continue;
-      int64_t from = 0;
-      for (Value part : whole.getParts()) {
-        auto type = cast<RankedTensorType>(part.getType());
+      for (auto [part, from] : partsOf(gradient))
         if (llvm::any_of(part.getUses(), [&](OpOperand &use) { return isOfOptimizer(use); })) {
-          auto slice = SliceOp::create(builder, part.getLoc(), type, sum, from);
+          auto slice = SliceOp::create(builder, part.getLoc(), part.getType(), sum, from);
           replace(part, slice, slice);
         }
-        from += type.getDimSize(0);
-      }
     }
+  }
+
+  /// Other values that are rows of the gradient, and from which row on: what it is put together of, or, where it was summed up in a
+  /// variable, the views of that.
+  SmallVector<std::pair<Value, int64_t>> partsOf(Value gradient) {
+    SmallVector<std::pair<Value, int64_t>> parts;
+    int64_t from = 0;
+    if (auto whole = gradient.getDefiningOp<ConcatOp>())
+      for (Value part : whole.getParts()) {
+        parts.push_back({part, from});
+        from += cast<RankedTensorType>(part.getType()).getDimSize(0);
+      }
+    if (auto summed = gradient.getDefiningOp<ReadOp>())
+      for (auto read : block.getOps<ReadOp>())
+        if (std::optional<int64_t> row = rowIn(summed.getVariable(), read.getVariable()); row && read != summed)
+          parts.push_back({read, *row});
+    return parts;
+  }
+
+  /// The row of variable `whole` that `view` begins at, where it lies in it.
+  std::optional<int64_t> rowIn(StringRef whole, StringRef view) {
+    int64_t row = 0;
+    while (view != whole) {
+      auto variable = symbols.lookup<VariableOp>(view);
+      if (!variable || !variable.getStorage())
+        return std::nullopt;
+      row += static_cast<int64_t>(variable.getFrom());
+      view = *variable.getStorage();
+    }
+    return row;
   }
 
   bool isOfOptimizer(OpOperand &use) { return !backward.contains(inBlock(use.getOwner(), block)) && !isa<AllReduceOp>(use.getOwner()); }

@@ -80,6 +80,12 @@ EntryMemory::EntryMemory(DeviceState &state, const schema::Entry &entry, bool se
     for (const schema::Binding *binding : *launch->bindings())
       if (binding->space() == schema::Space::Arena)
         reach(binding->offset(), binding->bytes());
+  if (entry.collectives())
+    for (const schema::Collective *collective : *entry.collectives())
+      for (const auto *bindings : {collective->from(), collective->to()})
+        for (const schema::Binding *binding : *bindings)
+          if (binding->space() == schema::Space::Arena)
+            reach(binding->offset(), binding->bytes());
 }
 
 void EntryMemory::findParts(const schema::Entry &entry) {

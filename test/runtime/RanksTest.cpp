@@ -198,6 +198,7 @@ TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
   for (bool stops : {false, true}) { // the process, or what it computes
     Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 2, [&](Meeting &meeting, uint32_t rank) {
       meeting.at("computing");
+      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until rank 0 knows
       if (rank == 2 && stops) {
         // Another process continues it in the end, so that this test's waiting for it ends.
         pid_t self = ::getpid();

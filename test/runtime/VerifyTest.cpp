@@ -259,7 +259,7 @@ const Rule rules[] = {
      },
      "outside of repetitions"},
     {"G1_too_many", [](auto &m) { for (int i = 0; i < 4097; ++i) collective(m); }, "4097 collectives"},
-    {"G2_none", [](auto &m) { collective(m).from.clear(); }, "takes 0 tensors and makes 1"},
+    {"G2_more_results", [](auto &m) { collective(m).to.push_back(arena(512, 32)); }, "takes 1 tensors and makes 2"},
     {"G2_kind", [](auto &m) { collective(m).kind = static_cast<schema::CollectiveKind>(77); }, "unknown kind 77"},
     {"G2_bytes", [](auto &m) { collective(m).to[0] = arena(512, 64); }, "has 32 bytes, and its result 64"},
     {"G2_no_number", [](auto &m) { collective(m).from[0] = arena(64, 30); }, "tensor 0 is no tensor of f32"},

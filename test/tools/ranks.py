@@ -41,12 +41,12 @@ def main():
         validated = ["--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--validate-every", "5"]
         train(1, "numbers", "one", *validated, "--save-every", "6")
         for ranks in (2, 4):
-            said = train(ranks, "numbers", f"{ranks}", *validated, "--save-every", "6")
+            said = train(ranks, "numbers", f"{ranks}", *validated, "--save-every", "6", "--keep-last", "9")
             compare(f"{ranks} ranks", trained(f"{ranks}"), trained("one"), steps)
             for once in ("learning a vocabulary", "validation loss", "trained 12 steps"):
                 if not 1 <= said.count(once) <= 3 or (once.startswith("trained") and said.count(once) != 1):
                     fail(f"'{once}' is not said by one rank alone: {said}")
-        train(2, "numbers", "again", "--save-every", "6")
+        train(2, "numbers", "again", *validated, "--save-every", "6")
         if state("2") != state("again"):
             fail("2 ranks twice are not equal bit for bit")
         if trained("2") != trained("again"):

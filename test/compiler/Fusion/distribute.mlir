@@ -7,6 +7,9 @@ heddle.variable @vectors weight : tensor<7xf32>
 heddle.variable @adam.m.vectors optimizer_state of @vectors as first_moment : tensor<7xf32>
 heddle.variable @adam.v.vectors optimizer_state of @vectors as second_moment : tensor<7xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<2x3xf32>
+heddle.variable @grad.vectors gradient of @vectors as gradient : tensor<7xf32>
+heddle.variable @b weight : tensor<3xf32> in @vectors from 4
+heddle.variable @grad.b gradient of @b as gradient : tensor<3xf32> in @grad.vectors from 4
 heddle.variable @steps counter as steps : tensor<1xi32>
 
 // The backward pass goes on with a rank's own gradient of @w. The optimizer, its norm among that, has the sums; those of two vectors
@@ -69,6 +72,25 @@ func.func @apply(%r: tensor<1xf32>) attributes {heddle.ranks} {
   %zero = heddle.fill 0.0 : f32 : tensor<2x3xf32>
   heddle.write @grad.w, %zero : tensor<2x3xf32>
   heddle.write @w, %w2 : tensor<2x3xf32>
+  return
+}
+
+// The norm reads a part of what was summed up, by a name of its own.
+// CHECK-LABEL: func.func @apply_parts
+// CHECK:         %[[S:.*]] = heddle.all_reduce %{{.*}} : tensor<7xf32>
+// CHECK-NEXT:    %[[PART:.*]] = heddle.slice %[[S]] from 4 : tensor<7xf32> to tensor<3xf32>
+// CHECK:         arith.mulf %[[PART]], %[[PART]]
+func.func @apply_parts() attributes {heddle.ranks} {
+  %g = heddle.read @grad.vectors : tensor<7xf32>
+  %part = heddle.read @grad.b : tensor<3xf32>
+  %squares = arith.mulf %part, %part : tensor<3xf32>
+  %norm = heddle.sum columns %squares : tensor<3xf32> -> tensor<1xf32>
+  %v = heddle.read @vectors : tensor<7xf32>
+  %mv = heddle.read @adam.m.vectors : tensor<7xf32>
+  %vv = heddle.read @adam.v.vectors : tensor<7xf32>
+  %v2, %mv2, %vv2 = heddle.adam %v, %g, %mv, %vv rate %norm corrections %norm, %norm scale %norm
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<7xf32>
+  heddle.write @vectors, %v2 : tensor<7xf32>
   return
 }
 
