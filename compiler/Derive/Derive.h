@@ -7,8 +7,9 @@
 
 namespace mlir::heddle {
 
-/// `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. Flag: heddle-derive-training.
-std::unique_ptr<Pass> createDeriveTrainingPass();
+/// `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. With `ranks` there are also
+/// `parallel_train_step` and `parallel_apply_step`, which several ranks run together. Flag: heddle-derive-training.
+std::unique_ptr<Pass> createDeriveTrainingPass(bool ranks = false);
 void registerDeriveTrainingPass();
 
 /// `logits`; of an encoder alone `encode`. Flag: heddle-derive-evaluation.

@@ -15,6 +15,9 @@ constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "sourc
 class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveTrainingPass)
+  DeriveTrainingPass() = default;
+  explicit DeriveTrainingPass(bool ranks) { this->ranks = ranks; }
+  DeriveTrainingPass(const DeriveTrainingPass &other) : PassWrapper(other) {} // the state below is one run's
 
   StringRef getArgument() const override { return "heddle-derive-training"; }
   StringRef getDescription() const override { return "Make the entries of training of a model's functions"; }
@@ -39,11 +42,15 @@ public:
     });
     if (isTrained) {
       addState();
-      buildTrainStep();
+      buildTrainStep("train_step");
+      if (ranks)
+        buildTrainStep("parallel_train_step")->setAttr(kRanksAttrName, UnitAttr::get(&getContext()));
     }
     if (isTrained && model->training.getAccumulate()) {
       buildAccumulateStep();
-      buildApplyStep();
+      buildApplyStep("apply_step");
+      if (ranks)
+        buildApplyStep("parallel_apply_step")->setAttr(kRanksAttrName, UnitAttr::get(&getContext()));
     }
     if (failed(takeLargest(module)))
       return signalPassFailure();
@@ -57,12 +64,14 @@ private:
   void inlineLoss(EntryBuilder &entry);
   Value scaledLoss(EntryBuilder &entry);
   template <typename OpTy, typename... Inputs> Value optimize(EntryBuilder &entry, Inputs... inputs);
-  void buildTrainStep();
+  func::FuncOp buildTrainStep(StringRef name);
   void buildAccumulateStep();
-  void buildApplyStep();
+  func::FuncOp buildApplyStep(StringRef name);
   void buildEval();
   Location lossPlace() { return model->loss.getBody().front().back().getPrevNode()->getLoc(); }
 
+  Option<bool> ranks{*this, "ranks", llvm::cl::init(false),
+                     llvm::cl::desc("Make entries that several ranks run together, too")};
   ModuleOp module;
   std::optional<ModelFunctions> model;
 };
@@ -175,11 +184,11 @@ template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(
   return op;
 }
 
-void DeriveTrainingPass::buildTrainStep() {
-  EntryBuilder entry(module, "train_step", lossPlace(), {/*trains=*/true});
+func::FuncOp DeriveTrainingPass::buildTrainStep(StringRef name) {
+  EntryBuilder entry(module, name, lossPlace(), {/*trains=*/true});
   Value loss = scaledLoss(entry);
   entry.output("learning_rate", optimize<MinimizeOp>(entry, loss));
-  entry.finish();
+  return entry.finish();
 }
 
 void DeriveTrainingPass::buildAccumulateStep() {
@@ -197,10 +206,10 @@ void DeriveTrainingPass::buildAccumulateStep() {
   entry.finish();
 }
 
-void DeriveTrainingPass::buildApplyStep() {
-  EntryBuilder entry(module, "apply_step", model->training.getLoc());
+func::FuncOp DeriveTrainingPass::buildApplyStep(StringRef name) {
+  EntryBuilder entry(module, name, model->training.getLoc());
   entry.output("learning_rate", optimize<ApplyOp>(entry));
-  entry.finish();
+  return entry.finish();
 }
 
 /// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there is
@@ -231,5 +240,7 @@ void DeriveTrainingPass::buildEval() {
   entry.finish();
 }
 
-std::unique_ptr<Pass> heddle::createDeriveTrainingPass() { return std::make_unique<DeriveTrainingPass>(); }
+std::unique_ptr<Pass> heddle::createDeriveTrainingPass(bool ranks) {
+  return std::make_unique<DeriveTrainingPass>(ranks);
+}
 void heddle::registerDeriveTrainingPass() { PassRegistration<DeriveTrainingPass>(); }

@@ -172,9 +172,10 @@ void EntryBuilder::output(StringRef name, Value value) {
   outputs.push_back(value);
 }
 
-void EntryBuilder::finish() {
+func::FuncOp EntryBuilder::finish() {
   func::ReturnOp::create(builder, entry.getLoc(), outputs);
   entry.setType(builder.getFunctionType(entry.getBody().getArgumentTypes(), ValueRange(outputs).getTypes()));
   entry.setArgAttrsAttr(builder.getArrayAttr(inputAttrs));
   entry.setResAttrsAttr(builder.getArrayAttr(outputAttrs));
+  return entry;
 }

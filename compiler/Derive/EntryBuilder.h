@@ -58,7 +58,7 @@ public:
   /// The result of an inlined function.
   Value result(StringRef name) const { return results.lookup(name); }
   void output(StringRef name, Value value);
-  void finish();
+  func::FuncOp finish();
 
   Value read(StringRef variable, RankedTensorType type, Location where);
 

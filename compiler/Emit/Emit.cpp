@@ -51,6 +51,8 @@ private:
   FailureOr<Offset<schema::Sum>> writeSum(plan::SegmentsOp op, plan::SumAttr sum);
   FailureOr<uint32_t> inputIndex(plan::SegmentsOp op, StringRef name);
   FailureOr<Offset<schema::Segments>> writeSegments(plan::SegmentsOp op);
+  FailureOr<std::vector<schema::Binding>> writeBindings(Operation *op, ArrayAttr bindings);
+  FailureOr<Offset<schema::Collective>> writeCollective(plan::CollectiveOp collective, size_t before);
   FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch, const KernelTable &kernels);
   FailureOr<int32_t> writeCost(plan::LaunchOp launch);
   FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
@@ -72,7 +74,7 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
-  bool hasRepeats = false;
+  bool hasRepeats = false, hasCollectives = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -325,6 +327,41 @@ FailureOr<Offset<schema::Segments>> Writer::writeSegments(plan::SegmentsOp op) {
   return schema::CreateSegments(builder, &*places, *first, *count, &*rows, static_cast<int32_t>(*list), &*listed);
 }
 
+FailureOr<std::vector<schema::Binding>> Writer::writeBindings(Operation *op, ArrayAttr list) {
+  std::vector<schema::Binding> bindings;
+  for (auto binding : list.getAsRange<plan::BindingAttr>()) {
+    uint32_t index = 0;
+    if (binding.getSpace() != plan::Space::Arena) {
+      bool isSize = binding.getSpace() == plan::Space::Size;
+      FailureOr<uint32_t> found =
+          find(op, isSize ? sizeIndices : variableIndices, isSize ? "size" : "variable", binding.getName());
+      if (failed(found))
+        return failure();
+      index = *found;
+    }
+    bindings.emplace_back(toSchema(binding.getSpace()), index, binding.getOffset(), binding.getBytes());
+  }
+  return bindings;
+}
+
+FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp collective, size_t before) {
+  hasCollectives = true;
+  if (collective.getFrom().size() > schema::kMaxCollectiveTensors)
+    return collective.emitError() << "a collective of " << collective.getFrom().size() << " tensors; "
+                                  << schema::kMaxCollectiveTensors << " are the most";
+  auto from = writeBindings(collective, collective.getFrom()), to = writeBindings(collective, collective.getTo());
+  if (failed(from) || failed(to))
+    return failure();
+  std::string place = describePlace(collective.getLoc());
+  constexpr size_t mostOfPlaces = 1 << 10; // a bucket has many
+  if (place.size() > mostOfPlaces)
+    place = place.substr(0, place.rfind(';', mostOfPlaces)) + "; ...";
+  auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
+  static_assert(static_cast<int>(plan::Collective::AllReduce) == static_cast<int>(schema::CollectiveKind::AllReduce));
+  return schema::CreateCollective(builder, static_cast<schema::CollectiveKind>(collective.getWhat()), before,
+                                  builder.CreateVectorOfStructs(*from), builder.CreateVectorOfStructs(*to), location);
+}
+
 FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, const KernelTable &kernels) {
   std::vector<schema::Grid> grid;
   for (auto axis : launch.getGrid().getAsRange<tile::GridAttr>()) {
@@ -340,19 +377,9 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   if (launch.getBindings().size() > schema::kMaxBindings)
     return launch.emitError() << "kernel '" << launch.getKernel() << "' takes " << launch.getBindings().size()
                               << " arguments; " << schema::kMaxBindings << " are the most";
-  std::vector<schema::Binding> bindings;
-  for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>()) {
-    uint32_t index = 0;
-    if (binding.getSpace() != plan::Space::Arena) {
-      bool isSize = binding.getSpace() == plan::Space::Size;
-      FailureOr<uint32_t> found =
-          find(launch, isSize ? sizeIndices : variableIndices, isSize ? "size" : "variable", binding.getName());
-      if (failed(found))
-        return failure();
-      index = *found;
-    }
-    bindings.emplace_back(toSchema(binding.getSpace()), index, binding.getOffset(), binding.getBytes());
-  }
+  FailureOr<std::vector<schema::Binding>> bindings = writeBindings(launch, launch.getBindings());
+  if (failed(bindings))
+    return failure();
   FailureOr<int32_t> cost = writeCost(launch);
   auto reads = writeTypes(launch, launch.getReads()), writes = writeTypes(launch, launch.getWrites());
   if (failed(cost) || failed(reads) || failed(writes))
@@ -366,7 +393,7 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   if (llvm::any_of(steps, [](uint64_t step) { return step != 0; }))
     strides = builder.CreateVector(steps);
   auto gridVector = builder.CreateVectorOfStructs(grid);
-  auto bindingVector = builder.CreateVectorOfStructs(bindings);
+  auto bindingVector = builder.CreateVectorOfStructs(*bindings);
   return schema::CreateLaunch(builder, kernels.indexOf(launch.getKernel()), gridVector, bindingVector,
                               launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides);
 }
@@ -438,12 +465,18 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
     return failure();
   std::vector<Offset<schema::Launch>> launches;
   std::vector<Offset<schema::Repeat>> repeats;
+  std::vector<Offset<schema::Collective>> collectives;
   WalkResult walked = entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto repeat = dyn_cast<plan::RepeatOp>(op)) {
       FailureOr<Offset<schema::Repeat>> written = writeRepeat(repeat, launches.size());
       if (failed(written))
         return WalkResult::interrupt();
       repeats.push_back(*written);
+    } else if (auto collective = dyn_cast<plan::CollectiveOp>(op)) {
+      FailureOr<Offset<schema::Collective>> written = writeCollective(collective, launches.size());
+      if (failed(written))
+        return WalkResult::interrupt();
+      collectives.push_back(*written);
     } else if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
       FailureOr<Offset<schema::Launch>> written = writeLaunch(launch, kernels);
       if (failed(written))
@@ -462,7 +495,8 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
     conditions.push_back(*written);
   }
   return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches,
-                                   conditions.empty() ? nullptr : &conditions, repeats.empty() ? nullptr : &repeats);
+                                   conditions.empty() ? nullptr : &conditions, repeats.empty() ? nullptr : &repeats,
+                                   collectives.empty() ? nullptr : &collectives);
 }
 
 /// Its code is in the target's.
@@ -540,7 +574,9 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasRepeats ? schema::kSchemaVersion : schema::kSchemaVersionWithoutRepeats;
+  uint32_t version = hasCollectives ? schema::kSchemaVersion
+                     : hasRepeats   ? schema::kSchemaVersionOfRepeats
+                                    : schema::kFirstSchemaVersion;
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));

@@ -2,6 +2,7 @@
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
 #include "compiler/Derive/Derive.h"
+#include "compiler/Fusion/Distribute.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
@@ -37,7 +38,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   if (options.weights)
     passes.addPass(createQuantizeWeightsPass(*options.weights));
   passes.addNestedPass<func::FuncOp>(createHoistScansPass()); // so that entries share what need not be done a step at a time
-  passes.addPass(createDeriveTrainingPass());
+  passes.addPass(createDeriveTrainingPass(options.sharding.has_value()));
   passes.addPass(createDeriveEvaluationPass());
   passes.addPass(createDeriveDecodingPass());
   passes.addPass(createDeriveExplanationPass());
@@ -64,6 +65,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
+  passes.addPass(createDistributePass());
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());

@@ -20,6 +20,9 @@ namespace heddle {
 
 struct TileChoices;
 
+/// What of the training's state each of several ranks keeps all of, or a part.
+enum class Sharding { None };
+
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
 /// The fusion passes that can be switched off.
@@ -52,6 +55,8 @@ struct PipelineOptions {
   Recomputation recompute = Recomputation::None;
   /// What is trained of a model whose weights stay, for phase `derive`.
   std::optional<AdapterOptions> adapters;
+  /// How several ranks train together, for phase `derive`; without it no entry is for several.
+  std::optional<Sharding> sharding;
   /// What weights are kept as that nothing trains, for phase `derive`; f32 without it.
   std::optional<WeightFormat> weights;
   /// Measured tiles, for phase `tile`; may be null.

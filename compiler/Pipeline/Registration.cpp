@@ -5,6 +5,7 @@
 #include "compiler/Cost/Cost.h"
 #include "compiler/Derive/Adapters.h"
 #include "compiler/Derive/Derive.h"
+#include "compiler/Fusion/Distribute.h"
 #include "compiler/Fusion/FuseAttention.h"
 #include "compiler/Fusion/FuseCrossEntropy.h"
 #include "compiler/Fusion/FuseKernels.h"
@@ -77,6 +78,7 @@ void mlir::heddle::registerAllPasses() {
   registerDeriveDecodingPass();
   registerDeriveExplanationPass();
   registerDeriveInitPass();
+  registerDistributePass();
   registerFuseAttentionPass();
   registerFuseCrossEntropyPass();
   registerFuseProjectionsPass();

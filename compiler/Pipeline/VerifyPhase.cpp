@@ -38,12 +38,14 @@ bool isFused(Operation *op) {
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
-  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, KernelOp>(op) ||
+  return isSymbol(op) || isView(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, KernelOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 
 bool isLaunching(Operation *op) {
-  return isSymbol(op) || isView(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, tile::LaunchOp>(op) ||
+  return isSymbol(op) || isView(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, tile::LaunchOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 

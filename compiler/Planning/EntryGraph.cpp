@@ -199,8 +199,8 @@ LogicalResult EntryGraph::addOps(Block &block, DenseMap<Value, Id> &ids, const S
       EntryValue value(EntryValue::Empty);
       value.bytes = getMaximumBytes(cast<RankedTensorType>(empty.getType()), maxima);
       ids[empty.getResult()] = addValue(std::move(value));
-    } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
-      addLaunch(launch, ids, maxima, isRepeated);
+    } else if (isa<tile::LaunchOp>(op) || (isa<AllReduceOp>(op) && !isRepeated)) {
+      addLaunch(&op, ids, maxima, isRepeated);
     } else if (auto repeat = dyn_cast<RepeatOp>(op); repeat && !isRepeated) {
       if (failed(addLoop(repeat, ids, maxima)))
         return failure();
@@ -220,22 +220,22 @@ LogicalResult EntryGraph::addOps(Block &block, DenseMap<Value, Id> &ids, const S
   return success();
 }
 
-void EntryGraph::addLaunch(tile::LaunchOp launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated) {
+void EntryGraph::addLaunch(Operation *launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated) {
   unsigned index = launches.size();
   launches.push_back(launch);
   SmallVector<Id> &taken = inputs.emplace_back();
-  for (auto [position, input] : llvm::enumerate(launch.getInputs())) {
+  for (auto [position, input] : llvm::enumerate(launch->getOperands())) {
     taken.push_back(ids.at(input));
     values[taken.back()].uses.push_back({index, static_cast<unsigned>(position)});
   }
   SmallVector<Id> made;
-  for (OpResult result : launch.getResults()) {
+  for (OpResult result : launch->getResults()) {
     EntryValue value(EntryValue::Result);
     value.bytes = getMaximumBytes(cast<RankedTensorType>(result.getType()), maxima);
     value.launch = index;
     value.result = result.getResultNumber();
     // What a repetition changes in place stays where it is from step to step.
-    if (int64_t input = launch.getReuse()[value.result]; isRepeated && input >= 0 && isInPlace(index))
+    if (int64_t input = getReusedInput(index, value.result); isRepeated && input >= 0 && isInPlace(index))
       value.within = taken[input];
     made.push_back(ids[result] = addValue(std::move(value)));
   }
@@ -358,17 +358,21 @@ int64_t EntryGraph::getResultBytes(unsigned launch) const {
   return bytes;
 }
 
+/// A sum may stand where the rank's own part of it did.
+int64_t EntryGraph::getReusedInput(unsigned launch, unsigned result) const {
+  auto kernel = dyn_cast<tile::LaunchOp>(launches[launch]);
+  return kernel ? kernel.getReuse()[result] : static_cast<int64_t>(result);
+}
+
 std::optional<EntryGraph::Id> EntryGraph::getReuse(unsigned launch, unsigned result) const {
-  tile::LaunchOp op = launches[launch];
-  int64_t input = op.getReuse()[result];
+  int64_t input = getReusedInput(launch, result);
   return input < 0 ? std::nullopt : std::optional(inputs[launch][input]);
 }
 
 bool EntryGraph::isInPlace(unsigned launch) const { return launches[launch]->hasAttr("inplace"); }
 
 bool EntryGraph::isOnlyReuse(Id value, unsigned launch, unsigned result) const {
-  tile::LaunchOp op = launches[launch];
-  int64_t reuse = op.getReuse()[result];
+  int64_t reuse = getReusedInput(launch, result);
   return llvm::all_of(getOverlapping(value), [&](Id id) {
     return llvm::all_of(values[id].uses, [&](EntryValue::Use use) {
       return use.launch != launch || (id == value && static_cast<int64_t>(use.input) == reuse);

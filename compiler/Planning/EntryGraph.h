@@ -71,6 +71,9 @@ public:
   /// The bytes of a launch's results.
   int64_t getResultBytes(unsigned launch) const;
 
+  /// Whether it is no launch of a kernel, but what several ranks do together.
+  bool isCollective(unsigned launch) const { return isa<AllReduceOp>(launches[launch]); }
+
   /// The input whose memory result `result` of a launch may take over, or none.
   std::optional<Id> getReuse(unsigned launch, unsigned result) const;
   /// Whether the result must take that memory over: the kernel writes only a part of it.
@@ -99,7 +102,7 @@ public:
   SmallVector<Id> getOldValues(StringAttr variable) const;
 
   func::FuncOp function;
-  SmallVector<tile::LaunchOp> launches;
+  SmallVector<Operation *> launches; // tile.launch, or what several ranks do together
   SmallVector<EntryValue> values;
   SmallVector<SmallVector<Id>> inputs;  // by launch
   SmallVector<SmallVector<Id>> results; // by launch
@@ -123,7 +126,8 @@ public:
 
 private:
   LogicalResult addOps(Block &block, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
-  void addLaunch(tile::LaunchOp launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated);
+  int64_t getReusedInput(unsigned launch, unsigned result) const; // its number, or -1
+  void addLaunch(Operation *launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated);
   LogicalResult addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
   LogicalResult addReplacement(ReplaceFirstOp replace, DenseMap<Value, Id> &ids);
   Id addElement(Id vector);

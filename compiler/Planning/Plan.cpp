@@ -40,9 +40,11 @@ public:
     });
     if (barrier)
       pending.clear();
-    llvm::append_range(pending, launch);
+    note(launch);
     return barrier;
   }
+  /// What is no launch, and so brings no barrier.
+  void note(ArrayRef<Access> accesses) { llvm::append_range(pending, accesses); }
 
 private:
   static bool overlap(const Access &a, const Access &b) {
@@ -66,6 +68,7 @@ private:
   LogicalResult buildPort(EntryGraph::Id id, Type type, DictionaryAttr attributes, StringRef what, unsigned number);
   void buildRepeat(const EntryGraph::Loop &loop);
   void buildLaunch(unsigned launch);
+  void buildCollective(unsigned launch);
   Attribute binding(EntryGraph::Id id) {
     const Storage &place = storage.places[id];
     const EntryValue &value = graph.values[id];
@@ -106,7 +109,10 @@ LogicalResult EntryBuilder::build() {
         buildRepeat(*loop);
       builder.setInsertionPointToEnd(&repeat.getBody().front());
     }
-    buildLaunch(launch);
+    if (graph.isCollective(launch))
+      buildCollective(launch);
+    else
+      buildLaunch(launch);
   }
   function.erase();
   return success();
@@ -134,7 +140,7 @@ void EntryBuilder::buildRepeat(const EntryGraph::Loop &loop) {
 }
 
 void EntryBuilder::buildLaunch(unsigned index) {
-  tile::LaunchOp launch = graph.launches[index];
+  auto launch = cast<tile::LaunchOp>(graph.launches[index]);
   const EntryGraph::Loop *loop = graph.findLoop(index);
   SmallVector<Attribute> bindings;
   SmallVector<Hazards::Access> accesses;
@@ -159,6 +165,21 @@ void EntryBuilder::buildLaunch(unsigned index) {
       builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);
+}
+
+/// The first launch that needs its results waits for it; launches before that need not.
+void EntryBuilder::buildCollective(unsigned index) {
+  SmallVector<Attribute> from, to;
+  SmallVector<Hazards::Access> accesses;
+  for (auto [input, result] : llvm::zip_equal(graph.inputs[index], graph.results[index])) {
+    from.push_back(binding(input));
+    to.push_back(binding(result));
+    accesses.push_back({storage.places[input], graph.values[input].bytes, /*write=*/false});
+    accesses.push_back({storage.places[result], graph.values[result].bytes, /*write=*/true});
+  }
+  hazards.note(accesses);
+  plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), plan::Collective::AllReduce, builder.getArrayAttr(from),
+                             builder.getArrayAttr(to));
 }
 
 static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables) {

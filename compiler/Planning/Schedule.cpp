@@ -64,6 +64,14 @@ public:
           if (auto reused = graph.getReuse(launch, result))
             for (EntryGraph::Id overwritten : graph.getOverlapping(*reused))
               addReadersBefore(overwritten, launch);
+    // On all ranks in the same order.
+    std::optional<unsigned> before;
+    for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
+      if (graph.isCollective(launch)) {
+        if (before)
+          addOrder(*before, launch);
+        before = launch;
+      }
   }
 
   LogicalResult run() {
@@ -74,9 +82,16 @@ public:
     // A launch that needs what was launched since the last barrier brings about another barrier. Updates wait for those
     // that come anyway; the others keep their order.
     std::set<unsigned> ready[2];
+    // Those that need what several ranks do together, by the number of the latest one that they need.
+    std::set<std::pair<unsigned, unsigned>> late;
+    SmallVector<unsigned> newestCollective(after.size());
+    unsigned collectives = 0;
     auto push = [&](unsigned launch) {
-      bool early = updates[launch] || isSmall(launch);
-      ready[early ? 0 : 1].insert(launch);
+      bool early = updates[launch] || isSmall(launch) || graph.isCollective(launch);
+      if (newestCollective[launch] > 0 && !graph.isCollective(launch))
+        late.insert({newestCollective[launch], launch});
+      else
+        ready[early ? 0 : 1].insert(launch);
     };
     for (unsigned launch = 0; launch < after.size(); ++launch)
       if (waitsFor[launch] == 0 && standsFor(launch) == launch)
@@ -85,7 +100,16 @@ public:
     SmallVector<int> newestNeeded(after.size(), -1); // by launch: the barrier before the latest launch that it needs
     auto needsNoBarrier = [&](unsigned launch) { return newestNeeded[launch] < barriers; };
     SmallVector<unsigned> order;
-    while (!ready[0].empty() || !ready[1].empty()) {
+    while (!ready[0].empty() || !ready[1].empty() || !late.empty()) {
+      if (ready[0].empty() && ready[1].empty()) {
+        auto next = llvm::find_if(late, [&](auto entry) { return needsNoBarrier(entry.second); });
+        if (next == late.end()) {
+          ++barriers;
+          continue;
+        }
+        ready[1].insert(next->second);
+        late.erase(next);
+      }
       auto &from = llvm::any_of(ready[0], needsNoBarrier) || ready[1].empty() ? ready[0] : ready[1];
       auto next = &from == &ready[0] ? llvm::find_if(from, needsNoBarrier) : from.begin();
       if (next == from.end() || !needsNoBarrier(*next)) {
@@ -99,8 +123,10 @@ public:
         order.push_back(next);
       if (loop)
         ++barriers; // between steps
+      unsigned newest = graph.isCollective(launch) ? ++collectives : newestCollective[launch];
       for (unsigned follower : after[launch]) {
         newestNeeded[follower] = barriers;
+        newestCollective[follower] = std::max(newestCollective[follower], newest);
         if (--waitsFor[follower] == 0)
           push(follower);
       }
@@ -155,9 +181,9 @@ private:
     }
     for (unsigned launch = 0; launch < waitsFor.size(); ++launch)
       if (waitsFor[launch] && graph.isInPlace(launch))
-        return graph.launches[launch].emitError()
+        return graph.launches[launch]->emitError()
                << "entry '" << graph.function.getSymName() << "' needs the input that this launch of @"
-               << graph.launches[launch].getKernel() << " overwrites, after the launch: add an op that copies it";
+               << cast<tile::LaunchOp>(graph.launches[launch]).getKernel() << " overwrites, after the launch: add an op that copies it";
     llvm_unreachable("a cycle without an overwriting launch");
   }
 

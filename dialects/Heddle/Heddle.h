@@ -32,6 +32,9 @@ template <typename ConcreteType> class Elementwise : public OpTrait::TraitBase<C
 
 namespace mlir::heddle {
 
+/// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.h).
+inline constexpr StringLiteral kRanksAttrName = "heddle.ranks";
+
 /// The name of the run-time size behind dimension `dim`, or empty if the dimension is static.
 StringRef getSizeName(RankedTensorType type, int64_t dim);
 

@@ -255,5 +255,6 @@ include "dialects/Heddle/HeddlePoolingOps.td"
 include "dialects/Heddle/HeddleAttentionOps.td"
 include "dialects/Heddle/HeddleRecurrenceOps.td"
 include "dialects/Heddle/HeddleWindowOps.td"
+include "dialects/Heddle/HeddleCollectiveOps.td"
 
 #endif

@@ -27,6 +27,36 @@ void PlanDialect::initialize() {
       >();
 }
 
+LogicalResult CollectiveOp::verify() {
+  if (getFrom().empty() || getFrom().size() != getTo().size())
+    return emitOpError() << "takes " << getFrom().size() << " tensors and makes " << getTo().size()
+                         << "; expects as many, and at least one";
+  int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
+  auto all = llvm::to_vector(llvm::concat<const Attribute>(getFrom().getValue(), getTo().getValue()));
+  for (Attribute attribute : all) {
+    auto binding = cast<BindingAttr>(attribute);
+    if (binding.getSpace() == Space::Size || binding.getStep() != 0 || binding.getBytes() <= 0 || binding.getBytes() % 4 != 0)
+      return emitOpError() << "binds " << binding << ", which is no tensor of f32";
+    int64_t end = binding.getOffset() + binding.getBytes();
+    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || end > arena))
+      return emitOpError() << "binds bytes " << binding.getOffset() << " to " << end << " of an arena of " << arena;
+  }
+  for (auto [from, to] : llvm::zip_equal(getFrom().getAsRange<BindingAttr>(), getTo().getAsRange<BindingAttr>()))
+    if (from.getBytes() != to.getBytes())
+      return emitOpError() << "makes " << to.getBytes() << " bytes of " << from.getBytes();
+  // All lie apart, but for a result in the place of its own tensor.
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = i + 1; j < all.size(); ++j) {
+      auto a = cast<BindingAttr>(all[i]), b = cast<BindingAttr>(all[j]);
+      bool isInPlace = j == getFrom().size() + i && a == b;
+      bool overlap = a.getSpace() == b.getSpace() && a.getName() == b.getName() &&
+                     a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes();
+      if (overlap && !isInPlace)
+        return emitOpError() << "binds " << a << " and " << b << ", which overlap";
+    }
+  return success();
+}
+
 LogicalResult LaunchOp::verify() {
   if (getGrid().size() != 3)
     return emitOpError() << "expects a grid of three axes, got " << getGrid().size();

@@ -94,6 +94,28 @@ def RepeatOp : Plan_Op<"repeat", [HasParent<"EntryOp">, NoTerminator, SingleBloc
   let assemblyFormat = "$trips `most` $steps (`reverse` $reverse^)? `rows` $rows `of` $tokens $body attr-dict";
 }
 
+def Plan_Collective : I32EnumAttr<"Collective", "what several ranks do together", [
+    I32EnumAttrCase<"AllReduce", 0, "all_reduce">]> {
+  let cppNamespace = "::mlir::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_CollectiveAttr : EnumAttr<Plan_Dialect, Plan_Collective, "what">;
+
+def CollectiveOp : Plan_Op<"collective", [HasParent<"EntryOp">]> {
+  let summary = "What ranks do together with f32 numbers, in the same order on each: all tensors `from` at once, with the results `to`";
+  let description = [{
+    It stands behind all launches before it, and before all those after it that read or write its bytes: others may go on
+    meanwhile. Tensors lie apart, and a result where its tensor does or apart from all of them. `all_reduce`: the sums over all ranks.
+
+    ```mlir
+    plan.collective all_reduce [#plan.binding<arena "", 256, 32>] to [#plan.binding<arena "", 256, 32>]
+    ```
+  }];
+  let arguments = (ins Plan_CollectiveAttr:$what, Plan_BindingArrayAttr:$from, Plan_BindingArrayAttr:$to);
+  let assemblyFormat = "$what $from `to` $to attr-dict";
+  let hasVerifier = 1;
+}
+
 def LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "RepeatOp"]>]> {
   let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";
   let description = [{

@@ -294,9 +294,9 @@ Result<CodeTable> verify(std::span<const std::byte> file) {
   const schema::Module &module = *schema::GetModule(bytes);
   if (module.seal() && module.seal() != schema::computeSeal(bytes, file.size()))
     return broken("it is damaged: its bytes do not match its seal.");
-  if (module.schema_version() != schema::kSchemaVersion && module.schema_version() != schema::kSchemaVersionWithoutRepeats)
+  if (module.schema_version() < schema::kFirstSchemaVersion || module.schema_version() > schema::kSchemaVersion)
     return broken(str("it is of version ", module.schema_version(), ", and this build reads versions ",
-                      schema::kSchemaVersionWithoutRepeats, " and ", schema::kSchemaVersion, "."));
+                      schema::kFirstSchemaVersion, " to ", schema::kSchemaVersion, "."));
   HEDDLE_CHECK(verifyVocabulary(module));
   HEDDLE_CHECK(verifySizes(module));
   HEDDLE_CHECK(verifyVariables(module));

@@ -36,6 +36,12 @@
 //   R1  repetitions come in the order of their launches, and no launch is in two
 //   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at most
 //   R3  the steps of an entry's repetitions, times their launches, are at most 2^20
+//   G0  an artifact with collectives is of version 3 or later
+//   G1  an entry has at most 4096 collectives, in the order of the launches that they stand before, none of which is within a
+//       repetition
+//   G2  a collective takes as many tensors as it makes, from 1 to 16384, each of as many bytes, a whole number of f32, in its
+//       variable or in the arena of every target that uses the entry, 4-byte aligned; a location is at most 16 KiB
+//   G3  nothing that a collective takes or makes overlaps, but for a result in the place of its tensor
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative
@@ -93,7 +99,7 @@ struct PlanTargets {
   uint64_t arenaBytes() const; // the smallest
 };
 
-// P1, P2, S1, E1, L1 to L4 and C2.
+// P1, P2, S1, E1, L1 to L5, R0 to R3, G0 to G3 and C2.
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan);
 
 // S1; `bound` says of each size whether the entry's inputs bind it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace heddle::verifier {
 namespace {
 
 constexpr uint64_t alignment = 4; // of everything that a kernel addresses
+constexpr size_t kLongestLocation = 16 << 10;
 
 bool fits(uint64_t offset, uint64_t bytes, uint64_t room) { return offset <= room && bytes <= room - offset; }
 
@@ -31,7 +33,7 @@ public:
     HEDDLE_CHECK(verifyRepeats());
     for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
       HEDDLE_CHECK(verifyLaunch(i, str(where, ", launch ", i)));
-    return Success();
+    return verifyCollectives();
   }
 
 private:
@@ -108,7 +110,7 @@ private:
     stepsOfLaunch.assign(entry.launches()->size(), 1);
     if (!entry.repeats())
       return Success();
-    if (module.schema_version() == schema::kSchemaVersionWithoutRepeats)
+    if (module.schema_version() < schema::kSchemaVersionOfRepeats)
       return broken(str(where, " has repetitions, and the artifact is of version ", module.schema_version(), "."));
     uint64_t end = 0, runs = 0;
     for (flatbuffers::uoffset_t i = 0; i < entry.repeats()->size(); ++i) {
@@ -127,6 +129,71 @@ private:
       if (repeat.steps() != static_cast<uint64_t>(module.sizes()->Get(repeat.trips())->maximum()) || runs > mostRuns)
         return broken(str(what, " has ", repeat.steps(), " steps, which are not as many as its size is at most, or too many."));
       std::fill_n(stepsOfLaunch.begin() + repeat.first(), repeat.count(), repeat.steps());
+    }
+    return Success();
+  }
+
+  // G0 to G3
+  Status verifyCollectives() const {
+    if (!entry.collectives())
+      return Success();
+    if (module.schema_version() < schema::kSchemaVersion)
+      return broken(str(where, " has collectives, and the artifact is of version ", module.schema_version(), "."));
+    if (entry.collectives()->size() > schema::kMaxCollectives)
+      return broken(str(where, " has ", entry.collectives()->size(), " collectives; ", schema::kMaxCollectives, " are the most."));
+    uint32_t before = 0;
+    for (flatbuffers::uoffset_t i = 0; i < entry.collectives()->size(); ++i) {
+      const schema::Collective &collective = *entry.collectives()->Get(i);
+      std::string what = str(where, ", collective ", i);
+      if (collective.before() < before || collective.before() > entry.launches()->size() || isWithinRepeat(collective.before()))
+        return broken(str(what, " stands before launch ", collective.before(), ", where ", before, " to ",
+                          entry.launches()->size(), " would do, outside of repetitions."));
+      before = collective.before();
+      HEDDLE_CHECK(verifyTensors(collective, what));
+    }
+    return Success();
+  }
+
+  bool isWithinRepeat(uint32_t launch) const {
+    if (entry.repeats())
+      for (const schema::Repeat *repeat : *entry.repeats())
+        if (launch > repeat->first() && launch - repeat->first() < repeat->count())
+          return true;
+    return false;
+  }
+
+  Status verifyTensors(const schema::Collective &collective, const std::string &what) const {
+    if (collective.kind() > schema::CollectiveKind::MAX)
+      return broken(str(what, " is of an unknown kind ", static_cast<int>(collective.kind()), "."));
+    const auto &from = *collective.from(), &to = *collective.to();
+    if (!aligned(from) || !aligned(to))
+      return broken(what + " is misaligned.");
+    if (from.size() == 0 || from.size() != to.size() || from.size() > schema::kMaxCollectiveTensors)
+      return broken(str(what, " takes ", from.size(), " tensors and makes ", to.size(), "."));
+    if (collective.location() && collective.location()->size() > kLongestLocation)
+      return broken(str(what, " has a location of ", collective.location()->size(), " bytes; ", kLongestLocation, " are the most."));
+    using Range = std::tuple<int, uint64_t, uint64_t, uint64_t>; // space, variable, where it begins and ends
+    std::vector<Range> ranges;
+    for (flatbuffers::uoffset_t i = 0; i < from.size(); ++i) {
+      std::string which = str(what, ", tensor ", i);
+      for (const schema::Binding *binding : {from.Get(i), to.Get(i)}) {
+        if (binding->space() == schema::Space::Size || binding->bytes() == 0 || binding->bytes() % alignment)
+          return broken(which + " is no tensor of f32.");
+        HEDDLE_CHECK(verifyBinding(*binding, 0, 1, which));
+        uint64_t index = binding->space() == schema::Space::Arena ? 0 : binding->index();
+        Range range(static_cast<int>(binding->space()), index, binding->offset(), binding->offset() + binding->bytes());
+        if (binding == from.Get(i) || range != ranges.back())
+          ranges.push_back(range);
+      }
+      if (from.Get(i)->bytes() != to.Get(i)->bytes())
+        return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and its result ", to.Get(i)->bytes(), "."));
+    }
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 1; i < ranges.size(); ++i) {
+      auto [space, index, begin, end] = ranges[i - 1];
+      auto [nextSpace, nextIndex, nextBegin, nextEnd] = ranges[i];
+      if (space == nextSpace && index == nextIndex && nextBegin < end)
+        return broken(str(what, " has tensors that overlap at byte ", nextBegin, "."));
     }
     return Success();
   }
@@ -175,10 +242,9 @@ private:
 
   // L4
   Status verifyTensors(const schema::Launch &launch, const std::string &what) const {
-    constexpr size_t longestLocation = 16 << 10;
-    if (launch.location() && launch.location()->size() > longestLocation)
+    if (launch.location() && launch.location()->size() > kLongestLocation)
       return broken(
-          str(what, " has a location of ", launch.location()->size(), " bytes; ", longestLocation, " are the most."));
+          str(what, " has a location of ", launch.location()->size(), " bytes; ", kLongestLocation, " are the most."));
     flatbuffers::uoffset_t next = 0;
     for (const auto *types : {launch.reads(), launch.writes()})
       for (flatbuffers::uoffset_t i = 0; types && i < types->size(); ++i, ++next) {

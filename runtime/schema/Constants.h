@@ -8,9 +8,10 @@
 namespace heddle::schema {
 
 // Module.schema_version. Raised when the meaning of a field changes; appended fields leave it alone.
-inline constexpr uint32_t kSchemaVersion = 2;
-// What an artifact says that has no repetitions, which are what version 2 adds: older builds run it too.
-inline constexpr uint32_t kSchemaVersionWithoutRepeats = 1;
+// An artifact has the lowest version that says what is in it, so that older builds run it too.
+inline constexpr uint32_t kSchemaVersion = 3; // collectives
+inline constexpr uint32_t kSchemaVersionOfRepeats = 2;
+inline constexpr uint32_t kFirstSchemaVersion = 1;
 
 // The entry, if there is one, that makes the program's own copies of weights: to be run before any other once weights
 // have been written from outside.
@@ -25,6 +26,10 @@ inline constexpr uint32_t kMaxRank = 8;
 // layers. Every entry is checked against every size.
 inline constexpr uint32_t kMaxSizes = 1 << 15;
 inline constexpr uint32_t kMaxEntries = 256;
+
+// Of an entry, and of one of them.
+inline constexpr uint32_t kMaxCollectives = 4096;
+inline constexpr uint32_t kMaxCollectiveTensors = 1 << 14;
 
 // Of Target.code: what each kernel's part is filled up to, the most that all targets may unpack to, and the most that a
 // byte may become. A small file can then not ask for much memory or time.

@@ -6,6 +6,8 @@
 
 namespace heddle {
 
+class Collectives; // runtime/ranks/Collectives.h
+
 class DeviceState {
 public:
   DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target);
@@ -14,6 +16,7 @@ public:
   const Artifact &artifact;
   const schema::Module &module;
   const schema::Target &target;
+  Collectives *collectives = nullptr; // with the other ranks; null where there are none
 
   // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time.
   Result<hal::Buffer *> variable(uint32_t index);

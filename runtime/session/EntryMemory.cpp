@@ -80,6 +80,12 @@ EntryMemory::EntryMemory(DeviceState &state, const schema::Entry &entry, bool se
     for (const schema::Binding *binding : *launch->bindings())
       if (binding->space() == schema::Space::Arena)
         reach(binding->offset(), binding->bytes());
+  if (entry.collectives())
+    for (const schema::Collective *collective : *entry.collectives())
+      for (const auto *bindings : {collective->from(), collective->to()})
+        for (const schema::Binding *binding : *bindings)
+          if (binding->space() == schema::Space::Arena)
+            reach(binding->offset(), binding->bytes());
 }
 
 void EntryMemory::findParts(const schema::Entry &entry) {
@@ -91,6 +97,14 @@ void EntryMemory::findParts(const schema::Entry &entry) {
     forEachInArena(access.read, [&](const BindingRange &range) { ranges.read(range); });
     forEachInArena(access.written, [&](const BindingRange &range) { ranges.write(range); });
   }
+  // Where several kernels make a tensor's parts, a collective alone names the whole of it.
+  if (entry.collectives())
+    for (const schema::Collective *collective : *entry.collectives()) {
+      for (const schema::Binding *binding : *collective->from())
+        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.read(range); });
+      for (const schema::Binding *binding : *collective->to())
+        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.write(range); });
+    }
   for (const schema::Port *port : *entry.outputs())
     ranges.read(BindingRange(*port));
 

@@ -13,14 +13,14 @@
 namespace heddle {
 
 EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool separateValues)
-    : entry(entry), state(state), memory(state, entry, separateValues) {
+    : entry(entry), state(state), memory(state, entry, separateValues), runs(launchRuns(entry)),
+      collectives(state, entry, memory, runs) {
   overwritten.resize(entry.inputs()->size());
   for (const schema::Launch *launch : *entry.launches()) {
     LaunchAccess access(*launch);
     for (flatbuffers::uoffset_t i = 0; i < overwritten.size(); ++i)
       overwritten[i] = overwritten[i] || overlap({BindingRange(*entry.inputs()->Get(i))}, access.written);
   }
-  runs = launchRuns(entry);
   std::map<std::array<uint32_t, 11>, uint32_t> known;
   for (const LaunchRun &run : runs) {
     const schema::Launch *launch = entry.launches()->Get(run.launch);
@@ -51,8 +51,16 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 
 Status EntryRunner::record() {
   HEDDLE_CHECK(memory.allocate());
-  HEDDLE_ASSIGN(program, record(0, runs.size(), /*timed=*/false));
+  HEDDLE_ASSIGN(programs, recordParts(/*timed=*/false));
   return Success();
+}
+
+Result<EntryRunner::Programs> EntryRunner::recordParts(bool timed) {
+  Programs parts;
+  for (const EntryCollectives::Part &part : collectives.parts()) {
+    HEDDLE_ASSIGN(parts.emplace_back(), record(part.first, part.end - part.first, timed));
+  }
+  return parts;
 }
 
 Status EntryRunner::launchOverNothing(uint32_t launch) {
@@ -68,7 +76,7 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
   std::vector<std::vector<uint32_t>> order; // of a part, and of launches one by one, nobody needs it
-  if (!timed && count == runs.size())
+  if (!timed && count > 1)
     order = launchOrder(entry);
   std::vector<hal::Launch> launches;
   for (size_t i = 0; i < count; ++i) {
@@ -95,8 +103,13 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_
     }
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
                         countOfRun[firstRun + i], launch.barrier()});
-    if (!order.empty())
-      launches.back().after = order[i];
+    if (order.empty())
+      continue;
+    std::vector<uint32_t> &after = order[firstRun + i];
+    std::erase_if(after, [&](uint32_t earlier) { return earlier < firstRun; }); // parts run one behind the other
+    for (uint32_t &earlier : after)
+      earlier -= static_cast<uint32_t>(firstRun);
+    launches.back().after = after;
   }
   return state.device.record(launches, static_cast<uint32_t>(countRun.size()), timed);
 }
@@ -125,7 +138,7 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
   return Success();
 }
 
-Status EntryRunner::run(std::span<const Input> inputs, Send send) { return submit(*program, inputs, send); }
+Status EntryRunner::run(std::span<const Input> inputs, Send send) { return submit(programs, inputs, send); }
 
 Result<CallBinding> EntryRunner::bind(std::span<const Input> inputs) {
   HEDDLE_ASSIGN(CallBinding binding, bindCall(state.module, entry, inputs));
@@ -148,10 +161,19 @@ Result<std::vector<hal::Upload>> EntryRunner::uploadsOf(const CallBinding &bindi
   return uploads;
 }
 
-Status EntryRunner::submit(hal::Program &recording, std::span<const Input> inputs, Send send) {
+Status EntryRunner::submit(const Programs &recordings, std::span<const Input> inputs, Send send) {
   HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
   HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, send));
-  HEDDLE_CHECK(state.device.submit(recording, uploads, counts));
+  uint32_t started = 0, finished = 0;
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    const EntryCollectives::Part &part = collectives.parts()[i];
+    for (; finished < part.finish; ++finished)
+      HEDDLE_CHECK(collectives.finish(finished, uploads));
+    HEDDLE_CHECK(state.device.submit(*recordings[i], uploads, counts));
+    uploads.clear();
+    for (; started < part.start; ++started)
+      HEDDLE_CHECK(collectives.start(started));
+  }
   sizes = std::move(binding.sizes);
   return Success();
 }
@@ -161,7 +183,9 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
   NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());
   HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, Send::All));
+  uint32_t done = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
+    HEDDLE_CHECK(doTogether(collectives.countBefore(runs[i]), done));
     if (i > 0 && runs[i].repeat && runs[i].step >= stepsOf(*runs[i].repeat, binding.sizes))
       continue; // past the longest sequence
     HEDDLE_CHECK(check.before(runs[i]));
@@ -170,9 +194,21 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
     HEDDLE_CHECK(state.device.wait());
     HEDDLE_CHECK(check.after(runs[i]));
   }
+  HEDDLE_CHECK(doTogether(collectives.count(), done));
   sizes = std::move(binding.sizes);
   // What has no launches has outputs all the same: those of its inputs that it returns.
-  return entry.launches()->size() == 0 ? state.device.submit(*program, uploads, counts) : Success();
+  return entry.launches()->size() == 0 ? state.device.submit(*programs.front(), uploads, counts) : Success();
+}
+
+Status EntryRunner::doTogether(uint32_t until, uint32_t &done) {
+  for (; done < until; ++done) {
+    std::vector<hal::Upload> uploads;
+    HEDDLE_CHECK(collectives.start(done));
+    HEDDLE_CHECK(collectives.finish(done, uploads));
+    for (const hal::Upload &upload : uploads)
+      HEDDLE_CHECK(state.device.write(*upload.to, upload.offset, upload.data));
+  }
+  return Success();
 }
 
 Result<HostTensor> EntryRunner::output(const schema::Port &port) const {
@@ -192,13 +228,17 @@ Result<PendingTensor> EntryRunner::outputLater(const schema::Port &port) const {
 }
 
 Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> inputs, Send send) {
-  if (!timedProgram) {
-    HEDDLE_ASSIGN(timedProgram, record(0, runs.size(), /*timed=*/true));
+  if (timedPrograms.empty()) {
+    HEDDLE_ASSIGN(timedPrograms, recordParts(/*timed=*/true));
   }
-  HEDDLE_CHECK(submit(*timedProgram, inputs, send));
+  HEDDLE_CHECK(submit(timedPrograms, inputs, send));
   HEDDLE_CHECK(state.device.wait());
   auto now = std::chrono::steady_clock::now().time_since_epoch();
-  HEDDLE_ASSIGN(std::vector<hal::LaunchTime> times, state.device.launchTimes(*timedProgram));
+  std::vector<hal::LaunchTime> times;
+  for (const std::unique_ptr<hal::Program> &part : timedPrograms) {
+    HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, state.device.launchTimes(*part));
+    times.insert(times.end(), ofPart.begin(), ofPart.end());
+  }
   uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead
   if (!times.empty())
     shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/session/CallBinding.h"
+#include "runtime/session/EntryCollectives.h"
 #include "runtime/session/EntryMemory.h"
 #include "runtime/session/LaunchRuns.h"
 
@@ -20,8 +21,8 @@ public:
   Status record();
   // One launch with no workgroup; waits. Drivers that compile a kernel at its first launch do so here.
   Status launchOverNothing(uint32_t launch);
-  bool recorded() const { return program != nullptr; }
-  void forget() { program.reset(), timedProgram.reset(); } // the recordings are void, for the arena moved
+  bool recorded() const { return !programs.empty(); }
+  void forget() { programs.clear(), timedPrograms.clear(); } // the recordings are void, for the arena moved
 
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
   Status run(std::span<const Input> inputs, Send send);
@@ -37,7 +38,11 @@ public:
 
 private:
   Result<std::unique_ptr<hal::Program>> record(size_t firstRun, size_t count, bool timed);
-  Status submit(hal::Program &recording, std::span<const Input> inputs, Send send);
+  using Programs = std::vector<std::unique_ptr<hal::Program>>; // one for each part
+  Result<Programs> recordParts(bool timed);
+  Status submit(const Programs &recordings, std::span<const Input> inputs, Send send);
+  // What ranks do together is done by then, up to the collective `until`.
+  Status doTogether(uint32_t until, uint32_t &done);
   // Checks the inputs and counts the workgroups.
   Result<CallBinding> bind(std::span<const Input> inputs);
   Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding, Send send);
@@ -46,8 +51,9 @@ private:
   DeviceState &state;
   EntryMemory memory;
   std::vector<bool> overwritten; // inputs whose memory a launch writes
-  std::unique_ptr<hal::Program> program, timedProgram;
+  Programs programs, timedPrograms;
   std::vector<LaunchRun> runs;
+  EntryCollectives collectives;
   std::vector<uint32_t> countOfRun; // run -> index into the two below: equal grids are counted once
   std::vector<LaunchRun> countRun;
   std::vector<hal::WorkgroupCount> counts;

@@ -123,6 +123,7 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   }
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
   state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target);
+  state->onDevice->collectives = options.collectives;
   state->entries = describeEntries(state->module());
   state->variables = describeVariables(state->module());
   return std::unique_ptr<Session>(new Session(std::move(state)));

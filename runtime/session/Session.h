@@ -33,7 +33,8 @@
 
 namespace heddle {
 
-class Artifact; // runtime/artifact/Artifact.h
+class Artifact;    // runtime/artifact/Artifact.h
+class Collectives; // runtime/ranks/Collectives.h
 
 struct SessionOptions {
   // The device's id, "vulkan:1", or a backend, "cuda", as hal::openDevice() takes them; hal::listDevices() lists the
@@ -51,6 +52,9 @@ struct SessionOptions {
   // against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes several times the
   // memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
   bool separateValues = false;
+  // The other ranks, where several train together. Entries that ranks run together need it there, and all ranks run these entries in
+  // the same order; without it such an entry computes what a single rank does. It outlives the session.
+  Collectives *collectives = nullptr;
 };
 
 // Which inputs a run sends to the device.

@@ -4,6 +4,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
+#include "runtime/ranks/Collectives.h"
 #include "runtime/session/LaunchCosts.h"
 #include "runtime/session/NumberCheck.h"
 #include "test/runtime/ArtifactBuilder.h"
@@ -28,23 +29,23 @@ HostTensor ramp(size_t count, float start) {
 
 class SessionTest : public test::BackendTest {
 protected:
-  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}, bool checkNumbers = false) {
+  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}) {
     options.targets = GetParam().targets;
-    return open(test::buildAdder(options), checkNumbers);
+    return open(test::buildAdder(options));
   }
 
-  std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change) {
-    return open(test::changed(test::buildAdder({.targets = GetParam().targets}), change));
+  std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change, SessionOptions options = {}) {
+    return open(test::changed(test::buildAdder({.targets = GetParam().targets}), change), options);
   }
 
-  std::unique_ptr<Session> open(std::vector<std::byte> bytes, bool checkNumbers = false) {
+  std::unique_ptr<Session> open(std::vector<std::byte> bytes, SessionOptions options = {}) {
     auto artifact = Artifact::fromBytes(std::move(bytes), "adder");
     EXPECT_TRUE(artifact.ok()) << artifact.message();
     if (!artifact)
       return nullptr;
-    auto opened = Session::open(*artifact, {.device = GetParam().name,
-                                            .deviceOptions = {.directAccess = GetParam().directAccess},
-                                            .checkNumbers = checkNumbers});
+    options.device = GetParam().name;
+    options.deviceOptions = {.directAccess = GetParam().directAccess};
+    auto opened = Session::open(*artifact, options);
     EXPECT_TRUE(opened.ok()) << opened.message();
     return opened ? std::move(*opened) : nullptr;
   }
@@ -104,6 +105,94 @@ TEST_P(SessionTest, barriersOrderLaunches) {
   }
 }
 
+// Three ranks that have the same numbers, and say what was asked of them.
+class ThreeAlike final : public Collectives {
+public:
+  uint32_t rank() const override { return 0; }
+  uint32_t ranks() const override { return 3; }
+  Status sum(std::span<float> values, std::string_view what) override {
+    asked.push_back(str(what, ": ", values.size()));
+    for (float &value : values)
+      value *= 3;
+    return Success();
+  }
+  Status broadcast(std::span<std::byte>, std::string_view) override { return Success(); }
+  std::vector<std::string> asked;
+};
+
+// Of the entry `chain`: double = a + a, and behind it triple = double + a.
+schema::CollectiveT &addSum(schema::ModuleT &module, uint32_t before, std::vector<uint64_t> from, std::vector<uint64_t> to) {
+  schema::EntryT &chain = *module.entries[1];
+  auto collective = std::make_unique<schema::CollectiveT>();
+  collective->before = before;
+  auto slot = [](uint64_t index) { return schema::Binding(schema::Space::Arena, 0, index * 4000, 4000); };
+  std::ranges::transform(from, std::back_inserter(collective->from), slot);
+  std::ranges::transform(to, std::back_inserter(collective->to), slot);
+  chain.collectives.push_back(std::move(collective));
+  return *chain.collectives.back();
+}
+
+struct Chain {
+  float doubled, tripled;
+};
+
+Chain callChain(Session &session) {
+  auto outputs = session.call("chain", {{"a", ramp(1000, 1)}});
+  EXPECT_TRUE(outputs.ok()) << outputs.message();
+  return outputs ? Chain{outputs->find("double")->values<float>()[499], outputs->find("triple")->values<float>()[499]} : Chain{};
+}
+
+TEST_P(SessionTest, ranksSumBetweenLaunches) {
+  for (bool separate : {false, true})
+    for (bool checked : {false, true}) {
+      ThreeAlike others;
+      auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {1}); }, {.checkNumbers = checked, .separateValues = separate, .collectives = &others});
+      ASSERT_TRUE(session);
+      for (int call = 0; call < 2; ++call) {
+        Chain made = callChain(*session);
+        EXPECT_EQ(made.doubled, 3 * 1000.0f);
+        EXPECT_EQ(made.tripled, 3 * 1000.0f + 500.0f);
+      }
+      EXPECT_EQ(others.asked, std::vector<std::string>(2, "sum 1 of 1 of 'chain': 1000"));
+    }
+}
+
+// Results stand elsewhere; the first sum is needed in the middle, the last one, of two tensors, by no launch.
+TEST_P(SessionTest, ranksSumElsewhereAndAtTheEnd) {
+  ThreeAlike others;
+  auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {3}), addSum(m, 2, {1, 2}, {1, 2}); }, {.collectives = &others});
+  ASSERT_TRUE(session);
+  Chain made = callChain(*session);
+  EXPECT_EQ(made.doubled, 3 * 1000.0f); // summed once, at the end
+  EXPECT_EQ(made.tripled, 3 * 1500.0f);
+  EXPECT_EQ(others.asked, (std::vector<std::string>{"sum 1 of 2 of 'chain': 1000", "sum 2 of 2 of 'chain': 2000"}));
+}
+
+// One rank: what stands elsewhere is copied.
+TEST_P(SessionTest, oneRankSumsAlone) {
+  auto session = openChanged([](auto &m) {
+    addSum(m, 1, {1}, {1}), addSum(m, 1, {1}, {3});
+    m.entries[1]->launches[1]->bindings[0] = schema::Binding(schema::Space::Arena, 0, 3 * 4000, 4000);
+  });
+  ASSERT_TRUE(session);
+  Chain made = callChain(*session);
+  EXPECT_EQ(made.doubled, 1000.0f);
+  EXPECT_EQ(made.tripled, 1500.0f);
+}
+
+TEST_P(SessionTest, entriesOfRanksAreTimed) {
+  ThreeAlike others;
+  auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {1}); }, {.collectives = &others});
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(1000, 1);
+  std::vector<Input> inputs{{"a", a}};
+  auto launches = session->profile("chain", inputs);
+  ASSERT_TRUE(launches.ok()) << launches.message();
+  EXPECT_EQ(launches->size(), 2u);
+  EXPECT_LE((*launches)[0].begin, (*launches)[0].end);
+  EXPECT_EQ(session->output("triple")->values<float>()[499], 3500.0f);
+}
+
 TEST_P(SessionTest, runsFollowEachOtherWithoutTheHostWaiting) {
   auto session = openAdder();
   ASSERT_TRUE(session);
@@ -135,7 +224,7 @@ TEST_P(SessionTest, outputsAreReadOnDemand) {
 
 TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
   constexpr float inf = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
-  auto session = openAdder({}, /*checkNumbers=*/true);
+  auto session = open(test::buildAdder({.targets = GetParam().targets}), {.checkNumbers = true});
   ASSERT_TRUE(session);
   auto messageOf = [&](std::string_view entry, std::initializer_list<Input> inputs) {
     auto outputs = session->call(entry, inputs);
@@ -164,7 +253,7 @@ TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
             "f32[3] (2 of 3 are not finite). It read -inf at [1] of input 'a', and inf at [1] of "
             "input 'b', which was there before the call.");
   EXPECT_EQ(messageOf("init", {}), "fine");
-  auto old = openAdder({.described = false}, /*checkNumbers=*/true);
+  auto old = open(test::buildAdder({.targets = GetParam().targets, .described = false}), {.checkNumbers = true});
   ASSERT_TRUE(old);
   EXPECT_NE(old->call("add", {{"a", fine}, {"b", fine}}).message().find("Compile the model anew"), std::string::npos);
 }

@@ -48,6 +48,16 @@ schema::RepeatT &repeat(schema::ModuleT &module) {
   return *entry(module).repeats.back();
 }
 
+/// A collective behind the first launch, in place.
+schema::CollectiveT &collective(schema::ModuleT &module, uint32_t before = 1) {
+  auto collective = std::make_unique<schema::CollectiveT>();
+  collective->before = before;
+  collective->from = collective->to = {schema::Binding(schema::Space::Arena, 0, 64, 32)};
+  entry(module).collectives.push_back(std::move(collective));
+  return *entry(module).collectives.back();
+}
+schema::Binding arena(uint64_t offset, uint64_t bytes) { return {schema::Space::Arena, 0, offset, bytes}; }
+
 schema::KernelT &unreadable(schema::ModuleT &module) {
   module.targets[0]->name = "other:target";
   return *module.targets[0]->kernels[0];
@@ -238,6 +248,34 @@ const Rule rules[] = {
     {"R1_twice", [](auto &m) { repeat(m), repeat(m); }, "holds 1 launches from 0 on, where 1"},
     {"R2_no_such_size", [](auto &m) { repeat(m).rows = 99; }, "uses size 99"},
     {"R2_steps", [](auto &m) { --repeat(m).steps; }, "not as many as its size is at most"},
+    {"G0_version", [](auto &m) { collective(m), m.schema_version = 2; }, "has collectives, and the artifact is of version 2"},
+    {"G1_past_the_end", [](auto &m) { collective(m, 2); }, "stands before launch 2, where 0 to 1"},
+    {"G1_order", [](auto &m) { collective(m, 1), collective(m, 0); }, "stands before launch 0, where 1 to 1"},
+    {"G1_in_a_repetition",
+     [](auto &m) {
+       entry(m).launches.push_back(std::make_unique<schema::LaunchT>(launch(m)));
+       repeat(m).count = 2;
+       collective(m, 1);
+     },
+     "outside of repetitions"},
+    {"G1_too_many", [](auto &m) { for (int i = 0; i < 4097; ++i) collective(m); }, "4097 collectives"},
+    {"G2_more_results", [](auto &m) { collective(m).to.push_back(arena(512, 32)); }, "takes 1 tensors and makes 2"},
+    {"G2_kind", [](auto &m) { collective(m).kind = static_cast<schema::CollectiveKind>(77); }, "unknown kind 77"},
+    {"G2_bytes", [](auto &m) { collective(m).to[0] = arena(512, 64); }, "has 32 bytes, and its result 64"},
+    {"G2_no_number", [](auto &m) { collective(m).from[0] = arena(64, 30); }, "tensor 0 is no tensor of f32"},
+    {"G2_size", [](auto &m) { collective(m).from[0] = schema::Binding(schema::Space::Size, 0, 0, 4); }, "is no tensor of f32"},
+    {"G2_outside", [](auto &m) { collective(m).from[0] = arena(1 << 20, 32); }, "lies at 1048576"},
+    {"G2_unaligned", [](auto &m) { collective(m).from[0] = arena(66, 32); }, "lies at 66"},
+    {"G2_variable", [](auto &m) { collective(m).to[0] = schema::Binding(schema::Space::Variable, 9, 0, 32); }, "names variable 9"},
+    {"G2_location", [](auto &m) { collective(m).location.assign(20000, 'x'); }, "a location of 20000 bytes"},
+    {"G3_result_over_its_tensor", [](auto &m) { collective(m).to[0] = arena(80, 32); }, "overlap at byte 80"},
+    {"G3_results",
+     [](auto &m) {
+       schema::CollectiveT &both = collective(m);
+       both.from = {arena(0, 32), arena(32, 32)};
+       both.to = {arena(512, 32), arena(512, 32)};
+     },
+     "overlap at byte 512"},
     {"C1_size", [](auto &m) { m.costs[0]->flops[0] = schema::CostTerm(1, 0, 3, -1, -1); }, "cost 0 uses size 3"},
     {"C1_negative_size", [](auto &m) { m.costs[0]->flops[0] = schema::CostTerm(1, -2, 0, -1, -1); }, "uses size -2"},
     {"C1_pairs", [](auto &m) { m.costs[1]->bytes[0] = schema::CostTerm(1, 0, 0, -1, 1); }, "uses count 1 of pairs"},

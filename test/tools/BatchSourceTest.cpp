@@ -141,6 +141,49 @@ TEST(BatchSource, NothingToServe) {
   EXPECT_NE(batch.message().find("longer than 8 tokens"), std::string::npos) << batch.message();
 }
 
+// Whatever the corpus, the limits and the number of ranks are: the parts of a batch are the batch, in its order, and what all of it
+// has is said with each.
+TEST(BatchSource, PartsAreTheWhole) {
+  bool held = rc::check([] {
+    MemoryPairs corpus = makeCorpus(*rc::gen::inRange(1, 60), 7);
+    BatchOptions options{.limits = {*rc::gen::inRange(6, 40), *rc::gen::inRange(1, 9), 8}, .seed = 5, .windowLines = 30};
+    auto parts = *rc::gen::inRange<uint32_t>(1, 6);
+    BatchSource whole(corpus, options);
+    std::vector<std::unique_ptr<BatchSource>> ranks;
+    for (uint32_t i = 0; i < parts; ++i)
+      ranks.push_back(std::make_unique<BatchSource>(corpus, options));
+    for (int round = 0; round < 12; ++round) {
+      Batch batch = next(whole);
+      Ids pairs;
+      for (uint32_t i = 0; i < parts; ++i) {
+        Result<BatchPart> part = ranks[i]->nextPart(i, parts);
+        RC_ASSERT(part.ok());
+        RC_ASSERT(part->whole.sourceTokens == batch.source.layout.tokens());
+        RC_ASSERT(part->whole.targetTokens == batch.target.tokens());
+        RC_ASSERT(part->whole.predictions == batch.predictions());
+        RC_ASSERT(part->batch.target.sequences() > 0);
+        RC_ASSERT(part->batch.target.tokens() <= batch.target.tokens());
+        RC_ASSERT(ranks[i]->cursor() == whole.cursor());
+        Ids own = pairsOf(part->batch);
+        if (part->counts)
+          pairs.insert(pairs.end(), own.begin(), own.end());
+      }
+      RC_ASSERT(pairs == pairsOf(batch));
+    }
+  });
+  EXPECT_TRUE(held);
+}
+
+TEST(BatchSource, PartsCostAlike) {
+  using Begins = std::vector<size_t>;
+  auto deal = [](std::vector<int64_t> costs, uint32_t parts) { return dealSequences(costs, parts); };
+  EXPECT_EQ(deal({1, 1, 1, 1}, 2), (Begins{0, 2, 4}));
+  EXPECT_EQ(deal({4, 1, 1, 2}, 2), (Begins{0, 1, 4}));
+  EXPECT_EQ(deal({1, 1, 6}, 2), (Begins{0, 2, 3}));
+  EXPECT_EQ(deal({5}, 3), (Begins{0, 0, 1, 1})); // the one in the middle has it
+  EXPECT_EQ(deal({2, 2, 2}, 1), (Begins{0, 3}));
+}
+
 TEST(BatchSource, ReadingFails) {
   struct Broken final : ExampleBlocks {
     size_t blocks() const override { return 2; }

@@ -75,6 +75,11 @@ struct Flags {
                "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or either "
                "with a number of inputs, int4:128"),
       cl::value_desc("format"), cl::cat(category)};
+  cl::opt<std::string> shard{
+      "shard",
+      cl::desc("Add entries with which several devices train together (heddle-run train): with none, every device keeps all of the "
+               "optimizer's state"),
+      cl::value_desc("none"), cl::cat(category)};
   cl::opt<std::string> fit{
       "fit",
       cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most this, 12GiB or 800MiB, and the "
@@ -265,6 +270,11 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!weights)
       return wrong("--weights: " + llvm::toString(weights.takeError()));
     line.weights = *weights;
+  }
+  if (flags.shard.getNumOccurrences()) {
+    if (flags.shard != "none")
+      return wrong("--shard: there is no way '" + flags.shard + "' to share out the training's state; this build has none");
+    line.sharding = Sharding::None;
   }
   if (flags.fit.getNumOccurrences()) {
     line.fit = parseBytes(flags.fit);

@@ -73,6 +73,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.recompute = line.recompute;
   options.adapters = line.adapters;
   options.weights = line.weights;
+  options.sharding = line.sharding;
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

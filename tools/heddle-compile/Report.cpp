@@ -94,6 +94,33 @@ std::string DeviceMemory::describe() const {
          formatBytes(caches) + " + activations " + formatBytes(kept) + " + workspace " + formatBytes(workspace);
 }
 
+static int64_t bytesOf(plan::CollectiveOp collective) {
+  int64_t bytes = 0;
+  for (auto binding : collective.getFrom().getAsRange<plan::BindingAttr>())
+    bytes += binding.getBytes();
+  return bytes;
+}
+
+/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, and the bytes of each collective.
+static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
+  json.attributeArray("order", [&] {
+    entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto collective = dyn_cast<plan::CollectiveOp>(op))
+        json.object([&] { json.attribute(plan::stringifyCollective(collective.getWhat()), bytesOf(collective)); });
+      auto launch = dyn_cast<plan::LaunchOp>(op);
+      if (!launch)
+        return;
+      auto repeat = dyn_cast<plan::RepeatOp>(launch->getParentOp());
+      auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
+      for (int64_t step = 0, steps = repeat ? static_cast<int64_t>(repeat.getSteps()) : 1; step < steps; ++step)
+        json.object([&] {
+          json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
+          json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);
+        });
+    });
+  });
+}
+
 void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled) {
   llvm::json::OStream json(stream, 2);
   json.arrayBegin();
@@ -112,6 +139,8 @@ void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, Com
         json.attribute("bytes", totals.bytes);
         json.attribute("arena_bytes", static_cast<int64_t>(entry.getArenaBytes()));
         json.attribute("memory_bytes", totals.memory);
+        if (!entry.getOps<plan::CollectiveOp>().empty())
+          writeOrder(json, entry, maxima);
       });
     }
   }

@@ -23,16 +23,18 @@ const char *kindName(schema::VariableKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-// "first-moment"
-std::string roleName(schema::VariableRole role) {
+// "first-moment" of "FirstMoment"
+std::string dashed(const char *camelCase) {
   std::string name;
-  for (const char *c = schema::EnumNameVariableRole(role); *c; ++c) {
+  for (const char *c = camelCase; *c; ++c) {
     if (*c >= 'A' && *c <= 'Z' && !name.empty())
       name += '-';
     name += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
   }
   return name;
 }
+
+std::string roleName(schema::VariableRole role) { return dashed(schema::EnumNameVariableRole(role)); }
 
 // "f32[source_tokens<=4096,512]"
 std::string typeText(const schema::Module &module, const schema::TensorType &type) {
@@ -223,6 +225,34 @@ std::vector<std::string> segmentsOf(const schema::Module &module, const schema::
   return texts;
 }
 
+struct CollectiveSize {
+  size_t tensors = 0;
+  uint64_t bytes = 0;
+};
+
+CollectiveSize sizeOf(const schema::Collective &collective) {
+  CollectiveSize size{collective.from()->size()};
+  for (const schema::Binding *binding : *collective.from())
+    size.bytes += binding->bytes();
+  return size;
+}
+
+// "all-reduce"
+std::string kindName(schema::CollectiveKind kind) { return dashed(schema::EnumNameCollectiveKind(kind)); }
+
+Json collectivesJson(const schema::Entry &entry) {
+  Json list = Json::array();
+  for (const schema::Collective *collective : *entry.collectives()) {
+    CollectiveSize size = sizeOf(*collective);
+    list.push_back({{"kind", kindName(collective->kind())},
+                    {"before_launch", collective->before()},
+                    {"tensors", size.tensors},
+                    {"bytes", size.bytes},
+                    {"location", view(collective->location())}});
+  }
+  return list;
+}
+
 Json toJson(const Artifact &artifact) {
   const schema::Module &module = artifact.module();
   Json root = {{"file", artifact.origin()},
@@ -287,6 +317,8 @@ Json toJson(const Artifact &artifact) {
                                {"launches", entry->launches()->size()},
                                {"locations", std::move(locations)},
                                {"costs", std::move(costs)}});
+    if (entry->collectives())
+      root["entries"].back()["collectives"] = collectivesJson(*entry);
   }
   root["vocabulary"] = Json::array();
   if (module.vocabulary())
@@ -357,6 +389,12 @@ void printText(const Artifact &artifact) {
     for (const std::string &segments : segmentsOf(module, *entry))
       std::printf("    needs %s\n", segments.c_str());
     printPorts(module, "out", *entry->outputs());
+    if (entry->collectives())
+      for (const schema::Collective *collective : *entry->collectives()) {
+        CollectiveSize size = sizeOf(*collective);
+        std::printf("    %s of %zu tensors, %s, before launch %u\n", kindName(collective->kind()).c_str(), size.tensors,
+                    describeBytes(size.bytes).c_str(), collective->before());
+      }
   }
 
   std::printf("\nvariables\n");

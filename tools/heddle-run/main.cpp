@@ -140,6 +140,17 @@ private:
             "recorded too, and after these steps the first validation and the first checkpoint")
         ->needs(profile)
         ->type_name("FIRST:COUNT");
+    command->add_option("--rank", train.ranks.rank,
+                        "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
+                        "srun says)");
+    command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard");
+    command->add_option("--rendezvous", train.ranks.rendezvous,
+                        "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
+    command
+        ->add_option("--timeout", train.timeout,
+                     "Seconds that one of them may stand still while others wait for it; then all end")
+        ->check(kPositive)
+        ->capture_default_str();
     command
         ->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside the checkpoint of the best validation")
         ->check(kPositive)

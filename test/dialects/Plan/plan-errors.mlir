@@ -51,3 +51,45 @@ plan.entry @eval arena 256 {
     plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 0, 4 step 4>]
   }
 }
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{takes 1 tensors and makes 0; expects as many, and at least one}}
+  plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to []
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{which is no tensor of f32}}
+  plan.collective all_reduce [#plan.binding<arena "", 0, 30>] to [#plan.binding<arena "", 0, 30>]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{which is no tensor of f32}}
+  plan.collective all_reduce [#plan.binding<size "n", 0, 4>] to [#plan.binding<arena "", 0, 4>]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{binds bytes 240 to 272 of an arena of 256}}
+  plan.collective all_reduce [#plan.binding<arena "", 240, 32>] to [#plan.binding<arena "", 0, 32>]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{makes 64 bytes of 32}}
+  plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 128, 64>]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{binds #plan.binding<arena "", 0, 32> and #plan.binding<arena "", 16, 32>, which overlap}}
+  plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 16, 32>]
+}

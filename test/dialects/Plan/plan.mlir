@@ -29,3 +29,12 @@ plan.entry @eval arena 1024 {
   plan.launch @k grid [#g, #g, #g] [#plan.binding<variable "w", 0, 32>, #plan.binding<arena "", 0, 8>]
     reads [tensor<8xf32>] writes [tensor<4xbf16>] infinities
 }
+
+// CHECK: plan.entry @parallel_step arena 1024 {
+plan.entry @parallel_step arena 1024 {
+  plan.launch @k grid [#g, #g, #g] []
+  // CHECK: plan.collective all_reduce [#plan.binding<arena "", 256, 32>, #plan.binding<variable "w", 0, 32>]
+  // CHECK-SAME: to [#plan.binding<arena "", 256, 32>, #plan.binding<arena "", 512, 32>]
+  plan.collective all_reduce [#plan.binding<arena "", 256, 32>, #plan.binding<variable "w", 0, 32>]
+    to [#plan.binding<arena "", 256, 32>, #plan.binding<arena "", 512, 32>]
+}

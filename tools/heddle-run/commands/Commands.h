@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "runtime/ranks/Launcher.h"
 #include "tools/heddle-run/commands/TextFiles.h"
 #include "tools/heddle-run/model/Sampling.h"
 #include "tools/heddle-run/report/Profile.h"
@@ -36,6 +37,8 @@ struct TrainCommand {
   uint64_t keepLast = 2;
   uint64_t shuffleWindow = 1 << 16; // lines
   std::optional<StepWindow> profiledSteps;
+  RankFlags ranks;
+  double timeout = 120; // seconds that a rank may stand still
 };
 
 struct AverageCommand {

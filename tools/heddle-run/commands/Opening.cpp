@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
+#include "runtime/ranks/Ranks.h"
 #include "tools/heddle-run/model/Adapter.h"
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/HuggingFace.h"
@@ -10,11 +11,30 @@
 
 namespace heddle::run {
 
-Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile) {
+// Among the devices that are like the one which was opened, the rank's own.
+static Result<std::string> deviceOfRank(const hal::DeviceInfo &opened, uint32_t localRank) {
+  auto backendOf = [](const std::string &id) { return id.substr(0, id.find(':')); };
+  HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
+  std::vector<std::string> alike;
+  for (const hal::DeviceInfo &device : devices)
+    if (device.unusable.empty() && device.type == opened.type && backendOf(device.id) == backendOf(opened.id))
+      alike.push_back(device.id);
+  return alike.empty() ? opened.id : alike[localRank % alike.size()];
+}
+
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks) {
   SessionOptions session;
   session.device = options.device;
   session.checkNumbers = options.debugNumerics;
+  session.collectives = ranks;
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
+  if (ranks && options.device.find(':') == std::string::npos) {
+    HEDDLE_ASSIGN(session.device, deviceOfRank(opened->device(), ranks->others().localRank()));
+    if (session.device != opened->device().id) {
+      opened.reset();
+      HEDDLE_ASSIGN(opened, Session::open(options.artifact, session));
+    }
+  }
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
   return std::make_unique<SessionEngine>(std::move(opened), profile);

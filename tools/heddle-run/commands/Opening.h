@@ -12,6 +12,10 @@
 #include <memory>
 #include <optional>
 
+namespace heddle {
+class Ranks; // runtime/ranks/Ranks.h
+}
+
 namespace heddle::run {
 
 // Does a command's work, under a profile where one is asked for; without one the work gets null.
@@ -21,8 +25,9 @@ template <typename Work> Status profiled(const ArtifactOptions &options, std::st
   return profile ? profile->finish() : Status(Success());
 }
 
-// Opens the artifact and says on stderr which device and target are in use.
-Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile);
+// Opens the artifact and says on stderr which device and target are in use. Ranks of one machine take different devices, where it has
+// several and `--device` names none by number.
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks = nullptr);
 
 // The vocabulary in the artifact; null where there is none.
 Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine);

@@ -2,10 +2,12 @@
 
 #include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
+#include "runtime/ranks/Ranks.h"
 #include "tools/heddle-run/model/FolderLock.h"
 #include "tools/heddle-run/model/FolderSync.h"
 #include "tools/heddle-run/model/ResumeProof.h"
 #include "tools/heddle-run/model/Trainer.h"
+#include "tools/heddle-run/report/Logging.h"
 #include "tools/heddle-run/report/StopSignal.h"
 #include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
@@ -14,6 +16,7 @@
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace heddle::run {
@@ -164,7 +167,7 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile) {
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile, Ranks *ranks) {
   TrainerOptions options;
   options.checkpoint = command.checkpoint;
   options.steps = command.steps;
@@ -179,6 +182,7 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
     options.documents = command.text.documents;
   options.limits = limits;
   options.profile = profile;
+  options.ranks = ranks;
   return options;
 }
 
@@ -231,12 +235,31 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
   return {};
 }
 
-Status train(const TrainCommand &command, Profile *profile) {
+// What all ranks must have alike.
+Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trainer, SessionEngine &engine, const TextCodec &vocabulary,
+                  const ExampleBlocks &corpus, const BatchLimits &limits) {
+  std::string pieces;
+  for (const TokenizerFile &file : vocabulary.files())
+    pieces += file.name + file.bytes;
+  return checkAlike(ranks, {{"artifact", std::to_string(engine.artifactSeal())},
+                            {"training text", corpus.fingerprint()},
+                            {"vocabulary", pieces},
+                            {"checkpoint", std::to_string(trainer.step())},
+                            {"flags", str(command.seed.value_or(0), " ", command.microBatches, " ", limits.maximumTokens, " ",
+                                          limits.maximumSequences, " ", command.steps, " ", command.shuffleWindow, " ",
+                                          command.validateEvery, " ", command.saveEvery, " ", command.patience, " ", command.resume,
+                                          " ", command.validation.empty(), " ", command.weights.empty())}});
+}
+
+Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
+  bool isFirst = !ranks || ranks->isFirst(); // who alone writes files and messages
   std::optional<FolderLock> lock;
-  if (!command.verifyResume) {
+  if (!command.verifyResume && isFirst) {
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
   }
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile, ranks));
+  if (ranks)
+    engine->beforeRun = [ranks] { ranks->others().at("computing"); };
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(command.text.check(model, "train"));
   HEDDLE_CHECK(openBase(command.common.base, "", *engine, model));
@@ -276,28 +299,37 @@ Status train(const TrainCommand &command, Profile *profile) {
     }
   }
   TrainingInputs inputs{model, *vocabulary, *corpus, validation, validationText};
-  TrainerOptions options = trainerOptions(command, limits, profile);
+  TrainerOptions options = trainerOptions(command, limits, profile, ranks);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
 
   watchStopSignals();
-  Progress progress(stderr, isatty(STDERR_FILENO), command.steps);
-  options.kernelProgress = [&](size_t done, size_t all) { progress.kernels(done, all); };
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> nowhere(isFirst ? nullptr : std::fopen("/dev/null", "w"), std::fclose);
+  Progress progress(nowhere ? nowhere.get() : stderr, isFirst && isatty(STDERR_FILENO), command.steps);
+  options.kernelProgress = [&](size_t done, size_t all) {
+    progress.kernels(done, all);
+    if (ranks)
+      ranks->others().at("compiling kernels");
+  };
   Trainer trainer(*engine, inputs, options, [] { return stopSignal() != 0; });
   if (command.resume) {
     HEDDLE_CHECK(trainer.resume());
     log(LogLevel::Info, str("resuming after step ", trainer.step()));
+    if (ranks)
+      HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
     if (trainer.step() >= command.steps) {
       log(LogLevel::Warning, str("all ", command.steps, " steps are done; a larger --steps goes on"));
       return Success();
     }
   } else {
     HEDDLE_CHECK(trainer.begin());
+    if (ranks)
+      HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
     if (!command.weights.empty()) {
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
-    if (findCheckpoint(command.checkpoint).ok()) {
+    if (isFirst && findCheckpoint(command.checkpoint).ok()) {
       lock->release(); // its file is not to move along
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
       HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
@@ -306,10 +338,12 @@ Status train(const TrainCommand &command, Profile *profile) {
     }
   }
 
+  HEDDLE_CHECK(trainer.share());
+
   TrainingLog trainingLog;
-  if (!command.log.empty())
+  if (!command.log.empty() && isFirst)
     HEDDLE_CHECK(trainingLog.openJson(command.log, trainer.step()));
-  if (!command.tensorboard.empty())
+  if (!command.tensorboard.empty() && isFirst)
     HEDDLE_CHECK(trainingLog.openEvents(command.tensorboard, trainer.step()));
   HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
   log(LogLevel::Info, describeEnd(end, trainer, command));
@@ -321,13 +355,41 @@ Status train(const TrainCommand &command, Profile *profile) {
 
 } // namespace
 
-Status runTrain(const TrainCommand &command) {
+namespace {
+
+Status trainAs(Ranks *ranks, TrainCommand command) {
   HEDDLE_CHECK(checkOptions(command));
+  if (ranks && command.verifyResume)
+    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains in one process; start it without other ranks.");
+  if (ranks && !ranks->isFirst())
+    command.common.profile.clear();
   return profiled(command.common, "train", [&](Profile *profile) {
     if (profile)
       profile->limitTo(command.profiledSteps.value_or(StepWindow()));
-    return train(command, profile);
+    return train(command, profile, ranks);
   });
+}
+
+void report(std::string_view message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "heddle-run train: %.*s\n", int(message.size()), message.data());
+}
+
+} // namespace
+
+Status runTrain(const TrainCommand &command) {
+  HEDDLE_ASSIGN(RankPlace place, findRankPlace(command.ranks, [](const char *name) { return std::getenv(name); }));
+  if (place.ranks == 1)
+    return trainAs(nullptr, command);
+  watchStopSignals(); // a launcher that ends this rank, because another has ended, is to wait until it is said which
+  if (place.rank != 0)
+    logOnlyProblems();
+  MeetingOptions options{place, command.timeout, [] { return stopSignal() != 0; }, report};
+  HEDDLE_ASSIGN(std::unique_ptr<Ranks> ranks, Ranks::join(options));
+  log(LogLevel::Info, str(place.ranks, " ranks, started by ", place.launcher, ", exchange gradients by ", ranks->describeEngine()));
+  if (Status status = trainAs(ranks.get(), command); !status)
+    ranks->others().fail(status.message());
+  return Success();
 }
 
 } // namespace heddle::run

@@ -8,6 +8,7 @@
 #include "tools/heddle-run/report/Profile.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +53,8 @@ public:
       : session(std::move(session)), profile(profile) {}
 
   Session &onDevice() { return *session; }
+  // Is called before each run: a sign of life.
+  std::function<void()> beforeRun;
 
   std::string_view description() const override { return session->description(); }
   uint64_t artifactSeal() const override { return session->artifact().module().seal(); }
@@ -61,6 +64,8 @@ public:
     return session->prepare(entries, progress);
   }
   Status run(std::string_view entry, std::span<const Input> inputs) override {
+    if (beforeRun)
+      beforeRun();
     return profile && profile->isRecording() ? profile->run(*session, entry, inputs) : session->run(entry, inputs);
   }
   Result<HostTensor> output(std::string_view name) override { return session->output(name); }

@@ -30,25 +30,37 @@ Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, 
       checkpoints(this->options.checkpoint, this->options.keepLast) {}
 
 Status Trainer::prepare(bool fresh) {
-  std::vector<std::string_view> entries;
-  if (options.microBatches > 1)
-    entries = {"accumulate_step", "apply_step"};
-  else
-    entries = {"train_step"};
+  std::vector<std::string_view> entries = entriesOfStep();
   for (std::string_view entry : entries)
     if (!engine.hasEntry(entry))
       return makeError(ErrorKind::Unsupported, "the artifact has no entry '", entry, "'",
-                       options.microBatches > 1
+                       batchesOfRank() > 1 && !engine.hasEntry("accumulate_step")
                            ? ", which --accumulate needs; compile the model with --set accumulate=true."
+                       : rankCount() > 1 && engine.hasEntry("train_step")
+                           ? ", with which several ranks train together; compile the model with --shard=none."
                            : "; it was not compiled for training.");
-  if (!inputs.validation.empty())
+  if (!inputs.validation.empty() && isFirst())
     entries.push_back("eval");
-  if (!inputs.validationText.source.empty())
+  if (!inputs.validationText.source.empty() && isFirst())
     entries.insert(entries.end(), {"encode", "beam_step"});
   if (fresh)
     entries.push_back("init");
   return engine.prepare(entries, options.kernelProgress);
 }
+
+std::vector<std::string_view> Trainer::entriesOfStep() const {
+  bool isAlone = rankCount() == 1;
+  if (batchesOfRank() > 1)
+    return {"accumulate_step", isAlone ? "apply_step" : "parallel_apply_step"};
+  return {isAlone ? "train_step" : "parallel_train_step"};
+}
+
+void Trainer::at(std::string_view what) const {
+  if (options.ranks)
+    options.ranks->others().at(what);
+}
+
+Status Trainer::share() { return options.ranks ? shareState(*options.ranks, engine) : Status(Success()); }
 
 void Trainer::serveFrom(DataCursor cursor) {
   batches = std::make_unique<BatchSource>(inputs.corpus,
@@ -127,25 +139,37 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   report.step = taken + 1;
   Span span("step");
   span.with("step", int64_t(report.step));
-  std::vector<Batch> parts;
-  std::optional<Span> gathering(std::in_place, "get batches");
-  for (uint64_t i = 0; i < options.microBatches; ++i) {
-    HEDDLE_ASSIGN(Batch batch, batches->next());
-    report.sourceTokens += batch.source.layout.tokens() + batch.right.layout.tokens();
-    report.targetTokens += batch.target.tokens();
-    report.labels += int64_t(batch.labels.size() + batch.grades.size());
-    report.predictions += batch.predictions();
-    report.sentences += int64_t(batch.follows.size());
-    parts.push_back(std::move(batch));
+  if (options.ranks) {
+    options.ranks->others().atStep(report.step);
+    at("reading text");
   }
+  uint32_t rank = options.ranks ? options.ranks->rank() : 0;
+  std::vector<BatchPart> parts;
+  std::optional<Span> gathering(std::in_place, "get batches");
+  BatchTotals whole;
+  for (uint64_t i = 0; i < options.microBatches; ++i) {
+    HEDDLE_ASSIGN(BatchPart part, dealsBatches() ? batches->nextPart(0, 1) : batches->nextPart(rank, rankCount()));
+    whole.add(part.whole);
+    if (!dealsBatches() || i / batchesOfRank() == rank)
+      parts.push_back(std::move(part));
+  }
+  report.sourceTokens = whole.sourceTokens;
+  report.targetTokens = whole.targetTokens;
+  report.labels = whole.labels;
+  report.predictions = whole.predictions;
+  report.sentences = whole.sentences;
   gathering.reset();
   span.with("source_tokens", report.sourceTokens).with("target_tokens", report.targetTokens);
   report.dataSeconds = secondsSince(started.start);
   report.epoch = batches->cursor().epoch;
 
-  started.lastEntry = options.microBatches > 1 ? "accumulate_step" : "train_step";
-  float lossScale = 1 / float(report.predictions), sentenceScale = 1 / float(report.sentences);
-  for (const Batch &part : parts) {
+  std::vector<std::string_view> entries = entriesOfStep();
+  started.lastEntry = entries.front();
+  at("starting the step");
+  for (const BatchPart &share : parts) {
+    const Batch &part = share.batch;
+    float counts = share.counts ? 1.0f : 0.0f;
+    float lossScale = counts / float(report.predictions), sentenceScale = counts / float(report.sentences);
     CallInputs values;
     std::vector<float> ones; // of a batch in which all tokens count
     if (inputs.model.weighsTokens) {
@@ -159,8 +183,8 @@ Result<Trainer::StartedStep> Trainer::startStep() {
       return std::move(status).error().within(str("step ", report.step));
     HEDDLE_ASSIGN(started.losses.emplace_back(), engine.outputLater("loss"));
   }
-  if (options.microBatches > 1)
-    if (Status status = engine.run("apply_step", {}); !status)
+  if (entries.size() > 1)
+    if (Status status = engine.run(entries.back(), {}); !status)
       return std::move(status).error().within(str("step ", report.step));
   HEDDLE_ASSIGN(started.learningRate, engine.outputLater("learning_rate"));
   if (inputs.model.scalesLoss) {
@@ -178,6 +202,11 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
   for (PendingTensor &part : started.losses) {
     HEDDLE_ASSIGN(float loss, readScalar<float>(part, "loss"));
     report.loss += double(loss);
+  }
+  if (options.ranks) {
+    HEDDLE_ASSIGN(std::vector<double> sums, options.ranks->others().sum({report.loss, stopRequested() ? 1.0 : 0.0}, "the sum of the losses"));
+    report.loss = sums[0];
+    stopAgreed |= sums[1] > 0;
   }
   HEDDLE_CHECK(checkLoss(report.loss, started.lastEntry, report.step));
   HEDDLE_ASSIGN(report.learningRate, readScalar<float>(started.learningRate, "learning_rate"));
@@ -197,10 +226,19 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
     options.profile->enterValidation();
   Span span("validate");
   span.with("step", int64_t(taken));
-  HEDDLE_ASSIGN(EvaluationResult result, evaluate(engine, inputs.validation));
-  HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
-  if (!inputs.validationText.source.empty()) {
-    HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.vocabulary, inputs.validationText));
+  EvaluationResult result;
+  if (isFirst()) {
+    at("validating");
+    HEDDLE_ASSIGN(result, evaluate(engine, inputs.validation));
+    HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
+    if (!inputs.validationText.source.empty()) {
+      HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.vocabulary, inputs.validationText));
+    }
+  }
+  if (options.ranks) {
+    HEDDLE_ASSIGN(std::vector<double> sums, options.ranks->others().sum({result.loss}, "the validation of rank 0"));
+    if (!isFirst())
+      return validated.note(taken, sums[0]);
   }
   bool best = validated.note(taken, result.loss);
   progress.clear();
@@ -224,6 +262,9 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
 }
 
 Status Trainer::save() {
+  if (!isFirst())
+    return Success();
+  at("writing a checkpoint");
   if (options.profile)
     options.profile->enterCheckpoint();
   Manifest manifest;
@@ -255,7 +296,7 @@ Result<TrainingEnd> Trainer::run(TrainingLog &log, Progress &progress) {
     return Success();
   };
   while (taken < options.steps) {
-    if (stopRequested()) {
+    if (options.ranks ? stopAgreed : stopRequested()) {
       end = TrainingEnd::Stopped;
       break;
     }

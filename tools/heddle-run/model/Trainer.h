@@ -3,6 +3,7 @@
 
 #include "tools/heddle-run/model/CheckpointFolder.h"
 #include "tools/heddle-run/model/Evaluator.h"
+#include "tools/heddle-run/model/RankShare.h"
 #include "tools/heddle-run/report/Progress.h"
 #include "tools/heddle-run/report/TrainingLog.h"
 #include "tools/heddle-run/text/BatchSource.h"
@@ -33,6 +34,8 @@ struct TrainerOptions {
   BatchLimits limits;
   Profile *profile = nullptr; // is told what comes next
   KernelProgress kernelProgress = {};
+  // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and saves.
+  Ranks *ranks = nullptr;
 };
 
 // What a training is of. All of it outlives the trainer.
@@ -59,6 +62,8 @@ public:
   // Draws the weights, or takes up a training where its newest checkpoint left it.
   Status begin();
   Status resume();
+  // After that, and after weights were loaded: all ranks get what rank 0 has.
+  Status share();
   uint64_t step() const { return taken; }
   const ValidationRecord &validations() const { return validated; }
   uint64_t skippedSteps() const { return skipped; } // until the last step of this run: their gradients overflowed
@@ -69,6 +74,13 @@ public:
 
 private:
   Status prepare(bool fresh); // fresh: the weights are to be drawn
+  uint32_t rankCount() const { return options.ranks ? options.ranks->ranks() : 1; }
+  bool isFirst() const { return !options.ranks || options.ranks->isFirst(); }
+  // Whether each rank takes whole batches of a step, rather than a part of each.
+  bool dealsBatches() const { return options.microBatches % rankCount() == 0; }
+  uint64_t batchesOfRank() const { return dealsBatches() ? options.microBatches / rankCount() : options.microBatches; }
+  std::vector<std::string_view> entriesOfStep() const; // the first is called for each batch of this rank
+  void at(std::string_view what) const; // for the other ranks
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
   // A step that the device works on: the host prepares the next one before it asks how this one went.
@@ -95,6 +107,7 @@ private:
   uint64_t taken = 0, skipped = 0;
   std::chrono::steady_clock::time_point finished; // when a step was last waited for
   bool resumed = false;
+  bool stopAgreed = false; // with other ranks: some rank was asked to stop
 };
 
 } // namespace heddle::run

@@ -2,6 +2,7 @@
 
 #include "runtime/core/Log.h"
 
+#include <cstdio>
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -23,6 +24,13 @@ void startLogging() {
     case LogLevel::Error:
       return logger->error("error: {}", message);
     }
+  });
+}
+
+void logOnlyProblems() {
+  setLogSink([](LogLevel level, std::string_view message) {
+    if (level >= LogLevel::Error)
+      std::fprintf(stderr, "heddle-run: %.*s\n", int(message.size()), message.data());
   });
 }
 

@@ -4,5 +4,7 @@
 namespace heddle::run {
 
 void startLogging();
+// From now on errors alone: other ranks say the rest.
+void logOnlyProblems();
 
 } // namespace heddle::run

@@ -112,7 +112,7 @@ Status BatchSource::enter() {
   return Success();
 }
 
-Result<Batch> BatchSource::next() {
+Result<std::pair<size_t, size_t>> BatchSource::advance() {
   if (!entered)
     HEDDLE_CHECK(enter());
   for (uint64_t windows = 0; place.batch >= window.ends.size(); ++windows) {
@@ -126,11 +126,71 @@ Result<Batch> BatchSource::next() {
     }
     HEDDLE_CHECK(enter());
   }
+  size_t begin = place.batch == 0 ? 0 : window.ends[place.batch - 1];
+  return std::pair(begin, window.ends[place.batch++]);
+}
+
+Result<Batch> BatchSource::next() {
+  HEDDLE_ASSIGN(auto range, advance());
   Batch batch(options.limits.marks);
-  for (size_t i = place.batch == 0 ? 0 : window.ends[place.batch - 1]; i < window.ends[place.batch]; ++i)
+  for (size_t i = range.first; i < range.second; ++i)
     batch.add(window.examples, window.order[i]);
-  ++place.batch;
   return batch;
+}
+
+Result<BatchPart> BatchSource::nextPart(uint32_t part, uint32_t parts) {
+  HEDDLE_ASSIGN(auto range, advance());
+  BatchPart result{Batch(options.limits.marks)};
+  std::vector<int64_t> costs;
+  Batch whole(options.limits.marks);
+  for (size_t i = range.first; i < range.second; ++i) {
+    whole.add(window.examples, window.order[i]);
+    costs.push_back(window.examples.sourceTokens(window.order[i]) + window.examples.targetTokens(window.order[i]));
+  }
+  result.whole.add(whole);
+  if (parts == 1) {
+    result.batch = std::move(whole);
+    return result;
+  }
+  std::vector<size_t> begins = dealSequences(costs, parts);
+  size_t begin = begins[part], end = begins[part + 1];
+  if (begin == end) {
+    result.counts = false;
+    begin = 0, end = 1;
+  }
+  for (size_t i = begin; i < end; ++i)
+    result.batch.add(window.examples, window.order[range.first + i]);
+  return result;
+}
+
+void BatchTotals::add(const Batch &batch) {
+  sourceTokens += batch.source.layout.tokens() + batch.right.layout.tokens();
+  targetTokens += batch.target.tokens();
+  labels += int64_t(batch.labels.size() + batch.grades.size());
+  predictions += batch.predictions();
+  sentences += int64_t(batch.follows.size());
+}
+
+void BatchTotals::add(const BatchTotals &other) {
+  sourceTokens += other.sourceTokens;
+  targetTokens += other.targetTokens;
+  labels += other.labels;
+  predictions += other.predictions;
+  sentences += other.sentences;
+}
+
+std::vector<size_t> dealSequences(std::span<const int64_t> costs, uint32_t parts) {
+  int64_t all = std::accumulate(costs.begin(), costs.end(), int64_t(0)), before = 0;
+  std::vector<size_t> begins{0};
+  for (size_t i = 0; i < costs.size(); ++i) {
+    // A sequence belongs to the part that its middle lies in.
+    auto part = size_t((2 * before + costs[i]) * int64_t(parts) / std::max<int64_t>(2 * all, 1));
+    while (begins.size() <= std::min<size_t>(part, parts - 1))
+      begins.push_back(i);
+    before += costs[i];
+  }
+  begins.resize(parts + 1, costs.size());
+  return begins;
 }
 
 std::string BatchSource::takeRemark() { return std::exchange(remark, {}); }

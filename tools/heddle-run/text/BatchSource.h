@@ -31,6 +31,22 @@ struct BatchOptions {
   uint64_t windowLines = 1 << 16;
 };
 
+// What a batch has in all.
+struct BatchTotals {
+  int64_t sourceTokens = 0, targetTokens = 0, labels = 0, predictions = 0, sentences = 0;
+
+  void add(const Batch &batch);
+  void add(const BatchTotals &other);
+};
+
+// A part of a batch, for one of several ranks. Where a batch has fewer sequences than ranks some of them get one that is another's,
+// and that does not count.
+struct BatchPart {
+  Batch batch;
+  BatchTotals whole; // of all parts
+  bool counts = true;
+};
+
 // Serves the corpus for ever. A thread of its own reads and encodes the next window while one is served.
 class BatchSource {
 public:
@@ -42,6 +58,8 @@ public:
 
   // Fails where the corpus cannot be read, or has no example to serve.
   Result<Batch> next();
+  // The same, and of it the sequences of one of several ranks: neighbours, with about as many tokens as those of the others.
+  Result<BatchPart> nextPart(uint32_t part, uint32_t parts);
   const DataCursor &cursor() const { return place; }
 
   // What there is to say of the text: of the first window that was read, and of a first whole epoch. Empty when nothing
@@ -62,6 +80,7 @@ private:
   Result<Window> readWindow(uint64_t epoch, uint64_t index) const;
   void readAhead(uint64_t epoch, uint64_t index);
   Status enter();
+  Result<std::pair<size_t, size_t>> advance(); // the examples of the next batch, by their places in the window's order
 
   const ExampleBlocks &corpus;
   BatchOptions options;
@@ -74,6 +93,9 @@ private:
   std::atomic<bool> abandoned = false;
   std::future<Result<Window>> ahead; // last, so that what it uses outlives it
 };
+
+// Where the parts of so many sequences begin, and the last one ends, that cost alike: `costs` has the tokens of each sequence.
+std::vector<size_t> dealSequences(std::span<const int64_t> costs, uint32_t parts);
 
 // Cuts the examples into batches as described above: `order` gets all of them, `ends` where each batch ends in it.
 void planBatches(const Examples &examples, const BatchOptions &options, uint64_t epoch, uint64_t window,

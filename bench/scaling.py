@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Predicts how a training step scales over GPUs, from the compiler's own counts and a machine's rates. Nothing is run.
+
+    bench/scaling.py models/transformer-big.toml --machine h100 --target cuda:sm_90a --precision bf16
+    bench/scaling.py report.json --machine a100 --ranks 1,8,64      # of heddle-compile --shard=none --report=report.json
+
+Every rank has a batch of the largest size that the model was compiled for (weak scaling). The page that it prints says all that it
+assumes; it is no measurement.
+"""
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass
+class Machine:
+    """Rates of one GPU and of its links, in one direction. Data sheets' peaks, and what kernels reach of them."""
+    flops: float  # of matrix products a second, in the precision that is trained in
+    memory: float  # bytes a second
+    node: int  # GPUs that are joined by the fast link
+    link: float  # bytes a second and GPU within a node
+    network: float  # bytes a second and GPU between nodes
+    flops_share: float = 0.5  # of the peak, that kernels reach
+    memory_share: float = 0.7
+    link_share: float = 0.8
+    launch: float = 3e-6  # seconds between two dependent launches
+    link_latency: float = 3e-6  # seconds a hop
+    network_latency: float = 8e-6
+    contention: float = 0.1  # of the arithmetic, that collectives take while they run
+
+
+MACHINES = {
+    # 989 TFLOP/s bf16, 3.35 TB/s, NVLink 4 with 450 GB/s, a port of 400 Gb/s for each GPU
+    "h100": Machine(989e12, 3.35e12, 8, 450e9, 50e9),
+    # 312 TFLOP/s bf16, 2.0 TB/s, NVLink 3 with 300 GB/s, a port of 200 Gb/s for each GPU
+    "a100": Machine(312e12, 2.0e12, 8, 300e9, 25e9),
+    # 181 TFLOP/s bf16, 0.86 TB/s, PCIe 4 x16, a port of 100 Gb/s for four of them
+    "l40": Machine(181e12, 0.864e12, 4, 25e9, 3.1e9),
+}
+
+
+def all_reduce_seconds(machine, ranks, size):
+    """Rings: within a node, then between nodes for each GPU's share, then within the node again. Between many nodes a tree."""
+    if ranks == 1:
+        return 0.0
+    near = min(ranks, machine.node)
+    nodes = math.ceil(ranks / machine.node)
+    link, network = machine.link * machine.link_share, machine.network * machine.link_share
+    seconds = 2 * (near - 1) / near * size / link + 2 * (near - 1) * machine.link_latency
+    if nodes > 1:
+        hops = min(2 * (nodes - 1), 2 * math.ceil(math.log2(nodes)))
+        seconds += 2 * (nodes - 1) / nodes * (size / near) / network + hops * machine.network_latency
+    return seconds
+
+
+def launch_seconds(machine, launch, slower=1.0):
+    arithmetic = launch["flops"] / (machine.flops * machine.flops_share)
+    traffic = launch["bytes"] / (machine.memory * machine.memory_share)
+    return machine.launch + max(arithmetic, traffic) * slower
+
+
+@dataclass
+class Step:
+    seconds: float
+    waiting: float  # of it, when nothing is computed for want of sums
+    before_end: float  # the part of the bytes that are on their way before the last gradient is made
+
+
+def simulate(machine, order, ranks):
+    """One step: launches one after the other, collectives one after the other beside them; what follows the last collective waits for
+    all of them."""
+    last = max((place for place, item in enumerate(order) if "flops" not in item), default=-1)
+    backward = max((place for place, item in enumerate(order[:last + 1]) if "flops" in item), default=-1)
+    now = link_free = waiting = 0.0
+    size = early = 0
+    for place, item in enumerate(order):
+        if "flops" in item:
+            if place > last and now < link_free:
+                waiting += link_free - now
+                now = link_free
+            busy = ranks > 1 and now < link_free
+            now += launch_seconds(machine, item, 1 + machine.contention if busy else 1.0)
+        else:
+            bucket = sum(item.values())
+            size += bucket
+            early += bucket if place < backward else 0
+            link_free = max(now, link_free) + all_reduce_seconds(machine, ranks, bucket)
+    if now < link_free:
+        waiting += link_free - now
+        now = link_free
+    return Step(now, waiting, early / size if size else 0.0)
+
+
+def compiled_report(arguments):
+    compiler = Path(__file__).resolve().parent.parent / "build/bin/heddle-compile"
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [compiler, arguments.model, "--shard=none", f"--target={arguments.target}", f"--precision={arguments.precision}",
+                   f"--report={report}", "-o", f"{folder}/model.heddle"]
+        command += [part for setting in arguments.set for part in ("--set", setting)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"scaling: {done.stderr.strip()}")
+        return json.loads(report.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a model, or the report (.json) of its compilation")
+    parser.add_argument("--machine", choices=sorted(MACHINES), default="h100")
+    parser.add_argument("--ranks", default="1,2,4,8,16,32,64,128,256,512,1024", help="numbers of GPUs, with commas")
+    parser.add_argument("--target", default="cuda:sm_90a")
+    parser.add_argument("--precision", default="bf16")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as heddle-compile's; may be repeated")
+    for field in fields(Machine):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=float, help="another value of the machine's")
+    arguments = parser.parse_args()
+    try:
+        counts = [int(count) for count in arguments.ranks.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or min(counts) < 1:
+        parser.error(f"--ranks: '{arguments.ranks}' is no list of numbers from 1 on")
+
+    machine = MACHINES[arguments.machine]
+    for field in fields(Machine):
+        if (value := getattr(arguments, field.name)) is not None:
+            if value <= 0:
+                parser.error(f"--{field.name.replace('_', '-')}: {value} is not above 0")
+            setattr(machine, field.name, int(value) if field.name == "node" else value)
+
+    report = json.loads(Path(arguments.model).read_text()) if arguments.model.endswith(".json") else compiled_report(arguments)
+    entries = {entry["entry"]: entry for entry in report}
+    if "parallel_train_step" not in entries:
+        sys.exit("scaling: the report has no entry 'parallel_train_step'; compile the model with --shard=none")
+    order = entries["parallel_train_step"]["order"]
+    collectives = [sum(item.values()) for item in order if "flops" not in item]
+    flops = sum(item.get("flops", 0) for item in order)
+
+    print(f"{arguments.model}: {len(order) - len(collectives)} launches, {flops / 1e12:.3f} TFLOP and {sum(collectives) / 2**20:.1f} MiB of "
+          f"gradients in {len(collectives)} buckets a step, the largest batch of the model on every GPU\n")
+    print("Assumed:")
+    for field in fields(Machine):
+        print(f"  {field.name.replace('_', ' '):16} {getattr(machine, field.name):.3g}")
+    print("  a launch takes the longer of its arithmetic and its traffic, at these shares of the peaks, and a pause\n"
+          "  sums travel in rings within a node and between nodes, one bucket after the other, beside the launches\n"
+          "  updates wait for all sums; reading text, validation and checkpoints take no time; all GPUs are equally fast\n")
+    print(f"{'GPUs':>6} {'step, ms':>10} {'waiting, ms':>12} {'efficiency':>11}")
+    alone = simulate(machine, order, 1).seconds
+    for count in counts:
+        step = simulate(machine, order, count)
+        print(f"{count:6} {1e3 * step.seconds:10.2f} {1e3 * step.waiting:12.2f} {alone / step.seconds:11.3f}")
+    print(f"\n{simulate(machine, order, 2).before_end:.1%} of the bytes are on their way before the last gradient is made.")
+
+
+if __name__ == "__main__":
+    main()

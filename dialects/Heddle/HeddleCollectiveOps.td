@@ -1,0 +1,19 @@
+// Ops that ranks compute together: processes that run the same entry, each on a device of its own. compiler/Fusion/Distribute.h puts
+// them into entries.
+
+def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "The sums over all ranks of some tensors, which every rank gets";
+  let description = [{
+    Every rank runs the same collectives in the same order, with tensors of the same types. All of an op's tensors travel
+    together: they are a bucket. Where there is one rank the results are the operands. All ranks get the same bits.
+
+    ```mlir
+    %0, %1 = heddle.all_reduce %a, %b : tensor<8x16xf32>, tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Heddle_F32>:$inputs);
+  let results = (outs Variadic<Heddle_F32>:$results);
+  let assemblyFormat = "$inputs attr-dict `:` type($inputs)";
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}

@@ -1,0 +1,77 @@
+// What ranks compute together: what it demands, its gradient, and what needs no other rank.
+#include "dialects/Heddle/Heddle.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, adaptor.getInputs().getTypes());
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("expects at least one tensor");
+  for (Type type : getInputs().getTypes())
+    if (!cast<RankedTensorType>(type).hasStaticShape())
+      return emitOpError() << "expects tensors of the same extents on all ranks, so static ones, got " << type;
+  return success();
+}
+
+/// The loss is the sum of what all ranks make of the sum: each of their gradients counts.
+FailureOr<SmallVector<Value>> AllReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  SmallVector<Value> known = llvm::filter_to_vector(resultGradients, [](Value gradient) { return bool(gradient); });
+  auto sums = AllReduceOp::create(builder, getLoc(), known);
+  SmallVector<Value> gradients;
+  size_t next = 0;
+  for (Value gradient : resultGradients)
+    gradients.push_back(gradient ? sums.getResult(next++) : Value());
+  for (auto [input, gradient] : llvm::zip_equal(getInputs(), gradients))
+    if (!gradient)
+      gradient = FillOp::create(builder, getLoc(), input.getType(), builder.getF32FloatAttr(0));
+  return gradients;
+}
+
+namespace {
+
+/// Drops what nobody uses, what is there twice, and zeros, whose sum is known.
+struct DropFromBucket : OpRewritePattern<AllReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AllReduceOp op, PatternRewriter &rewriter) const override {
+    llvm::SmallSetVector<Value, 8> kept;
+    SmallVector<int64_t> places; // of each result's value among the kept ones, or -1
+    for (auto [input, result] : llvm::zip_equal(op.getInputs(), op.getResults())) {
+      bool isKept = !result.use_empty() && !isZero(input);
+      if (isKept)
+        kept.insert(input);
+      places.push_back(isKept ? llvm::find(kept, input) - kept.begin() : -1);
+    }
+    if (kept.size() == op.getInputs().size())
+      return failure();
+    AllReduceOp fewer;
+    if (!kept.empty())
+      fewer = AllReduceOp::create(rewriter, op.getLoc(), kept.getArrayRef());
+    SmallVector<Value> values;
+    for (auto [input, place] : llvm::zip_equal(op.getInputs(), places))
+      values.push_back(place < 0 ? input : fewer.getResult(place));
+    rewriter.replaceOp(op, values);
+    return success();
+  }
+
+  static bool isZero(Value value) {
+    auto fill = value.getDefiningOp<FillOp>();
+    auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
+    return number && number.getValue().isPosZero();
+  }
+};
+
+} // namespace
+
+void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropFromBucket>(context);
+}

@@ -1,0 +1,461 @@
+#include "runtime/ranks/Meeting.h"
+
+#include <algorithm>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace heddle {
+namespace {
+
+enum Kind : uint8_t { Hello = 1, Welcome, Place, Numbers, Sums, Failure, End, Bye };
+
+constexpr auto kTurn = std::chrono::milliseconds(50);    // how often a rank looks around
+constexpr auto kTell = std::chrono::milliseconds(250);   // how often it says where it is
+constexpr double kShare = 0.9;                           // of the timeout, so that all have ended within it
+constexpr uint32_t kHelloVersion = 1;
+
+std::string packNumbers(const std::vector<double> &values) {
+  Writer writer;
+  for (double value : values)
+    writer.add(value);
+  return writer.text;
+}
+
+std::vector<double> unpackNumbers(std::string_view body) {
+  Reader reader(body);
+  std::vector<double> values;
+  while (reader.left() >= sizeof(double))
+    values.push_back(reader.number<double>());
+  return values;
+}
+
+} // namespace
+
+//===-- What a rank says of itself ------------------------------------------------------------------------------===//
+
+void Meeting::at(std::string_view what) { change(what, false); }
+
+void Meeting::atStep(uint64_t step) {
+  std::lock_guard lock(mutex);
+  own.step = step;
+  ++own.changes;
+}
+
+void Meeting::change(std::string_view place, bool waiting) {
+  std::lock_guard lock(mutex);
+  if (!place.empty())
+    own.place = place;
+  own.waiting = waiting;
+  own.waits += waiting;
+  ++own.changes;
+}
+
+Meeting::State Meeting::ownState() {
+  std::lock_guard lock(mutex);
+  return own;
+}
+
+std::string Meeting::pack(const State &state) {
+  return Writer().add(state.changes).add(state.waits).add(uint8_t(state.waiting)).add(state.step).add(std::string_view(state.place)).text;
+}
+
+Meeting::State Meeting::unpack(std::string_view body) {
+  Reader reader(body);
+  State state;
+  state.changes = reader.number<uint64_t>();
+  state.waits = reader.number<uint64_t>();
+  state.waiting = reader.number<uint8_t>() != 0;
+  state.step = reader.number<uint64_t>();
+  state.place = reader.words();
+  return state;
+}
+
+// "at step 17, in sum 3 of 8 of 'parallel_train_step'"
+std::string Meeting::describe(const State &state) {
+  std::string where = state.step == 0 ? str("before the first step, ") : str("at step ", state.step, ", ");
+  return where + (state.waiting ? "waiting in " : "") + state.place;
+}
+
+// "rank 2 of 4 (process 4711 on node17)"
+std::string Meeting::describe(uint32_t rank, const Peer &peer) const {
+  std::string text = str("rank ", rank, " of ", ranks());
+  return peer.pid == 0 ? text : str(text, " (process ", peer.pid, " on ", peer.host, ")");
+}
+
+bool Meeting::isDue(Clock::time_point since) const {
+  return std::chrono::duration<double>(Clock::now() - since).count() > kShare * options.timeout;
+}
+
+void Meeting::finish(const std::string &message, bool prints) {
+  if (isEnding.test_and_set()) // another thread has found a reason
+    while (true)
+      ::pause();
+  if (prints && options.report)
+    options.report(message);
+  ::_exit(1);
+}
+
+//===-- Joining and leaving -------------------------------------------------------------------------------------===//
+
+Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::unique_ptr<Listener> listener, const std::string &address) {
+  std::unique_ptr<Meeting> meeting(new Meeting(std::move(options)));
+  meeting->begun = meeting->told = Clock::now();
+  if (meeting->rank() != 0) {
+    HEDDLE_CHECK(meeting->gather(address));
+    meeting->thread = std::thread([self = meeting.get()] { self->follow(); });
+  } else {
+    meeting->listener = std::move(listener);
+    if (!meeting->listener) {
+      HEDDLE_ASSIGN(meeting->listener, Listener::open(meeting->options.place.rendezvous));
+    }
+    meeting->wake = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    meeting->peers.resize(meeting->ranks());
+    meeting->peers[0].joined = true;
+    meeting->peers[0].pid = uint32_t(::getpid());
+    meeting->peers[0].host = hostName();
+    meeting->thread = std::thread([self = meeting.get()] { self->serve(); });
+  }
+  std::unique_lock lock(meeting->mutex);
+  meeting->changed.wait(lock, [&] { return meeting->complete; });
+  lock.unlock();
+  return meeting;
+}
+
+Meeting::~Meeting() {
+  if (!thread.joinable())
+    return;
+  {
+    std::lock_guard lock(mutex);
+    leaving = true;
+    callThread();
+  }
+  thread.join();
+  if (wake >= 0)
+    ::close(wake);
+}
+
+// Rank 0's thread need not wait for its next turn.
+void Meeting::callThread() {
+  uint64_t one = 1;
+  if (wake >= 0 && ::write(wake, &one, sizeof one) < 0)
+    return; // it is called already
+}
+
+// The ranks that have not come: "rank 1 has", "ranks 1, 3 have".
+std::string Meeting::missing() const {
+  std::string list;
+  size_t count = 0;
+  for (uint32_t i = 0; i < peers.size(); ++i)
+    if (!peers[i].joined && ++count <= 8)
+      list += (list.empty() ? "" : ", ") + std::to_string(i);
+  return str(count == 1 ? "rank " : "ranks ", list, count > 8 ? ", ..." : "", " of ", ranks(), count == 1 ? " has" : " have");
+}
+
+// Until rank 0 listens.
+Status Meeting::gather(const std::string &address) {
+  std::unique_ptr<Channel> channel;
+  while (true) {
+    HEDDLE_ASSIGN(channel, connectTo(options.place.rendezvous, address));
+    if (channel)
+      break;
+    bool isStopped = options.interrupted && options.interrupted();
+    if (isStopped || isDue(begun))
+      finish(str("rank 0 of ", ranks(), isStopped ? " had not come to where ranks meet when this process was told to end: it may have "
+                                                    "ended before."
+                                                  : " has not come to where ranks meet within the --timeout."),
+             rank() == 1);
+    std::this_thread::sleep_for(kTurn);
+  }
+  channel->send({Hello, Writer().add(kHelloVersion).add(rank()).add(ranks()).add(uint32_t(::getpid())).add(std::string_view(hostName())).text});
+  peers.resize(1);
+  peers[0].channel = std::move(channel);
+  peers[0].heard = Clock::now();
+  return Success();
+}
+
+//===-- Rank 0 --------------------------------------------------------------------------------------------------===//
+
+void Meeting::serve() {
+  while (true) {
+    poll();
+    bool isComplete, isLeaving;
+    {
+      std::lock_guard lock(mutex);
+      isComplete = complete;
+      isLeaving = leaving;
+      if (own.changes != peers[0].state.changes)
+        peers[0].changed = Clock::now();
+      peers[0].state = own;
+      for (std::vector<double> &values : given)
+        peers[0].sums.push_back(std::move(values));
+      given.clear();
+    }
+    if (!isComplete) {
+      if (options.interrupted && options.interrupted())
+        end(str(missing(), " not come to where ranks meet, and this process was told to end: the rank may have ended before."));
+      if (isDue(begun))
+        end(str(missing(), " not come to where ranks meet within the --timeout of ", options.timeout, " s."));
+      continue;
+    }
+    addUp();
+    watch();
+    if (isLeaving && std::all_of(peers.begin() + 1, peers.end(), [](const Peer &peer) { return peer.left; }))
+      return;
+    if (Clock::now() - told > kTell) {
+      told = Clock::now();
+      tellAll({Place, pack(peers[0].state)});
+    }
+  }
+}
+
+void Meeting::poll() {
+  std::vector<pollfd> watched{{listener->descriptor(), POLLIN, 0}, {wake, POLLIN, 0}};
+  for (const auto &channel : strangers)
+    watched.push_back({channel->descriptor(), POLLIN, 0});
+  for (const Peer &peer : peers)
+    if (peer.channel && !peer.left)
+      watched.push_back({peer.channel->descriptor(), POLLIN, 0});
+  ::poll(watched.data(), watched.size(), int(kTurn.count()));
+  uint64_t calls = 0;
+  if (watched[1].revents && ::read(wake, &calls, sizeof calls) < 0)
+    calls = 0; // another turn has read them
+  while (std::unique_ptr<Channel> channel = listener->accept())
+    strangers.push_back(std::move(channel));
+  greet(strangers);
+  for (uint32_t i = 1; i < peers.size(); ++i)
+    if (peers[i].joined && !peers[i].left)
+      hear(i);
+}
+
+void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
+  for (std::unique_ptr<Channel> &channel : strangers) {
+    bool isThere = channel->receive();
+    std::optional<Message> message = channel->take();
+    if (!message) {
+      if (!isThere)
+        channel.reset();
+      continue;
+    }
+    Reader reader(message->body);
+    auto version = reader.number<uint32_t>(), rank = reader.number<uint32_t>(), count = reader.number<uint32_t>(),
+         pid = reader.number<uint32_t>();
+    std::string host = reader.words();
+    if (message->kind != Hello || !reader.isWhole || version != kHelloVersion) { // a program that is none of ours
+      channel.reset();
+      continue;
+    }
+    if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
+      end(str("process ", pid, " on ", host, " says that it is rank ", rank, " of ", count, ", and ",
+              count != ranks() ? str("rank 0 is one of ", ranks()) : str("there is one already"),
+              "; another training may be meeting at the same place."));
+    Peer &peer = peers[rank];
+    peer.channel = std::move(channel);
+    peer.joined = true;
+    peer.pid = pid;
+    peer.host = host;
+    peer.heard = peer.changed = Clock::now();
+  }
+  std::erase(strangers, nullptr);
+  bool isComplete = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
+  std::unique_lock lock(mutex);
+  if (isComplete && !complete)
+    welcome();
+}
+
+// Everyone is there.
+void Meeting::welcome() {
+  for (uint32_t i = 0; i < ranks(); ++i) {
+    uint32_t local = 0;
+    for (uint32_t j = 0; j < i; ++j)
+      local += peers[j].host == peers[i].host;
+    if (peers[i].channel)
+      peers[i].channel->send({Welcome, Writer().add(local).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
+  }
+  complete = true;
+  changed.notify_all();
+}
+
+void Meeting::hear(uint32_t rank) {
+  Peer &peer = peers[rank];
+  bool isThere = peer.channel->receive();
+  while (std::optional<Message> message = peer.channel->take())
+    take(rank, *message);
+  if (!isThere && !peer.left)
+    end(str(describe(rank, peer), " has ended unexpectedly, ", describe(peer.state),
+            ". All ranks end; --resume goes on from the newest checkpoint."));
+}
+
+void Meeting::take(uint32_t rank, const Message &message) {
+  Peer &peer = peers[rank];
+  peer.heard = Clock::now();
+  switch (message.kind) {
+  case Place: {
+    State state = unpack(message.body);
+    if (state.changes != peer.state.changes)
+      peer.changed = peer.heard;
+    peer.state = std::move(state);
+    break;
+  }
+  case Numbers:
+    peer.sums.push_back(unpackNumbers(message.body));
+    break;
+  case Failure:
+    end(str(describe(rank, peer), ": ", message.body));
+    break;
+  case Bye:
+    peer.left = true;
+    break;
+  default:
+    end(str(describe(rank, peer), " says what rank 0 does not understand: the ranks are of different builds of Heddle."));
+  }
+}
+
+void Meeting::addUp() {
+  while (std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return !peer.sums.empty(); })) {
+    std::vector<double> total = peers[0].sums.front();
+    for (uint32_t i = 0; i < ranks(); ++i) {
+      std::vector<double> values = std::move(peers[i].sums.front());
+      peers[i].sums.erase(peers[i].sums.begin());
+      if (values.size() != total.size())
+        end(str(describe(i, peers[i]), " adds ", values.size(), " numbers and rank 0 ", total.size(),
+                ": the ranks do not do the same."));
+      for (size_t k = 0; i > 0 && k < total.size(); ++k)
+        total[k] += values[k];
+    }
+    tellAll({Sums, packNumbers(total)});
+    std::lock_guard lock(mutex);
+    results.push_back(std::move(total));
+    changed.notify_all();
+  }
+}
+
+// Who stands still while others wait, or is silent.
+void Meeting::watch() {
+  auto seconds = str(options.timeout, " s");
+  for (uint32_t i = 1; i < ranks(); ++i)
+    if (!peers[i].left && isDue(peers[i].heard))
+      end(str(describe(i, peers[i]), " has said nothing for almost the --timeout of ", seconds, ", ", describe(peers[i].state),
+              ": its process stands still or its machine cannot be reached. All ranks end; --resume goes on from the newest checkpoint."));
+  bool isAnyDue = false;
+  for (const Peer &peer : peers)
+    isAnyDue |= !peer.left && peer.state.waiting && isDue(peer.changed);
+  if (!isAnyDue)
+    return;
+  // Those who wait for the fewest times, or do not wait, are waited for.
+  std::optional<uint32_t> late;
+  auto isBehind = [&](const State &a, const State &b) { return std::pair(a.waits, a.waiting) < std::pair(b.waits, b.waiting); };
+  for (uint32_t i = 0; i < ranks(); ++i)
+    if (!peers[i].left && (!late || isBehind(peers[i].state, peers[*late].state)))
+      late = i;
+  if (!late || !isDue(peers[*late].changed))
+    return;
+  end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
+          describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
+}
+
+void Meeting::tellAll(const Message &message) {
+  for (Peer &peer : peers)
+    if (peer.channel && !peer.left)
+      peer.channel->send(message);
+}
+
+void Meeting::end(const std::string &message) {
+  for (Peer &peer : peers)
+    if (peer.channel)
+      peer.channel->send({End, {}});
+  finish(message, true);
+}
+
+//===-- The other ranks -----------------------------------------------------------------------------------------===//
+
+void Meeting::lose(const std::string &how) {
+  std::this_thread::sleep_for(kTurn); // an end that was said may be on its way
+  peers[0].channel->receive();
+  bool isSaid = false;
+  while (std::optional<Message> message = peers[0].channel->take())
+    isSaid |= message->kind == End;
+  finish(str(describe(0, peers[0]), how, ", ", describe(peers[0].state),
+             ". All ranks end; --resume goes on from the newest checkpoint."),
+         !isSaid && rank() == 1);
+}
+
+void Meeting::follow() {
+  Peer &first = peers[0];
+  while (true) {
+    pollfd watched{first.channel->descriptor(), POLLIN, 0};
+    ::poll(&watched, 1, int(kTurn.count()));
+    bool isThere = first.channel->receive();
+    while (std::optional<Message> message = first.channel->take()) {
+      first.heard = Clock::now();
+      Reader reader(message->body);
+      std::lock_guard lock(mutex);
+      switch (message->kind) {
+      case Welcome:
+        ownLocalRank = reader.number<uint32_t>();
+        first.pid = reader.number<uint32_t>();
+        first.host = reader.words();
+        complete = true;
+        changed.notify_all();
+        break;
+      case Place:
+        first.state = unpack(message->body);
+        break;
+      case Sums:
+        results.push_back(unpackNumbers(message->body));
+        changed.notify_all();
+        break;
+      case End:
+        finish({}, false);
+      default:
+        break;
+      }
+    }
+    bool isLeaving, isComplete;
+    {
+      std::lock_guard lock(mutex);
+      isLeaving = leaving;
+      isComplete = complete;
+    }
+    if (isLeaving) {
+      first.channel->send({Bye, {}});
+      return;
+    }
+    if (!isThere)
+      lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
+    if (isDue(first.heard) && isComplete)
+      lose(str(" has said nothing for almost the --timeout of ", options.timeout, " s: its process stands still or its machine cannot "
+                                                                                  "be reached"));
+    if (Clock::now() - told > kTell) {
+      told = Clock::now();
+      first.channel->send({Place, pack(ownState())});
+    }
+  }
+}
+
+//===-- Both ----------------------------------------------------------------------------------------------------===//
+
+Result<std::vector<double>> Meeting::sum(const std::vector<double> &values, std::string_view what) {
+  Waiting waiting(*this, what);
+  if (rank() != 0)
+    peers[0].channel->send({Numbers, packNumbers(values)});
+  std::unique_lock lock(mutex);
+  if (rank() == 0) {
+    given.push_back(values);
+    callThread();
+  }
+  changed.wait(lock, [&] { return !results.empty(); });
+  std::vector<double> result = std::move(results.front());
+  results.erase(results.begin());
+  return result;
+}
+
+void Meeting::fail(std::string_view message) {
+  if (rank() == 0)
+    end(std::string(message));
+  peers[0].channel->send({Failure, std::string(message)});
+  std::this_thread::sleep_for(std::chrono::seconds(5)); // until rank 0 says that this is the end
+  finish(str("rank ", rank(), " of ", ranks(), ": ", message), true);
+}
+
+} // namespace heddle

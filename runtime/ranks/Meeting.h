@@ -1,0 +1,131 @@
+// How ranks know of each other: who is there, what each of them does, and who is not there any more. Each rank has a connection to
+// rank 0 and tells it every quarter of a second where it is. What a rank computes takes other ways (Collectives.h).
+//
+// A rank whose process ends, or that stands still while others wait for it, ends all others: rank 0 prints one message, which
+// names the rank and says what it did last, and every process exits with 1. Where rank 0 itself is gone, rank 1 prints it.
+#pragma once
+
+#include "runtime/ranks/Channel.h"
+#include "runtime/ranks/Launcher.h"
+
+#include <chrono>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace heddle {
+
+struct MeetingOptions {
+  RankPlace place;
+  double timeout = 120;                           // seconds that a rank may stand still while others wait for it
+  std::function<bool()> interrupted = {};         // whether the process was told to stop; asked while ranks gather
+  std::function<void(std::string_view)> report = {}; // prints the message of the end
+};
+
+class Meeting {
+public:
+  // Waits until all ranks have come. `listener` is rank 0's where it was opened before; `address` is where it listens, where the
+  // rendezvous does not say.
+  static Result<std::unique_ptr<Meeting>> join(MeetingOptions options, std::unique_ptr<Listener> listener = nullptr,
+                                               const std::string &address = {});
+  // Leaves. Rank 0 waits until all others have.
+  ~Meeting();
+
+  uint32_t rank() const { return options.place.rank; }
+  uint32_t ranks() const { return options.place.ranks; }
+  // Which of the ranks on this machine it is.
+  uint32_t localRank() const { return ownLocalRank; }
+
+  // What this rank does from now on, for messages: "reading text". Saying it counts as getting on.
+  void at(std::string_view what);
+  // The step that it is at, which messages name too.
+  void atStep(uint64_t step);
+  // While one lives, this rank waits for others.
+  class Waiting {
+  public:
+    Waiting(Meeting &meeting, std::string_view what) : meeting(meeting) { meeting.change(what, true); }
+    ~Waiting() { meeting.change({}, false); }
+    Waiting(const Waiting &) = delete;
+
+  private:
+    Meeting &meeting;
+  };
+
+  // The sums over all ranks of a few numbers, added in the order of the ranks. All ranks call it in the same order.
+  Result<std::vector<double>> sum(const std::vector<double> &values, std::string_view what);
+
+  // This rank cannot go on: all ranks end, with this message from rank 0.
+  [[noreturn]] void fail(std::string_view message);
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct State {
+    uint64_t changes = 0; // a number that grows as the rank gets on
+    uint64_t waits = 0;   // how often it has waited for others
+    bool waiting = false;
+    uint64_t step = 0;
+    std::string place = "starting";
+  };
+  struct Peer {
+    std::unique_ptr<Channel> channel; // null of rank 0 itself
+    bool joined = false, left = false;
+    uint32_t pid = 0;
+    std::string host;
+    State state;
+    Clock::time_point heard, changed;
+    std::vector<std::vector<double>> sums; // what it gave to sums that are not complete
+  };
+
+  explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
+  void change(std::string_view place, bool waiting);
+  State ownState();
+  static std::string pack(const State &state);
+  static State unpack(std::string_view body);
+  std::string describe(uint32_t rank, const Peer &peer) const;
+  static std::string describe(const State &state);
+  std::string missing() const;
+  bool isDue(Clock::time_point since) const;
+  [[noreturn]] void finish(const std::string &message, bool prints);
+
+  // Rank 0.
+  void serve();
+  void poll();
+  void greet(std::vector<std::unique_ptr<Channel>> &strangers);
+  void hear(uint32_t rank);
+  void take(uint32_t rank, const Message &message);
+  void welcome();
+  void addUp();
+  void watch();
+  void end(const std::string &message);
+  void tellAll(const Message &message);
+  void callThread();
+
+  // The others.
+  Status gather(const std::string &address);
+  void follow();
+  [[noreturn]] void lose(const std::string &how);
+
+  MeetingOptions options;
+  std::unique_ptr<Listener> listener;
+  std::vector<std::unique_ptr<Channel>> strangers; // who have not said which rank they are
+  std::vector<Peer> peers;                         // rank 0: all; others: rank 0 alone
+  Clock::time_point begun, told;
+  int wake = -1; // of rank 0's thread
+
+  std::mutex mutex; // of all below
+  std::condition_variable changed;
+  State own;
+  bool complete = false, leaving = false;
+  uint32_t ownLocalRank = 0;
+  std::atomic_flag isEnding;
+  std::vector<std::vector<double>> given; // rank 0's own
+  std::vector<std::vector<double>> results;
+  std::thread thread;
+};
+
+} // namespace heddle

@@ -1,0 +1,125 @@
+#include "runtime/ranks/Mpi.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace heddle {
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kThreadFunneled = 1;   // MPI_THREAD_FUNNELED
+constexpr size_t kMostAtOnce = 1 << 28; // elements: counts are of 31 bits
+constexpr const char *kHowToStart = "start the ranks by mpirun (`mpirun -n 2 heddle-run train ...`) or by `srun --mpi=pmix`";
+
+} // namespace
+
+struct Mpi::Functions {
+  int (*init)(int *, char ***, int, int *) = nullptr;
+  int (*isInitialized)(int *) = nullptr;
+  int (*finalize)() = nullptr;
+  int (*size)(void *, int *) = nullptr;
+  int (*split)(void *, int, int, void **) = nullptr;
+  int (*setErrorHandler)(void *, void *) = nullptr;
+  int (*allreduce)(const void *, void *, int, void *, void *, void *) = nullptr;
+  int (*bcast)(void *, int, void *, int, void *) = nullptr;
+  int (*errorString)(int, char *, int *) = nullptr;
+  int (*libraryVersion)(char *, int *) = nullptr;
+  void *world = nullptr, *floats = nullptr, *bytes = nullptr, *add = nullptr, *errorsReturn = nullptr;
+};
+
+Result<const Mpi::Functions *> Mpi::load() {
+  // Never closed: MPI keeps threads of its own. Its plugins look up symbols of it, so that they have to be global.
+  void *library = nullptr;
+  for (const char *name : {"libmpi.so.40", "libmpi.so"})
+    if (!library)
+      library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (!library)
+    return makeError(ErrorKind::NotFound, "several ranks exchange gradients by Open MPI here, and its library, libmpi.so.40, cannot be "
+                                          "opened; install the package openmpi-bin on every machine.");
+  static Functions functions;
+  const char *missing = nullptr;
+  auto find = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (!function && !missing)
+      missing = name;
+  };
+  find(functions.init, "MPI_Init_thread");
+  find(functions.isInitialized, "MPI_Initialized");
+  find(functions.finalize, "MPI_Finalize");
+  find(functions.size, "MPI_Comm_size");
+  find(functions.split, "MPI_Comm_split");
+  find(functions.setErrorHandler, "MPI_Comm_set_errhandler");
+  find(functions.allreduce, "MPI_Allreduce");
+  find(functions.bcast, "MPI_Bcast");
+  find(functions.errorString, "MPI_Error_string");
+  find(functions.libraryVersion, "MPI_Get_library_version");
+  find(functions.world, "ompi_mpi_comm_world");
+  find(functions.floats, "ompi_mpi_float");
+  find(functions.bytes, "ompi_mpi_byte");
+  find(functions.add, "ompi_mpi_op_sum");
+  find(functions.errorsReturn, "ompi_mpi_errors_return");
+  if (missing)
+    return makeError(ErrorKind::Unsupported, "the MPI of this machine lacks '", missing,
+                     "': Heddle takes Open MPI 4 or 5; install the package openmpi-bin.");
+  return &functions;
+}
+
+Status Mpi::check(int result, const char *what) const {
+  if (result == kSuccess)
+    return Success();
+  char text[1024] = "";
+  int length = 0;
+  mpi->errorString(result, text, &length);
+  return makeError(ErrorKind::Io, "MPI fails to ", what, ": ", std::string(text, size_t(std::clamp<int>(length, 0, sizeof text))), ".");
+}
+
+Result<std::unique_ptr<Mpi>> Mpi::open(uint32_t rank, uint32_t ranks) {
+  std::unique_ptr<Mpi> opened(new Mpi);
+  HEDDLE_ASSIGN(opened->mpi, load());
+  const Functions &mpi = *opened->mpi;
+  // Without a launcher MPI would begin with this process alone.
+  bool isLaunched = std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_NAMESPACE") || std::getenv("PMI_RANK");
+  if (!isLaunched)
+    return makeError(ErrorKind::InvalidArgument, "rank ", rank, " of ", ranks, " exchanges gradients by MPI, and MPI's launcher has not "
+                     "started it; ", kHowToStart, ".");
+  int provided = 0, size = 0, length = 0, isBegun = 0;
+  mpi.isInitialized(&isBegun);
+  if (!isBegun)
+    HEDDLE_CHECK(opened->check(mpi.init(nullptr, nullptr, kThreadFunneled, &provided), "begin"));
+  mpi.setErrorHandler(mpi.world, mpi.errorsReturn);
+  HEDDLE_CHECK(opened->check(mpi.size(mpi.world, &size), "count the ranks"));
+  if (size != int(ranks))
+    return makeError(ErrorKind::InvalidArgument, "MPI's launcher has started ", size, size == 1 ? " process" : " processes",
+                     ", and this is rank ", rank, " of ", ranks, "; ", kHowToStart, ".");
+  HEDDLE_CHECK(opened->check(mpi.split(mpi.world, 0, int(rank), &opened->all), "order the ranks"));
+  mpi.setErrorHandler(opened->all, mpi.errorsReturn);
+  char text[8192] = ""; // MPI_MAX_LIBRARY_VERSION_STRING is 256 or, in other builds, up to 8192
+  mpi.libraryVersion(text, &length);
+  opened->name = std::string(text).substr(0, std::string(text).find(','));
+  if (opened->name.starts_with("Open MPI v"))
+    opened->name.erase(9, 1);
+  return opened;
+}
+
+Mpi::~Mpi() {
+  if (all)
+    mpi->finalize();
+}
+
+Status Mpi::sum(std::span<float> values) {
+  void *const inPlace = reinterpret_cast<void *>(1); // MPI_IN_PLACE
+  for (; !values.empty(); values = values.subspan(std::min(values.size(), kMostAtOnce)))
+    HEDDLE_CHECK(check(mpi->allreduce(inPlace, values.data(), int(std::min(values.size(), kMostAtOnce)), mpi->floats, mpi->add, all),
+                       "sum over the ranks"));
+  return Success();
+}
+
+Status Mpi::broadcast(std::span<std::byte> bytes) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kMostAtOnce)))
+    HEDDLE_CHECK(check(mpi->bcast(bytes.data(), int(std::min(bytes.size(), kMostAtOnce)), mpi->bytes, 0, all),
+                       "hand on what rank 0 has"));
+  return Success();
+}
+
+} // namespace heddle

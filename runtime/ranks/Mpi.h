@@ -1,0 +1,41 @@
+// Open MPI, opened at run time: a program that trains on one device needs none.
+//
+// MPI_COMM_WORLD and the datatypes are addresses of variables in Open MPI's library, the same in Open MPI 4 and 5. Of other MPIs they
+// are numbers: this needs Open MPI.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace heddle {
+
+class Mpi {
+public:
+  // Begins MPI. This process is `rank` of `ranks` from here on, whatever number MPI's launcher gave it. Returns when all ranks have
+  // called it.
+  static Result<std::unique_ptr<Mpi>> open(uint32_t rank, uint32_t ranks);
+  ~Mpi(); // ends MPI, together with all ranks
+
+  const std::string &version() const { return name; } // "Open MPI 4.1.4"
+
+  // All ranks call these in the same order, with as many elements. Each returns when this rank has its result.
+  Status sum(std::span<float> values);
+  Status broadcast(std::span<std::byte> bytes);
+
+private:
+  Mpi() = default;
+  struct Functions;
+  static Result<const Functions *> load();
+  Status check(int result, const char *what) const;
+
+  const Functions *mpi = nullptr;
+  void *all = nullptr; // the communicator
+  std::string name;
+};
+
+} // namespace heddle

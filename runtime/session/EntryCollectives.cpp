@@ -1,0 +1,155 @@
+#include "runtime/session/EntryCollectives.h"
+
+#include "runtime/core/Span.h"
+#include "runtime/ranks/Collectives.h"
+#include "runtime/session/LaunchAccess.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle {
+namespace {
+
+// What launches [first, end) of the entry read and write, at all steps of a repetition.
+std::vector<BindingRange> rangesOf(const schema::Entry &entry, uint32_t first, uint32_t end, const schema::Repeat *repeat) {
+  std::vector<BindingRange> ranges;
+  for (uint32_t i = first; i < end; ++i) {
+    const schema::Launch &launch = *entry.launches()->Get(i);
+    for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
+      if (launch.bindings()->Get(b)->space() == schema::Space::Size)
+        continue;
+      BindingRange &range = ranges.emplace_back(*launch.bindings()->Get(b));
+      if (repeat && launch.strides())
+        range.bytes += launch.strides()->Get(b) * (repeat->steps() - 1);
+    }
+  }
+  return ranges;
+}
+
+std::vector<BindingRange> rangesOf(const schema::Collective &collective) {
+  std::vector<BindingRange> ranges;
+  for (const auto *bindings : {collective.from(), collective.to()})
+    for (const schema::Binding *binding : *bindings)
+      ranges.emplace_back(*binding);
+  return ranges;
+}
+
+} // namespace
+
+EntryCollectives::EntryCollectives(DeviceState &state, const schema::Entry &entry, const EntryMemory &memory,
+                                   std::span<const LaunchRun> runs)
+    : state(state), entry(entry), memory(memory), readbacks(count()), sums(count()) {
+  cut(runs);
+}
+
+// A part ends where a collective begins, and where a launch needs what one makes.
+void EntryCollectives::cut(std::span<const LaunchRun> runs) {
+  std::vector<std::vector<BindingRange>> touched;
+  for (uint32_t i = 0; i < count(); ++i)
+    touched.push_back(rangesOf(*entry.collectives()->Get(i)));
+  Part part;
+  uint32_t started = 0;
+  auto close = [&](size_t run, uint32_t finish) {
+    part.end = run;
+    part.start = started;
+    cuts.push_back(part);
+    part = {run, run, finish, started};
+  };
+  for (size_t run = 0; run < runs.size();) {
+    const schema::Repeat *repeat = runs[run].repeat;
+    uint32_t launch = runs[run].launch, end = repeat ? repeat->first() + repeat->count() : launch + 1;
+    launch = repeat ? repeat->first() : launch;
+    uint32_t before = countBefore(runs[run]);
+    if (before > started) {
+      started = before;
+      close(run, part.finish);
+    }
+    uint32_t needed = part.finish;
+    if (needed < started) {
+      std::vector<BindingRange> ranges = rangesOf(entry, launch, end, repeat);
+      for (uint32_t i = needed; i < started; ++i)
+        if (overlap(ranges, touched[i]))
+          needed = i + 1;
+    }
+    if (needed > part.finish && part.first == run)
+      part.finish = needed;
+    else if (needed > part.finish)
+      close(run, needed);
+    for (++run; run < runs.size() && repeat && runs[run].repeat == repeat;)
+      ++run;
+  }
+  started = count();
+  uint32_t finished = part.finish;
+  close(runs.size(), count());
+  if (finished < count()) // sums that no launch uses, or that come last
+    close(runs.size(), count());
+}
+
+uint32_t EntryCollectives::countBefore(const LaunchRun &run) const {
+  uint32_t launch = run.repeat ? run.repeat->first() : run.launch, before = 0;
+  while (before < count() && entry.collectives()->Get(before)->before() <= launch)
+    ++before;
+  return before;
+}
+
+Result<EntryCollectives::Place> EntryCollectives::placeOf(const schema::Binding &binding) const {
+  if (binding.space() == schema::Space::Variable) {
+    HEDDLE_ASSIGN(hal::Buffer * buffer, state.variable(binding.index()));
+    return Place{buffer, binding.offset()};
+  }
+  EntryMemory::Place place = memory.at(binding.offset(), binding.bytes());
+  return Place{place.buffer, place.offset};
+}
+
+// With one rank a sum in its tensor's place is there already.
+bool EntryCollectives::isNothing(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const {
+  if (state.collectives && state.collectives->ranks() > 1)
+    return false;
+  return BindingRange(*collective.from()->Get(tensor)) == BindingRange(*collective.to()->Get(tensor));
+}
+
+Status EntryCollectives::start(uint32_t index) {
+  const schema::Collective &collective = *entry.collectives()->Get(index);
+  readbacks[index].clear();
+  for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
+    readbacks[index].emplace_back();
+    if (isNothing(collective, i))
+      continue;
+    HEDDLE_ASSIGN(Place place, placeOf(*collective.from()->Get(i)));
+    HEDDLE_ASSIGN(readbacks[index].back(),
+                  state.device.readLater(*place.buffer, place.offset, collective.from()->Get(i)->bytes()));
+  }
+  return Success();
+}
+
+Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &uploads) {
+  const schema::Collective &collective = *entry.collectives()->Get(index);
+  std::vector<float> &values = sums[index];
+  values.clear();
+  for (std::unique_ptr<hal::Readback> &readback : readbacks[index]) {
+    if (!readback)
+      continue;
+    HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
+    size_t first = values.size();
+    values.resize(first + bytes.size() / sizeof(float));
+    std::memcpy(values.data() + first, bytes.data(), bytes.size());
+  }
+  if (state.collectives && state.collectives->ranks() > 1) {
+    Span span("sum over ranks");
+    span.with("bytes", int64_t(values.size() * sizeof(float)));
+    HEDDLE_CHECK(state.collectives->sum(values, str("sum ", index + 1, " of ", count(), " of '", view(entry.name()), "'")));
+  }
+  std::span<const std::byte> rest = std::as_bytes(std::span(values));
+  for (flatbuffers::uoffset_t i = 0; i < readbacks[index].size(); ++i) {
+    if (!readbacks[index][i])
+      continue;
+    const schema::Binding &to = *collective.to()->Get(i);
+    HEDDLE_ASSIGN(Place place, placeOf(to));
+    uploads.push_back({place.buffer, place.offset, rest.first(to.bytes())});
+    rest = rest.subspan(to.bytes());
+  }
+  readbacks[index].clear();
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,34 @@
+// RUN: heddle-opt %s | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
+// RUN: heddle-opt %s --canonicalize | FileCheck %s --check-prefix=SMALL
+
+// CHECK-LABEL: func.func @bucket(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+func.func @bucket(%a: tensor<8x16xf32>, %b: tensor<16xf32>) -> (tensor<8x16xf32>, tensor<16xf32>) {
+  // CHECK: %[[SUMS:.*]]:2 = heddle.all_reduce %[[A]], %[[B]] : tensor<8x16xf32>, tensor<16xf32>
+  %0, %1 = heddle.all_reduce %a, %b : tensor<8x16xf32>, tensor<16xf32>
+  // CHECK: return %[[SUMS]]#0, %[[SUMS]]#1
+  return %0, %1 : tensor<8x16xf32>, tensor<16xf32>
+}
+
+// What nobody uses, and what is there twice, does not travel; nor do zeros, whose sum is known.
+// SMALL-LABEL: func.func @dropped(
+// SMALL-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+// SMALL-DAG: %[[ZERO:.*]] = heddle.fill 0.0
+// SMALL-DAG: %[[SUM:.*]] = heddle.all_reduce %[[B]] : tensor<16xf32>
+// SMALL: return %[[SUM]], %[[SUM]], %[[ZERO]]
+func.func @dropped(%a: tensor<16xf32>, %b: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) {
+  %zero = heddle.fill 0.0 : f32 : tensor<16xf32>
+  %0:4 = heddle.all_reduce %a, %b, %zero, %b : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+  return %0#1, %0#3, %0#2 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+}
+
+// A bucket in which nothing is left is gone.
+// SMALL-LABEL: func.func @gone(
+// SMALL-NEXT: %[[ZERO:.*]] = heddle.fill 0.0
+// SMALL-NEXT: return %[[ZERO]]
+func.func @gone() -> tensor<16xf32> {
+  %zero = heddle.fill 0.0 : f32 : tensor<16xf32>
+  %0 = heddle.all_reduce %zero : tensor<16xf32>
+  return %0 : tensor<16xf32>
+}

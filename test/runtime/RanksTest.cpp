@@ -1,0 +1,261 @@
+// How ranks learn which they are, meet, add up numbers, and end together.
+#include "runtime/ranks/Launcher.h"
+#include "runtime/ranks/Meeting.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace heddle {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Result<RankPlace> find(const Variables &variables, RankFlags flags = {}) {
+  return findRankPlace(flags, [&](const char *name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+// "1 of 2 by mpirun, tcp node:4711"
+std::string describe(const Result<RankPlace> &place) {
+  if (!place)
+    return place.message();
+  const char *kinds[] = {"mpi", "tcp", "file", "local"};
+  std::string where = str(kinds[place->rendezvous.kind], " ", place->rendezvous.host, place->rendezvous.path);
+  return str(place->rank, " of ", place->ranks, " by ", place->launcher, ", ", where, place->rendezvous.port ? str(":", place->rendezvous.port) : "");
+}
+
+TEST(LauncherTest, oneProcessIsOneRank) {
+  EXPECT_EQ(find({})->ranks, 1u);
+  // A batch script of Slurm is no rank.
+  EXPECT_EQ(find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}})->ranks, 1u);
+}
+
+TEST(LauncherTest, launchersSayTheRank) {
+  EXPECT_EQ(describe(find({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}})), "1 of 2 by mpirun, mpi ");
+  EXPECT_EQ(describe(find({{"OMPI_COMM_WORLD_RANK", "1"},
+                           {"OMPI_COMM_WORLD_SIZE", "2"},
+                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                           {"PMIX_NAMESPACE", "77"}})),
+            "1 of 2 by mpirun, local heddle.77");
+  Variables torch{{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29500");
+  torch["TORCHELASTIC_RUN_ID"] = "none"; // torchrun itself has the port
+  EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29501");
+  EXPECT_EQ(describe(find({{"SLURM_PROCID", "2"},
+                           {"SLURM_NTASKS", "8"},
+                           {"SLURM_STEP_ID", "0"},
+                           {"SLURM_JOB_ID", "5"},
+                           {"SLURM_STEP_NODELIST", "node[07-09,12],other"}})),
+            "2 of 8 by srun, tcp node07:20035");
+}
+
+TEST(LauncherTest, flagsComeFirst) {
+  Variables mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  EXPECT_EQ(describe(find(mpi, {.rank = 0, .ranks = 2, .rendezvous = {}})), "0 of 2 by --rank, mpi ");
+  EXPECT_EQ(describe(find({}, {.rank = 0, .ranks = 2, .rendezvous = "tcp:node:4711"})), "0 of 2 by --rank, tcp node:4711");
+  EXPECT_EQ(describe(find({}, {.rank = 1, .ranks = 2, .rendezvous = "file:/shared/x"})), "1 of 2 by --rank, file /shared/x");
+  EXPECT_EQ(describe(find(mpi, {.rank = {}, .ranks = {}, .rendezvous = "tcp:[::1]:80"})), "1 of 2 by mpirun, tcp ::1:80");
+}
+
+TEST(LauncherTest, mistakesAreTold) {
+  auto told = [](const Result<RankPlace> &place) { return place.ok() ? "nothing" : place.message(); };
+  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("OMPI_COMM_WORLD_RANK=x"), std::string::npos);
+  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("rank 2 of 2 (by mpirun) is none"), std::string::npos);
+  EXPECT_NE(told(find({}, {.rank = 1, .ranks = {}, .rendezvous = {}})).find("--rank and --ranks come together"), std::string::npos);
+  EXPECT_NE(told(find({}, {.rank = 1, .ranks = 2, .rendezvous = {}})).find("need --rendezvous"), std::string::npos);
+  EXPECT_NE(told(find({}, {.rank = {}, .ranks = {}, .rendezvous = "mpi"})).find("there is one process alone"), std::string::npos);
+  for (const char *place : {"", "tcp:", "tcp:host", "tcp:host:", "tcp:host:0", "tcp:host:70000", "tcp::80", "file:", "udp:host:80"})
+    if (*place)
+      EXPECT_NE(told(find({}, {.rank = 0, .ranks = 2, .rendezvous = place})).find("is no place where ranks can meet"), std::string::npos) << place;
+  EXPECT_NE(told(find({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "99999"}})).find("MASTER_PORT is no port"),
+            std::string::npos);
+}
+
+TEST(LauncherTest, firstOfSlurmsHosts) {
+  EXPECT_EQ(firstHost("node1"), "node1");
+  EXPECT_EQ(firstHost("node1,node2"), "node1");
+  EXPECT_EQ(firstHost("a,node[1-2]"), "a");
+  EXPECT_EQ(firstHost("node[17-20,33],other"), "node17");
+  EXPECT_EQ(firstHost("rack[3]-node,b"), "rack3-node");
+}
+
+MeetingOptions optionsOf(uint32_t rank, uint32_t ranks, const Rendezvous &rendezvous, double timeout = 20) {
+  return {{rank, ranks, rendezvous, "test"}, timeout, {}, {}};
+}
+
+Rendezvous fresh(Rendezvous::Kind kind, const test::TemporaryFolder &folder) {
+  static int count = 0;
+  if (kind == Rendezvous::Local)
+    return {kind, {}, str("heddle-test.", ::getpid(), ".", ++count)};
+  return {kind, {}, (folder.path() / str("meeting", ++count)).string()};
+}
+
+TEST(MeetingTest, sumsAreThoseOfAllRanksInTheirOrder) {
+  test::TemporaryFolder folder;
+  for (Rendezvous::Kind kind : {Rendezvous::Local, Rendezvous::File}) {
+    Rendezvous rendezvous = fresh(kind, folder);
+    constexpr uint32_t count = 5;
+    std::vector<std::vector<double>> results(count);
+    std::vector<uint32_t> local(count);
+    std::vector<std::thread> threads;
+    for (uint32_t rank = 0; rank < count; ++rank)
+      threads.emplace_back([&, rank] {
+        auto meeting = Meeting::join(optionsOf(rank, count, rendezvous));
+        ASSERT_TRUE(meeting.ok()) << meeting.message();
+        local[rank] = (*meeting)->localRank();
+        for (int round = 0; round < 200; ++round) {
+          auto sum = (*meeting)->sum({0.1 * rank, double(round)}, "the test");
+          ASSERT_TRUE(sum.ok()) << sum.message();
+          ASSERT_EQ((*sum)[1], double(count * round));
+          results[rank] = *sum;
+        }
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      EXPECT_EQ(results[rank][0], 0.0 + 0.1 + 0.1 * 2 + 0.1 * 3 + 0.1 * 4);
+      EXPECT_EQ(local[rank], rank); // all are on this machine
+    }
+  }
+}
+
+// Processes of which one comes to grief. What each printed, and how it ended.
+struct Ended {
+  std::vector<std::string> printed;
+  std::vector<int> statuses;
+  double seconds = 0; // until the last one had ended
+};
+
+Ended runRanks(uint32_t count, const Rendezvous &rendezvous, double timeout, const std::function<void(Meeting &, uint32_t)> &work,
+               const test::TemporaryFolder &folder) {
+  std::vector<pid_t> children;
+  auto fileOf = [&](uint32_t rank) { return (folder.path() / str("said", rank)).string(); };
+  auto begin = std::chrono::steady_clock::now();
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    pid_t child = ::fork();
+    if (child == 0) {
+      MeetingOptions options = optionsOf(rank, count, rendezvous, timeout);
+      options.report = [&](std::string_view message) { std::ofstream(fileOf(rank)) << message; };
+      auto meeting = Meeting::join(options);
+      if (!meeting.ok())
+        ::_exit(3);
+      work(**meeting, rank);
+      meeting->reset();
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  Ended ended;
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    int status = 0;
+    ::waitpid(children[rank], &status, 0);
+    ended.statuses.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+  }
+  ended.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    std::ifstream file(fileOf(rank));
+    ended.printed.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    std::remove(fileOf(rank).c_str());
+  }
+  return ended;
+}
+
+TEST(MeetingTest, aRankThatIsKilledEndsTheOthersWithOneMessage) {
+  test::TemporaryFolder folder;
+  for (uint32_t victim = 0; victim < 4; ++victim) {
+    Ended ended = runRanks(4, fresh(Rendezvous::Local, folder), 20, [&](Meeting &meeting, uint32_t rank) {
+      meeting.atStep(17);
+      meeting.at("computing");
+      for (int round = 0; round < 20; ++round)
+        (void)meeting.sum({1}, "round");
+      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until all know where each is
+      if (rank == victim)
+        ::raise(SIGKILL);
+      (void)meeting.sum({1}, "the last sum");
+    }, folder);
+    uint32_t teller = victim == 0 ? 1 : 0;
+    EXPECT_NE(ended.printed[teller].find(str("rank ", victim, " of 4 (process ")), std::string::npos) << ended.printed[teller];
+    EXPECT_NE(ended.printed[teller].find("has ended unexpectedly, at step 17"), std::string::npos) << ended.printed[teller];
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(ended.statuses[rank], rank == victim ? -SIGKILL : 1) << rank;
+      EXPECT_EQ(ended.printed[rank].empty(), rank != teller) << rank << ": " << ended.printed[rank];
+    }
+    EXPECT_LT(ended.seconds, 5);
+  }
+}
+
+TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
+  test::TemporaryFolder folder;
+  for (bool stops : {false, true}) { // the process, or what it computes
+    Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 2, [&](Meeting &meeting, uint32_t rank) {
+      meeting.at("computing");
+      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until rank 0 knows
+      if (rank == 2 && stops) {
+        // Another process continues it in the end, so that this test's waiting for it ends.
+        pid_t self = ::getpid();
+        if (::fork() == 0) {
+          ::usleep(4'000'000);
+          ::kill(self, SIGCONT);
+          ::_exit(0);
+        }
+        ::raise(SIGSTOP);
+      }
+      if (rank == 2)
+        std::this_thread::sleep_for(std::chrono::seconds(4));
+      (void)meeting.sum({1}, "a sum");
+    }, folder);
+    EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
+    EXPECT_NE(ended.printed[0].find(stops ? "has said nothing" : "has stood still"), std::string::npos) << ended.printed[0];
+    EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
+    EXPECT_EQ(ended.statuses[0], 1);
+    EXPECT_EQ(ended.statuses[1], 1);
+  }
+}
+
+TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
+  Ended ended = runRanks(1, rendezvous, 20, [](Meeting &, uint32_t) {}, folder); // one is enough for itself
+  EXPECT_EQ(ended.statuses[0], 0);
+  pid_t child = ::fork();
+  std::string said = (folder.path() / "alone").string();
+  if (child == 0) {
+    MeetingOptions options = optionsOf(0, 3, rendezvous, 1);
+    options.report = [&](std::string_view message) { std::ofstream(said) << message; };
+    (void)Meeting::join(options);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  std::ifstream file(said);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_NE(text.find("ranks 1, 2 of 3 have not come to where ranks meet within the --timeout of 1 s"), std::string::npos) << text;
+}
+
+TEST(MeetingTest, aRankThatFailsSaysWhyForAll) {
+  test::TemporaryFolder folder;
+  for (uint32_t failing : {0u, 1u}) {
+    Ended ended = runRanks(2, fresh(Rendezvous::Local, folder), 20, [&](Meeting &meeting, uint32_t rank) {
+      if (rank == failing)
+        meeting.fail("the text is gone.");
+      (void)meeting.sum({1}, "a sum");
+    }, folder);
+    EXPECT_NE(ended.printed[0].find("the text is gone."), std::string::npos) << ended.printed[0];
+    EXPECT_EQ(ended.printed[0].starts_with("rank 1 of 2 (process "), failing == 1);
+    EXPECT_EQ(ended.printed[1], "");
+    EXPECT_EQ(ended.statuses, (std::vector<int>{1, 1}));
+  }
+}
+
+} // namespace
+} // namespace heddle

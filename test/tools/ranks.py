@@ -1,0 +1,118 @@
+"""Trains the numbers task with 1, 2 and 4 ranks on software Vulkan: ranks.py BIN MODELS
+
+Every number of ranks has the losses of one rank, also with clipping, a scaled loss and accumulated gradients; two trainings are equal
+bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once.
+"""
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from mpi_ranks import ENVIRONMENT, compare, fail, losses, need, run, started_by_mpirun
+
+STEPS = 12
+
+
+def main():
+    tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    need(tools)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run([tools / "heddle-numbers", "--out", "data", "--train", "3000", "--valid", "40", "--test", "1"], folder)
+
+        def compile(name, *settings):
+            run([tools / "heddle-compile", models / "numbers.toml", "--shard=none", "--set", "accumulate=true", *settings,
+                 "-o", f"{name}.heddle"], folder)
+
+        def train(ranks, artifact, checkpoint, *flags, steps=STEPS, succeeds=True, environment=None):
+            return run([*started_by_mpirun(ranks), tools / "heddle-run", "train", f"{artifact}.heddle", "--src", "data/train.en", "--tgt",
+                        "data/train.de", "--checkpoint", checkpoint, "--log", f"{checkpoint}.jsonl", "--steps", steps, "--seed", "3",
+                        *flags], folder, succeeds, environment)
+
+        def trained(checkpoint):
+            return losses(folder / f"{checkpoint}.jsonl")
+
+        def state(checkpoint, step=STEPS):
+            files = ("weights.safetensors", "optimizer.safetensors")
+            return [(folder / checkpoint / f"step-{step:08d}" / file).read_bytes() for file in files]
+
+        steps = range(1, STEPS + 1)
+        compile("numbers")
+        validated = ["--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--validate-every", "5"]
+        train(1, "numbers", "one", *validated, "--save-every", "6")
+        for ranks in (2, 4):
+            said = train(ranks, "numbers", f"{ranks}", *validated, "--save-every", "6", "--keep-last", "9")
+            compare(f"{ranks} ranks", trained(f"{ranks}"), trained("one"), steps)
+            for once in ("learning a vocabulary", "validation loss", "trained 12 steps"):
+                if not 1 <= said.count(once) <= 3 or (once.startswith("trained") and said.count(once) != 1):
+                    fail(f"'{once}' is not said by one rank alone: {said}")
+        train(2, "numbers", "again", *validated, "--save-every", "6")
+        if state("2") != state("again"):
+            fail("2 ranks twice are not equal bit for bit")
+        if trained("2") != trained("again"):
+            fail("2 ranks twice have other losses")
+
+        # The checkpoint that 4 ranks wrote after half of the steps.
+        for ranks in (1, 2, 4):
+            resumed = folder / f"resumed{ranks}"
+            resumed.mkdir()
+            os.rename(folder / "4/step-00000006", resumed / "step-00000006")
+            run([*started_by_mpirun(ranks), tools / "heddle-run", "train", "numbers.heddle", "--src", "data/train.en", "--tgt",
+                 "data/train.de", "--checkpoint", resumed, "--log", f"resumed{ranks}.jsonl", "--steps", STEPS, "--resume"], folder)
+            os.rename(resumed / "step-00000006", folder / "4/step-00000006")
+            compare(f"resumed with {ranks}", trained(f"resumed{ranks}"), {step: loss for step, loss in trained("4").items() if step > 6},
+                    range(7, STEPS + 1))
+        if state("resumed4") != state("4"):
+            fail("4 ranks that were resumed are not those that never stopped, bit for bit")
+
+        # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
+        compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=9e20", "--set", "loss_scale_interval=3")
+        train(1, "clipped", "clipped1", steps=6)
+        train(2, "clipped", "clipped2", steps=6)
+        compare("clipped, scaled", trained("clipped2"), trained("clipped1"), range(1, 7))
+
+        # Four batches a step: two ranks take two each, four one each, and of three each has a part of all.
+        train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
+        for ranks in (2, 3, 4):
+            train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
+            compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
+
+        # Batches with fewer sequences than ranks.
+        train(1, "numbers", "few1", "--batch-sequences", "2", steps=4)
+        train(4, "numbers", "few4", "--batch-sequences", "2", steps=4)
+        compare("2 sequences for 4 ranks", trained("few4"), trained("few1"), range(1, 5))
+
+        # Weights from elsewhere, and other launchers' variables, whose MPI is here the one of mpirun.
+        train(1, "numbers", "from1", "--weights", "one", steps=2)
+        as_torch = ["sh", "-c", 'RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=' + str(20000 + os.getpid() % 9000) +
+                    ' exec "$@"', "sh"]
+        said = run([*started_by_mpirun(2), *as_torch, tools / "heddle-run", "train", "numbers.heddle", "--src", "data/train.en", "--tgt",
+                    "data/train.de", "--checkpoint", "from2", "--log", "from2.jsonl", "--steps", "2", "--seed", "3", "--weights", "one"],
+                   folder)
+        compare("with weights, by torchrun's variables", trained("from2"), trained("from1"), range(1, 3))
+        if "2 ranks, started by torchrun, exchange gradients by Open MPI" not in said:
+            fail(said)
+        flags = ["sh", "-c", 'exec "$@" --rank $((1 - OMPI_COMM_WORLD_RANK)) --ranks 2 --rendezvous file:' + str(folder / "meet"), "sh"]
+        run([*started_by_mpirun(2), *flags, tools / "heddle-run", "train", "numbers.heddle", "--src", "data/train.en", "--tgt",
+             "data/train.de", "--checkpoint", "flags", "--log", "flags.jsonl", "--steps", "2", "--seed", "3"], folder)
+        compare("by flags", trained("flags"), {step: loss for step, loss in trained("one").items() if step <= 2}, range(1, 3))
+
+        # Mistakes are told by one rank, in one message.
+        def mistake(text, *command, environment=None):
+            said = run(command, folder, succeeds=False, environment=environment)
+            if said.count("heddle-run train: ") != 1 or text not in said:
+                fail(f"expected '{text}' once: {said}")
+
+        start = [tools / "heddle-run", "train"]
+        data = ["--src", "data/train.en", "--tgt", "data/train.de", "--steps", "2", "--checkpoint", "wrong"]
+        run([tools / "heddle-compile", models / "numbers.toml", "-o", "alone.heddle"], folder)
+        mistake("compile the model with --shard=none", *started_by_mpirun(2), *start, "alone.heddle", *data)
+        mistake("is not between 1 and", *started_by_mpirun(2), *start, "numbers.heddle", *data, "--batch-tokens", "99999")
+        other = ["sh", "-c", 'exec "$@" --shuffle-window $((1000 + OMPI_COMM_WORLD_RANK))', "sh"]
+        mistake("the ranks have not the same flags", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
+        mistake("MPI's launcher has not started it", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
+                "mpi", environment={key: value for key, value in ENVIRONMENT.items() if not key.startswith(("PMI", "OMPI_COMM"))})
+    print("all as expected")
+
+
+main()

@@ -1,0 +1,116 @@
+"""Kills one of two ranks with SIGKILL at 10 random moments, and stops one: ranks_killed.py BIN MODELS
+
+Every time the other one ends, with one message that names the rank; the training then goes on from the newest checkpoint; and its
+end is that of a training that nobody disturbed, bit for bit.
+"""
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
+
+STEPS = 260
+KILLS = 10
+TIMEOUT = 20
+
+
+def main():
+    tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    need(tools)
+    seed = int(os.environ.get("HEDDLE_KILL_SEED", time.time()))
+    print(f"HEDDLE_KILL_SEED={seed}")
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run([tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999"], folder)
+        run([tools / "heddle-compile", models / "numbers.toml", "--shard=none", "--set", "d_model=16", "--set", "heads=2", "--set",
+             "d_ff=32", "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=128", "--set", "max_sequences=8",
+             "--set", "dropout=0.1", "-o", "n.heddle"], folder)
+        # Each rank leaves its process's number.
+        train = [*started_by_mpirun(2), "sh", "-c", 'echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@"', "sh", tools / "heddle-run",
+                 "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de", "--valid-src", "data/valid.en",
+                 "--valid-tgt", "data/valid.de", "--steps", STEPS, "--save-every", "2", "--validate-every", "20", "--shuffle-window", "200"]
+        run([*train, "--checkpoint", "whole", "--log", "whole.jsonl"], folder)
+
+        killed, log, slowest = folder / "killed", folder / "killed.jsonl", 0
+
+        def newest():
+            return max((int(path.name.removeprefix("step-")) for path in killed.glob("step-*") if path.name[-1].isdigit()), default=0)
+
+        def disturbed(victim, when, how, timeout):
+            """One rank comes to grief; what all said, and the seconds until the other one had ended."""
+            for rank in (0, 1):
+                (folder / f"pid.{rank}").unlink(missing_ok=True)
+            before = newest()
+            command = [*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--timeout", timeout, *(["--resume"] if before else [])]
+            with open(folder / "said.txt", "w+") as said:
+                program = subprocess.Popen([str(part) for part in command], cwd=folder, stdout=said, stderr=said, env=ENVIRONMENT)
+                deadline = time.time() + 60
+                while not ((pid := folder / f"pid.{victim}").exists() and pid.read_text().strip()):
+                    if time.time() > deadline:
+                        fail("the ranks do not start")
+                    time.sleep(0.001)
+                if when == "start":
+                    time.sleep(draw.uniform(0, 0.6))
+                else:  # some steps after the first one of this start
+                    steps = draw.randrange(1, 14)
+                    while program.poll() is None and max(losses(log) if log.exists() else {}, default=0) < before + steps:
+                        if time.time() > deadline:
+                            fail(f"no steps are taken: {(folder / 'said.txt').read_text()}")
+                        time.sleep(0.002)
+                    time.sleep(draw.uniform(0, 0.05))
+                if program.poll() is not None:
+                    fail(f"the training ends by itself: {(folder / 'said.txt').read_text()}")
+                number = int(pid.read_text())
+                moment = time.time()
+                os.kill(number, how)
+                try:
+                    program.wait(timeout=60)
+                except subprocess.TimeoutExpired:
+                    fail(f"the other rank does not end: {(folder / 'said.txt').read_text()}")
+                if how == signal.SIGSTOP:
+                    try:
+                        os.kill(number, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass  # mpirun has
+                seconds = time.time() - moment
+                said.seek(0)
+                text = said.read()
+            messages = re.findall(r"^heddle-run train: .*$", text, re.M)
+            if len(messages) != 1 or not re.search(rf"\branks? {victim} of 2\b", messages[0]):
+                fail(f"rank {victim} came to grief ({when}), and the messages are {messages}: {text}")
+            if program.returncode == 0:
+                fail("mpirun ends well")
+            if newest() < before:
+                fail("checkpoints are lost")
+            return messages[0], seconds
+
+        for kill in range(KILLS):
+            when = "start" if kill % 3 == 2 else "steps"
+            message, seconds = disturbed(kill % 2, when, signal.SIGKILL, TIMEOUT)
+            slowest = max(slowest, seconds)
+            print(f"{seconds:.1f} s, {when}: {message}")
+        if slowest > TIMEOUT:
+            fail(f"the other rank took {slowest:.1f} s to end")
+        message, seconds = disturbed(1, "steps", signal.SIGSTOP, 4)
+        print(f"stopped; {seconds:.1f} s: {message}")
+        if seconds > 4 + 2:  # mpirun gives the stopped one some time
+            fail(f"the other rank took {seconds:.1f} s to end")
+
+        run([*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume"], folder)
+        if losses(folder / "whole.jsonl") != losses(log):
+            fail("the losses are not those of a training that nobody disturbed")
+        for file in ("weights.safetensors", "optimizer.safetensors", "manifest.json"):
+            a, b = ((folder / kind / f"step-{STEPS:08d}" / file).read_bytes() for kind in ("whole", "killed"))
+            if a != b:
+                fail(f"{file} is not that of a training that nobody disturbed")
+    print("all as expected")
+
+
+main()

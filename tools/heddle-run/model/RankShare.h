@@ -1,0 +1,20 @@
+// What a training does with the ranks that it is shared out to.
+#pragma once
+
+#include "runtime/ranks/Ranks.h"
+#include "tools/heddle-run/model/Engine.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::run {
+
+// Fails on some rank where ranks differ in what they should have alike: names, and texts of any length.
+Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::string>> &properties);
+
+// Gives all ranks the weights, the optimizer's state and the counters of rank 0, and each a seed of its own: rows of several ranks
+// then get masks of dropout that have nothing to do with each other.
+Status shareState(Ranks &ranks, Engine &engine);
+
+} // namespace heddle::run
