@@ -51,6 +51,11 @@ def losses(log):
     return found
 
 
+def logged(log, key):
+    """What the steps of a log say under a key."""
+    return [record[key] for record in map(json.loads, Path(log).read_text().splitlines()) if key in record]
+
+
 def compare(name, some, others, steps, bound=TIGHT):
     """The largest relative difference of two trainings' losses, which have `steps` of them."""
     if sorted(some) != list(steps) or sorted(others) != list(steps):

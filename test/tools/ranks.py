@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mpi_ranks import ENVIRONMENT, compare, fail, losses, need, run, started_by_mpirun
+from mpi_ranks import ENVIRONMENT, compare, fail, logged, losses, need, run, started_by_mpirun
 
 STEPS = 12
 
@@ -70,6 +70,9 @@ def main():
         train(1, "clipped", "clipped1", steps=6)
         train(2, "clipped", "clipped2", steps=6)
         compare("clipped, scaled", trained("clipped2"), trained("clipped1"), range(1, 7))
+        skipped = [logged(folder / f"clipped{ranks}.jsonl", "skipped_steps") for ranks in (1, 2)]
+        if skipped[0] != skipped[1] or not 0 < max(skipped[0]) < 6:
+            fail(f"steps are skipped otherwise with two ranks: {skipped}")
 
         # Four batches a step: two ranks take two each, four one each, and of three each has a part of all.
         train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
