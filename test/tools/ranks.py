@@ -66,7 +66,7 @@ def main():
             fail("4 ranks that were resumed are not those that never stopped, bit for bit")
 
         # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
-        compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=9e20", "--set", "loss_scale_interval=3")
+        compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
         train(1, "clipped", "clipped1", steps=6)
         train(2, "clipped", "clipped2", steps=6)
         compare("clipped, scaled", trained("clipped2"), trained("clipped1"), range(1, 7))

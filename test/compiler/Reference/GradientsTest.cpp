@@ -518,6 +518,15 @@ template <bool folds> void window(Program &p) {
   }
 }
 
+// Of one rank.
+void allReduce(Program &p) {
+  Dims matrix{3, p.shape().columns()}, row{p.shape().columns()};
+  std::string x = p.weight("x", matrix), y = p.weight("y", row);
+  p.line("%sum_x, %sum_y = heddle.all_reduce " + x + ", " + y + ofType(matrix) + ", " + Program::type(row));
+  p.addLoss("%sum_x", matrix);
+  p.addLoss("%sum_y", row);
+}
+
 template <bool upwards> void stride(Program &p) {
   Dims all{"pixels", p.shape().columns()}, blocks{"pixel_blocks", p.shape().columns()}, from = upwards ? blocks : all,
                                            to = upwards ? all : blocks;
@@ -577,6 +586,7 @@ const std::map<std::string, Check> &checks() {
       {"math.rsqrt", unary("math.rsqrt", 0.5)},
       {"math.sqrt", unary("math.sqrt", 0.5)},
       {"math.tanh", unary("math.tanh")},
+      {"heddle.all_reduce", allReduce},
       {"heddle.attention", attention},
       {"heddle.broadcast", broadcast},
       {"heddle.columns", columns},
