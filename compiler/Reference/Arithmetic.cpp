@@ -236,8 +236,8 @@ static LogicalResult bitcast(arith::BitcastOp op, Frame &frame) {
   Type from = elementOf(op.getIn()), to = elementOf(op.getOut());
   bool toWhole = from.isF32() && to.isInteger(32);
   if (!toWhole && !(from.isInteger(32) && to.isF32()))
-    return op.emitError() << "has a meaning in the reference interpreter between f32 and i32 only, got " << from << " and "
-                          << to;
+    return op.emitError() << "has a meaning in the reference interpreter between f32 and i32 only, got " << from
+                          << " and " << to;
   forEach(op, frame, [&](ArrayRef<double> x) -> double {
     if (toWhole)
       return llvm::bit_cast<int32_t>(static_cast<float>(x[0]));
@@ -285,10 +285,10 @@ void reference::addArithmetic(Registry &registry) {
   registry.add<bitcast>();
   addConversion<arith::ExtFOp>(registry, [](double x, Type, Type) { return x; });
   addConversion<arith::TruncFOp>(registry, [](double x, Type, Type to) { return round(x, to); });
-  addConversion<arith::SIToFPOp>(registry, [](double x, Type from, Type to) { return round(from.isInteger(1) ? -x : x, to); });
-  addConversion<arith::UIToFPOp>(registry, [](double x, Type from, Type to) {
-    return round(static_cast<double>(unsignedOf(x, from)), to);
-  });
+  addConversion<arith::SIToFPOp>(registry,
+                                 [](double x, Type from, Type to) { return round(from.isInteger(1) ? -x : x, to); });
+  addConversion<arith::UIToFPOp>(
+      registry, [](double x, Type from, Type to) { return round(static_cast<double>(unsignedOf(x, from)), to); });
   addConversion<arith::FPToSIOp>(registry, [](double x, Type, Type to) {
     return wrap(static_cast<int64_t>(std::clamp(towardsZero(x), -0x1p62, 0x1p62)), to);
   });
@@ -296,9 +296,8 @@ void reference::addArithmetic(Registry &registry) {
     return wrap(static_cast<int64_t>(std::clamp(towardsZero(x), 0.0, 0x1p62)), to);
   });
   addConversion<arith::ExtSIOp>(registry, [](double x, Type from, Type) { return from.isInteger(1) ? -x : x; });
-  addConversion<arith::ExtUIOp>(registry, [](double x, Type from, Type to) {
-    return wrap(static_cast<int64_t>(unsignedOf(x, from)), to);
-  });
+  addConversion<arith::ExtUIOp>(
+      registry, [](double x, Type from, Type to) { return wrap(static_cast<int64_t>(unsignedOf(x, from)), to); });
   addConversion<arith::TruncIOp>(registry, [](double x, Type, Type to) { return wrap(static_cast<int64_t>(x), to); });
 
   registry.add<multiplyAdd>();

@@ -11,8 +11,8 @@
 
 namespace mlir::heddle::reference {
 
-/// A tensor of numbers, row by row; a scalar has no dimension. Every number is an f64, whatever the tensor's type: it holds each
-/// i32 and i1 exactly.
+/// A tensor of numbers, row by row; a scalar has no dimension. Every number is an f64, whatever the tensor's type: it
+/// holds each i32 and i1 exactly.
 struct Array {
   SmallVector<int64_t> shape;
   std::vector<double> numbers;

@@ -10,8 +10,8 @@ using namespace mlir::heddle::reference;
 
 namespace {
 
-/// What attention and its gradients have in common: for every pair and head the scaled product of query and key, the score that
-/// is made of it, whether the pair counts, and dropout's factor.
+/// What attention and its gradients have in common: for every pair and head the scaled product of query and key, the
+/// score that is made of it, whether the pair counts, and dropout's factor.
 struct Scored {
   std::vector<Pair> pairs;
   Heads heads;
@@ -66,8 +66,12 @@ template <typename Op> static FailureOr<Scored> score(Op op, Frame &frame, Value
   if (failed(pairs))
     return failure();
   auto count = static_cast<int64_t>(pairs->size()), heads = static_cast<int64_t>(op.getHeads());
-  Scored scored{std::move(*pairs), Heads(heads, query.shape[1], key.shape[1]), Array({count, heads}), {},
-                Array(ArrayRef<int64_t>{count}), Array({count, heads})};
+  Scored scored{std::move(*pairs),
+                Heads(heads, query.shape[1], key.shape[1]),
+                Array({count, heads}),
+                {},
+                Array(ArrayRef<int64_t>{count}),
+                Array({count, heads})};
   double scale = op.getScale().convertToDouble(), rate = op.getDropout().convertToDouble();
   for (int64_t p = 0; p < count; ++p)
     for (int64_t head = 0; head < heads; ++head) {
@@ -77,8 +81,8 @@ template <typename Op> static FailureOr<Scored> score(Op op, Frame &frame, Value
       if (rate == 0)
         continue;
       auto stream = ((static_cast<uint32_t>(op.getStream()) + 1) << 16) + static_cast<uint32_t>(head);
-      double drawn = uniform(keyOf(frame.get(op.getSeed())), static_cast<uint32_t>(frame.get(op.getStep()).whole(0)), stream,
-                             static_cast<uint32_t>(pair.queryRow), static_cast<uint32_t>(pair.key));
+      double drawn = uniform(keyOf(frame.get(op.getSeed())), static_cast<uint32_t>(frame.get(op.getStep()).whole(0)),
+                             stream, static_cast<uint32_t>(pair.queryRow), static_cast<uint32_t>(pair.key));
       scored.factor(p, head) = drawn >= rate ? 1 / (1 - rate) : 0;
     }
   scored.score = scored.scaled;
@@ -122,7 +126,8 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     double weight = std::exp(scored->score(p, head) - logSumExp(pair.queryRow, head)) * scored->factor(p, head);
     for (int64_t column = 0; column < scored->heads.width; ++column)
-      result(pair.queryRow, scored->heads.query(head, column)) += weight * value(pair.keyRow, scored->heads.key(head, column));
+      result(pair.queryRow, scored->heads.query(head, column)) +=
+          weight * value(pair.keyRow, scored->heads.key(head, column));
   });
   return success();
 }

@@ -73,7 +73,8 @@ static void draw(DrawOp op, Frame &frame) {
 }
 
 static LogicalResult penalise(PenaliseOp op, Frame &frame) {
-  const Array &rows = frame.get(op.getRows()), &columns = frame.get(op.getColumns()), &penalties = frame.get(op.getPenalties());
+  const Array &rows = frame.get(op.getRows()), &columns = frame.get(op.getColumns()),
+              &penalties = frame.get(op.getPenalties());
   Array &result = frame.set(op.getResult(), frame.get(op.getLogits()));
   for (int64_t i = 0; i < rows.size(); ++i) {
     int64_t row = rows.whole(i), column = columns.whole(i);

@@ -32,7 +32,9 @@ Interpreter::Interpreter(ModuleOp module) : module(module) {
 }
 
 /// A view and what it is a view of: the numbers that lie before it.
-static int64_t getOffset(VariableOp view, const Array &storage) { return static_cast<int64_t>(view.getFrom()) * storage.width(); }
+static int64_t getOffset(VariableOp view, const Array &storage) {
+  return static_cast<int64_t>(view.getFrom()) * storage.width();
+}
 
 Array Interpreter::getVariable(VariableOp variable) const {
   if (!variable.getStorageAttr())
@@ -66,7 +68,8 @@ LogicalResult Interpreter::bindSize(func::FuncOp entry, SizeOp size, ArrayRef<Ar
     sizes[name] = found->second;
   if (sizes[name] <= maximum)
     return success();
-  return entry.emitError() << "size '" << name << "' is " << sizes[name] << " in this call, and " << maximum << " at most";
+  return entry.emitError() << "size '" << name << "' is " << sizes[name] << " in this call, and " << maximum
+                           << " at most";
 }
 
 LogicalResult Interpreter::bindSizes(func::FuncOp entry, ArrayRef<Array> inputs) {
@@ -76,7 +79,8 @@ LogicalResult Interpreter::bindSizes(func::FuncOp entry, ArrayRef<Array> inputs)
     auto type = cast<RankedTensorType>(entry.getArgumentTypes()[i]);
     auto name = entry.getArgAttrOfType<StringAttr>(i, "heddle.name");
     auto refuse = [&]() -> LogicalResult {
-      InFlightDiagnostic error = entry.emitError() << "input " << (name ? name : StringAttr::get(entry.getContext(), Twine(i)));
+      InFlightDiagnostic error = entry.emitError()
+                                 << "input " << (name ? name : StringAttr::get(entry.getContext(), Twine(i)));
       error << " is a " << type << ", got the shape [" << ArrayRef<int64_t>(input.shape) << "]";
       return error;
     };
@@ -105,8 +109,8 @@ FailureOr<SmallVector<Array>> Interpreter::call(func::FuncOp entry, ArrayRef<Arr
   if (entry.isExternal() || !entry.getBody().hasOneBlock())
     return entry.emitError() << "entry '" << entry.getSymName() << "' has no body of one block";
   if (inputs.size() != entry.getNumArguments())
-    return entry.emitError() << "entry '" << entry.getSymName() << "' takes " << entry.getNumArguments() << " inputs, got "
-                             << inputs.size();
+    return entry.emitError() << "entry '" << entry.getSymName() << "' takes " << entry.getNumArguments()
+                             << " inputs, got " << inputs.size();
   if (failed(bindSizes(entry, inputs)))
     return failure();
   return Frame(*this, nullptr).run(entry.getBody().front(), inputs);
@@ -121,7 +125,9 @@ FailureOr<SmallVector<Array>> Frame::run(Block &block, ArrayRef<Array> arguments
     const Registry::Evaluate *evaluate = Registry::get().find(op.getName().getStringRef());
     if (!evaluate)
       return op.emitError() << "'" << op.getName() << "' has no meaning in the reference interpreter"
-                            << (isa<MinimizeOp, AccumulateOp, ApplyOp>(op) ? ": the module is to be differentiated first" : "");
+                            << (isa<MinimizeOp, AccumulateOp, ApplyOp>(op)
+                                    ? ": the module is to be differentiated first"
+                                    : "");
     if (failed((*evaluate)(&op, *this)))
       return failure();
     if (interpreter.observer && isa<func::FuncOp>(op.getParentOp())) {

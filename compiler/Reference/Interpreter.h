@@ -1,4 +1,5 @@
-// The reference interpreter of the graph dialect: what each op means, as plain loops in f64. See README.md beside this file.
+// The reference interpreter of the graph dialect: what each op means, as plain loops in f64. See README.md beside this
+// file.
 #ifndef HEDDLE_COMPILER_REFERENCE_INTERPRETER_H
 #define HEDDLE_COMPILER_REFERENCE_INTERPRETER_H
 
@@ -13,8 +14,8 @@
 
 namespace mlir::heddle::reference {
 
-/// Runs entries of a module of ops on tensors, from phase `import` to phase `fuse`. Variables keep their values from call to
-/// call and begin as zeros. The module must outlive it.
+/// Runs entries of a module of ops on tensors, from phase `import` to phase `fuse`. Variables keep their values from
+/// call to call and begin as zeros. The module must outlive it.
 class Interpreter {
 public:
   explicit Interpreter(ModuleOp module);
@@ -23,8 +24,8 @@ public:
   using Observer = std::function<void(Operation *op, ArrayRef<const Array *> results)>;
   void observe(Observer observer) { this->observer = std::move(observer); }
 
-  /// The entry's outputs. Fails after an error, at the op or the function, where the inputs are not of the entry's shapes, an op
-  /// has no meaning here, or an index is none of what it chooses from.
+  /// The entry's outputs. Fails after an error, at the op or the function, where the inputs are not of the entry's
+  /// shapes, an op has no meaning here, or an index is none of what it chooses from.
   FailureOr<SmallVector<Array>> call(func::FuncOp entry, ArrayRef<Array> inputs);
 
   /// A variable by its name; a view is its rows. Null where there is none.

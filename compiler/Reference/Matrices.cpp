@@ -17,7 +17,8 @@ static void matmul(MatmulOp op, Frame &frame) {
         result(i, j) += (op.getTransposeLhs() ? a(k, i) : a(i, k)) * (op.getTransposeRhs() ? b(j, k) : b(k, j));
 }
 
-/// Which pieces the parts contract is a target's choice; their sum is what has a meaning. The first part is the whole product here.
+/// Which pieces the parts contract is a target's choice; their sum is what has a meaning. The first part is the whole
+/// product here.
 static void partialProducts(PartialProductsOp op, Frame &frame) {
   const Array &a = frame.get(op.getLhs()), &b = frame.get(op.getRhs());
   Array &result = frame.make(op.getResult());
@@ -29,7 +30,8 @@ static void partialProducts(PartialProductsOp op, Frame &frame) {
 }
 
 static void project(ProjectOp op, Frame &frame) {
-  const Array &input = frame.get(op.getInput()), &weights = frame.get(op.getWeights()), &biases = frame.get(op.getBiases());
+  const Array &input = frame.get(op.getInput()), &weights = frame.get(op.getWeights()),
+              &biases = frame.get(op.getBiases());
   for (auto [n, projection] : llvm::enumerate(op.getProjections())) {
     Array &result = frame.make(projection);
     auto number = static_cast<int64_t>(n), inputs = input.shape[1], outputs = result.shape[1];
@@ -71,7 +73,8 @@ static void projectGradWeights(ProjectGradWeightsOp op, Frame &frame) {
   }
 }
 
-/// A result of sums of rows has a number for each column, one of sums of columns a number for each row, or each part of one.
+/// A result of sums of rows has a number for each column, one of sums of columns a number for each row, or each part of
+/// one.
 static void sum(SumOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput());
   Array &result = frame.make(op.getResult());
@@ -108,7 +111,8 @@ static void layerNorm(LayerNormOp op, Frame &frame) {
 
 /// With g = gradient * gamma and x the normalised input: rstd (g - mean(g) - x mean(g x)).
 static void layerNormGrad(LayerNormGradOp op, Frame &frame) {
-  const Array &gradient = frame.get(op.getGradient()), &input = frame.get(op.getInput()), &gamma = frame.get(op.getGamma());
+  const Array &gradient = frame.get(op.getGradient()), &input = frame.get(op.getInput()),
+              &gamma = frame.get(op.getGamma());
   const Array &mean = frame.get(op.getMean()), &rstd = frame.get(op.getRstd());
   Array &result = frame.make(op.getResult());
   int64_t columns = input.shape[1];
@@ -121,7 +125,8 @@ static void layerNormGrad(LayerNormGradOp op, Frame &frame) {
       ofProduct += g * normal(column) / static_cast<double>(columns);
     }
     for (int64_t column = 0; column < columns; ++column)
-      result(row, column) = rstd(row) * (gradient(row, column) * gamma(column) - ofGradient - normal(column) * ofProduct);
+      result(row, column) =
+          rstd(row) * (gradient(row, column) * gamma(column) - ofGradient - normal(column) * ofProduct);
   }
 }
 

@@ -12,8 +12,8 @@ struct Pair {
   int64_t queryRow, keyRow;
 };
 
-/// All pairs, sequence by sequence, the keys of a query one after another. `keyRows`, where it is not null, lists the rows of each
-/// sequence's keys. Fails after an error where a row is none of the `queries` or `keys` that there are.
+/// All pairs, sequence by sequence, the keys of a query one after another. `keyRows`, where it is not null, lists the
+/// rows of each sequence's keys. Fails after an error where a row is none of the `queries` or `keys` that there are.
 template <typename Op>
 FailureOr<std::vector<Pair>> pairsOf(Op op, Frame &frame, Value keyRows, int64_t queries, int64_t keys) {
   const Array &queryStarts = frame.get(op.getQueryStarts()), &queryLengths = frame.get(op.getQueryLengths());
@@ -37,13 +37,13 @@ FailureOr<std::vector<Pair>> pairsOf(Op op, Frame &frame, Value keyRows, int64_t
   return pairs;
 }
 
-/// The pairs of keys that are not listed, or whose users are: each row of keys then names its queries, and of each of these the
-/// number that it has among their keys.
-template <typename Op>
-FailureOr<std::vector<Pair>> pairsOfUsers(Op op, Frame &frame, int64_t queries, int64_t keys) {
+/// The pairs of keys that are not listed, or whose users are: each row of keys then names its queries, and of each of
+/// these the number that it has among their keys.
+template <typename Op> FailureOr<std::vector<Pair>> pairsOfUsers(Op op, Frame &frame, int64_t queries, int64_t keys) {
   if (op.getUsers().empty())
     return pairsOf(op, frame, Value(), queries, keys);
-  const Array &rows = frame.get(op.getUsers()[0]), &numbers = frame.get(op.getUsers()[1]), &counts = frame.get(op.getUsers()[2]);
+  const Array &rows = frame.get(op.getUsers()[0]), &numbers = frame.get(op.getUsers()[1]),
+              &counts = frame.get(op.getUsers()[2]);
   std::vector<Pair> pairs;
   for (int64_t key = 0; key < keys; ++key)
     for (int64_t user = 0; user < counts.whole(key); ++user) {

@@ -16,7 +16,8 @@ static LogicalResult expectRows(Operation *op, int64_t start, int64_t length, in
 }
 
 static LogicalResult segment(SegmentOp op, Frame &frame) {
-  const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()), &lengths = frame.get(op.getLengths());
+  const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
+              &lengths = frame.get(op.getLengths());
   Array &result = frame.make(op.getResult());
   Array *chosen = op.getChosen() ? &frame.make(op.getChosen()) : nullptr;
   for (int64_t s = 0; s < starts.size(); ++s) {
@@ -107,7 +108,8 @@ static LogicalResult upsample(UpsampleOp op, Frame &frame) {
 
 /// Elements that are at most -FLT_MAX, or no numbers, are none; the places of what is not there are the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
-  const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()), &lengths = frame.get(op.getLengths());
+  const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
+              &lengths = frame.get(op.getLengths());
   Array &values = frame.make(op.getValues()), &rows = frame.make(op.getRows()), &columns = frame.make(op.getColumns());
   constexpr double lowest = -static_cast<double>(std::numeric_limits<float>::max());
   int64_t width = input.shape[1];

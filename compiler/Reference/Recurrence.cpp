@@ -38,8 +38,8 @@ static LogicalResult scan(ScanOp op, Frame &frame) {
   for (int64_t s = 0; s < starts.size(); ++s) {
     longest = std::max(longest, lengths.whole(s));
     if (lengths.whole(s) > 0 && (starts.whole(s) < 0 || starts.whole(s) + lengths.whole(s) > tokens))
-      return op.emitOpError() << "has a sequence of rows " << starts.whole(s) << " to " << starts.whole(s) + lengths.whole(s)
-                              << " of " << tokens;
+      return op.emitOpError() << "has a sequence of rows " << starts.whole(s) << " to "
+                              << starts.whole(s) + lengths.whole(s) << " of " << tokens;
   }
   Interpreter &interpreter = frame.getInterpreter();
   int64_t sequences = interpreter.getSize(op.getStep());
@@ -156,8 +156,10 @@ static void stepSizes(StepSizesOp op, Frame &frame) {
 
 /// Numbers stay within the tensors, for tokens too that no sequence owns.
 static void stepOrder(StepOrderOp op, Frame &frame) {
-  const Array &position = frame.get(op.getPosition()), &sequence = frame.get(op.getSequence()), &starts = frame.get(op.getStarts());
-  const Array &rank = frame.get(op.getRank()), &order = frame.get(op.getOrder()), &firsts = frame.get(op.getSequenceStarts());
+  const Array &position = frame.get(op.getPosition()), &sequence = frame.get(op.getSequence()),
+              &starts = frame.get(op.getStarts());
+  const Array &rank = frame.get(op.getRank()), &order = frame.get(op.getOrder()),
+              &firsts = frame.get(op.getSequenceStarts());
   Array &places = frame.make(op.getPlaces()), &rows = frame.make(op.getRows());
   int64_t tokens = places.size();
   auto at = [](const Array &table, int64_t i) {

@@ -26,18 +26,21 @@ template <typename Op> static LogicalResult expectRoom(Op op, ArrayRef<Pair> pai
   return success();
 }
 
-/// What `region` makes of the elements of queries and keys at each column of a pair's head, of the parameters' there, and of the
-/// score's gradient, where there is one: a number for each pair, head and column.
+/// What `region` makes of the elements of queries and keys at each column of a pair's head, of the parameters' there,
+/// and of the score's gradient, where there is one: a number for each pair, head and column.
 template <typename Op>
 static FailureOr<Array> combine(Op op, Frame &frame, Region &region, ArrayRef<Pair> pairs, const Heads &heads,
                                 const Array *gradient) {
   const Array &query = frame.get(op.getQuery()), &key = frame.get(op.getKey());
   auto count = static_cast<int64_t>(pairs.size());
-  SmallVector<Array> arguments(2 + op.getParameters().size() + (gradient ? 1 : 0), Array({count, heads.count, heads.width}));
+  SmallVector<Array> arguments(2 + op.getParameters().size() + (gradient ? 1 : 0),
+                               Array({count, heads.count, heads.width}));
   for (auto [p, pair] : llvm::enumerate(pairs))
     for (int64_t head = 0; head < heads.count; ++head)
       for (int64_t column = 0; column < heads.width; ++column) {
-        auto at = [&](size_t argument) -> double & { return arguments[argument](static_cast<int64_t>(p), head, column); };
+        auto at = [&](size_t argument) -> double & {
+          return arguments[argument](static_cast<int64_t>(p), head, column);
+        };
         at(0) = query(pair.queryRow, heads.query(head, column));
         at(1) = key(pair.keyRow, heads.key(head, column));
         for (auto [i, parameter] : llvm::enumerate(op.getParameters()))

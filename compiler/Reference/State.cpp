@@ -27,7 +27,8 @@ static void reshape(ReshapeOp op, Frame &frame) {
   frame.make(op.getResult()).numbers = frame.get(op.getInput()).numbers;
 }
 
-/// Each part lies where those before it end, at their maxima; of chunks of one tensor, all before one that has rows are full.
+/// Each part lies where those before it end, at their maxima; of chunks of one tensor, all before one that has rows are
+/// full.
 static void concat(ConcatOp op, Frame &frame) {
   Array &result = frame.make(op.getResult());
   int64_t next = 0;

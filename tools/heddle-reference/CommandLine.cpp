@@ -19,35 +19,40 @@ struct Flags {
   cl::list<std::string> inputs{"input", cl::desc("An input"), cl::value_desc("NAME=@FILE.npy"), cl::cat(category)};
   cl::list<std::string> outputs{"output", cl::desc("Where to write an output"), cl::value_desc("NAME=@FILE.npy"),
                                 cl::cat(category)};
-  cl::list<std::string> expectations{"expect", cl::desc("The expected values of an output"), cl::value_desc("NAME=@FILE.npy"),
-                                     cl::cat(category)};
-  cl::opt<double> tolerance{"tolerance",
-                            cl::desc("Allowed |error| / (1 + |expected value|) (default 1e-5); with --diff the norm of a "
-                                     "tensor's error over its norm (default 1e-4)"),
-                            cl::init(1e-5), cl::cat(category)};
-  cl::opt<std::string> variables{"variables", cl::desc("Variables to load first, a .safetensors file"), cl::value_desc("file"),
-                                 cl::cat(category)};
+  cl::list<std::string> expectations{"expect", cl::desc("The expected values of an output"),
+                                     cl::value_desc("NAME=@FILE.npy"), cl::cat(category)};
+  cl::opt<double> tolerance{
+      "tolerance",
+      cl::desc("Allowed |error| / (1 + |expected value|) (default 1e-5); with --diff the norm of a "
+               "tensor's error over its norm (default 1e-4)"),
+      cl::init(1e-5), cl::cat(category)};
+  cl::opt<std::string> variables{"variables", cl::desc("Variables to load first, a .safetensors file"),
+                                 cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> savedVariables{"save-variables", cl::desc("Where to save all variables afterwards"),
                                       cl::value_desc("file"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Run `init` with this seed first"), cl::cat(category)};
   cl::opt<uint64_t> repeat{"repeat", cl::desc("Calls to make; the outputs of the last call count"), cl::init(1),
                            cl::cat(category)};
-  cl::opt<std::string> phase{"phase", cl::desc("Interpret the module that this phase leaves: derive, fuse-attention, "
-                                               "differentiate (default) or fuse"),
+  cl::opt<std::string> phase{"phase",
+                             cl::desc("Interpret the module that this phase leaves: derive, fuse-attention, "
+                                      "differentiate (default) or fuse"),
                              cl::value_desc("name"), cl::init("differentiate"), cl::cat(category)};
-  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"), cl::value_desc("key=value"),
-                                  cl::cat(category)};
-  cl::opt<bool> diff{"diff",
-                     cl::desc("Compile the model, call the entry on a device too, and compare; inputs without a file, and "
-                              "variables, are then random"),
-                     cl::cat(category)};
-  cl::opt<double> floor{"floor",
-                        cl::desc("With --diff: smaller numbers count as large as this, so that what is zero but for rounding "
-                                 "agrees (default 0)"),
-                        cl::init(0), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("With --diff: the target to compile for"), cl::init(kDefaultTarget.str()),
-                              cl::cat(category)};
-  cl::opt<std::string> device{"device", cl::desc("With --diff: the device to call the entry on (heddle-run devices lists them)"),
+  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"),
+                                  cl::value_desc("key=value"), cl::cat(category)};
+  cl::opt<bool> diff{
+      "diff",
+      cl::desc("Compile the model, call the entry on a device too, and compare; inputs without a file, and "
+               "variables, are then random"),
+      cl::cat(category)};
+  cl::opt<double> floor{
+      "floor",
+      cl::desc("With --diff: smaller numbers count as large as this, so that what is zero but for rounding "
+               "agrees (default 0)"),
+      cl::init(0), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("With --diff: the target to compile for"),
+                              cl::init(kDefaultTarget.str()), cl::cat(category)};
+  cl::opt<std::string> device{"device",
+                              cl::desc("With --diff: the device to call the entry on (heddle-run devices lists them)"),
                               cl::value_desc("id"), cl::cat(category)};
   std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
 

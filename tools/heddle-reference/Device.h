@@ -9,8 +9,8 @@
 
 namespace mlir::heddle {
 
-/// Compiles a module, as the phase `differentiate` leaves it, and opens it on the command's device. The module is spent. Null after
-/// an error.
+/// Compiles a module, as the phase `differentiate` leaves it, and opens it on the command's device. The module is
+/// spent. Null after an error.
 std::unique_ptr<::heddle::Session> compileForDevice(ModuleOp module, const ReferenceCommand &command);
 
 /// The variables that callers see, by name, with their values.

@@ -25,7 +25,8 @@ namespace {
 class Comparison {
 public:
   Comparison(ModuleOp module, const ReferenceCommand &command)
-      : module(module), command(command), interpreter(module), entry(module.lookupSymbol<func::FuncOp>(command.entry)) {}
+      : module(module), command(command), interpreter(module), entry(module.lookupSymbol<func::FuncOp>(command.entry)) {
+  }
 
   LogicalResult run();
 
@@ -43,7 +44,8 @@ private:
   Status startVariables();
   ::heddle::Result<std::vector<NamedTensor>> makeInputs();
   LogicalResult compareCalls();
-  Status compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected, WholeComparison &comparison);
+  Status compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected,
+                        WholeComparison &comparison);
   Status compareVariables(WholeComparison &comparison);
   LogicalResult report(StringRef what, const WholeComparison &comparison);
 
@@ -81,7 +83,8 @@ Status Comparison::startVariables() {
   for (const ::heddle::run::NamedFile &file : command.inputs) {
     auto input = llvm::find_if(inputs, [&](const NamedTensor &input) { return input.name == file.name; });
     if (input == inputs.end())
-      return ::heddle::makeError(::heddle::ErrorKind::NotFound, "entry '", command.entry, "' has no input '", file.name, "'.");
+      return ::heddle::makeError(::heddle::ErrorKind::NotFound, "entry '", command.entry, "' has no input '", file.name,
+                                 "'.");
     HEDDLE_ASSIGN(input->tensor, ::heddle::readNpy(file.path));
   }
   return inputs;
@@ -158,4 +161,6 @@ LogicalResult Comparison::run() {
   return compareCalls();
 }
 
-LogicalResult mlir::heddle::diff(ModuleOp module, const ReferenceCommand &command) { return Comparison(module, command).run(); }
+LogicalResult mlir::heddle::diff(ModuleOp module, const ReferenceCommand &command) {
+  return Comparison(module, command).run();
+}

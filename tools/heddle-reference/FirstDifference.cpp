@@ -1,9 +1,9 @@
 #include "tools/heddle-reference/FirstDifference.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "tools/heddle-reference/Device.h"
 #include "tools/heddle-reference/Tensors.h"
 #include "tools/heddle-run/call/Compare.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -22,7 +22,8 @@ namespace {
 
 class Search {
 public:
-  Search(ModuleOp module, const ReferenceCommand &command, const reference::Interpreter &variables, ArrayRef<NamedTensor> inputs)
+  Search(ModuleOp module, const ReferenceCommand &command, const reference::Interpreter &variables,
+         ArrayRef<NamedTensor> inputs)
       : module(module), command(command), start(variables), inputs(inputs),
         entry(module.lookupSymbol<func::FuncOp>(command.entry)) {}
 
@@ -30,8 +31,8 @@ public:
 
 private:
   LogicalResult interpret();
-  /// How far each of these values is off; more than the tolerance where integers differ. Zero for values that cannot be outputs,
-  /// because they would have to be copied.
+  /// How far each of these values is off; more than the tolerance where integers differ. Zero for values that cannot be
+  /// outputs, because they would have to be copied.
   SmallVector<double> errorsOf(ArrayRef<Value> values);
   FailureOr<SmallVector<double>> compileAndCompare(ArrayRef<Value> values);
   Status call(Session &session, ArrayRef<Value> values, SmallVectorImpl<double> &errors);
@@ -52,7 +53,8 @@ private:
 /// What can be an output: callers take f32 and i32.
 static bool isVisible(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && (type.getElementType().isF32() || type.getElementType().isInteger(32)) && !value.getDefiningOp<ReadOp>();
+  return type && (type.getElementType().isF32() || type.getElementType().isInteger(32)) &&
+         !value.getDefiningOp<ReadOp>();
 }
 
 LogicalResult Search::interpret() {
@@ -64,7 +66,8 @@ LogicalResult Search::interpret() {
   SmallVector<Array> arrays;
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     auto name = entry.getArgAttrOfType<StringAttr>(i, "heddle.name");
-    arrays.push_back(toArray(llvm::find_if(inputs, [&](auto &input) { return input.name == name.getValue(); })->tensor));
+    arrays.push_back(
+        toArray(llvm::find_if(inputs, [&](auto &input) { return input.name == name.getValue(); })->tensor));
   }
   return interpreter.call(entry, arrays);
 }
@@ -161,7 +164,8 @@ void Search::run() {
     llvm::append_range(values, llvm::make_filter_range(op.getResults(), isVisible));
   std::pair<Value, double> wrong = findWrong(values);
   if (!wrong.first) {
-    entry.emitError() << "entry '" << command.entry << "': no single result parts where it is looked at, which changes what is fused "
+    entry.emitError() << "entry '" << command.entry
+                      << "': no single result parts where it is looked at, which changes what is fused "
                       << "with what; --fuse-kernels=false and the like tell which fusion it is";
     return;
   }
@@ -176,8 +180,8 @@ void Search::run() {
       break;
     wrong = earlier;
   }
-  wrong.first.getDefiningOp()->emitOpError() << "is where compiled and reference part: its result is off by " << wrong.second
-                                              << " (relative), and its operands agree";
+  wrong.first.getDefiningOp()->emitOpError() << "is where compiled and reference part: its result is off by "
+                                             << wrong.second << " (relative), and its operands agree";
 }
 
 void mlir::heddle::reportFirstDifference(ModuleOp module, const ReferenceCommand &command,

@@ -8,10 +8,10 @@
 
 namespace mlir::heddle {
 
-/// Searches the command's entry in `module`, as the phase `differentiate` leaves it, for an op whose result parts from the reference
-/// while those of the ops that it takes operands from agree: with the result among the outputs the entry is compiled and called
-/// again. `variables` are those before the call. Reports an error at the op, or, where no single result that is looked at parts, at
-/// the entry.
+/// Searches the command's entry in `module`, as the phase `differentiate` leaves it, for an op whose result parts from
+/// the reference while those of the ops that it takes operands from agree: with the result among the outputs the entry
+/// is compiled and called again. `variables` are those before the call. Reports an error at the op, or, where no single
+/// result that is looked at parts, at the entry.
 void reportFirstDifference(ModuleOp module, const ReferenceCommand &command, const reference::Interpreter &variables,
                            ArrayRef<::heddle::run::NamedTensor> inputs);
 

@@ -30,7 +30,8 @@ static ElementType elementOf(Type type) {
 }
 
 Result<HostTensor> mlir::heddle::toTensor(const Array &array, Type type) {
-  HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(elementOf(type), {array.shape.begin(), array.shape.end()}));
+  HEDDLE_ASSIGN(HostTensor tensor,
+                HostTensor::uninitialized(elementOf(type), {array.shape.begin(), array.shape.end()}));
   auto copy = [&](auto values) {
     for (auto [to, from] : llvm::zip_equal(values, array.numbers))
       to = static_cast<std::decay_t<decltype(to)>>(from);
@@ -59,7 +60,8 @@ Status mlir::heddle::loadVariables(reference::Interpreter &interpreter, const st
   return ::heddle::Success();
 }
 
-Status mlir::heddle::saveVariables(const reference::Interpreter &interpreter, ModuleOp module, const std::string &path) {
+Status mlir::heddle::saveVariables(const reference::Interpreter &interpreter, ModuleOp module,
+                                   const std::string &path) {
   llvm::StringSet<> storages;
   for (auto variable : module.getOps<VariableOp>())
     if (variable.getStorageAttr())

@@ -14,7 +14,8 @@ reference::Array toArray(const ::heddle::TensorView &tensor);
 /// `array` as f32, or as i32 where `type` has whole numbers.
 ::heddle::Result<::heddle::HostTensor> toTensor(const reference::Array &array, Type type);
 
-/// Gives variables the values of the tensors of their names. An error where a tensor has no variable, or another shape or type.
+/// Gives variables the values of the tensors of their names. An error where a tensor has no variable, or another shape
+/// or type.
 ::heddle::Status loadVariables(reference::Interpreter &interpreter, const std::string &path);
 
 /// Saves all variables of f32 and i32 that are no storage of others.

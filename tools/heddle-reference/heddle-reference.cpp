@@ -85,8 +85,8 @@ FailureOr<SmallVector<reference::Array>> Reference::readInputs(func::FuncOp entr
       return fail(tensor.message());
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(entry.getArgumentTypes()[i]));
     if (isFloat != (tensor->type() == ::heddle::ElementType::F32))
-      return fail("input '" + name + "' of entry '" + command.entry + "' takes " + (isFloat ? "f32" : "i32") + ", and '" +
-                  file->path + "' has " + toString(tensor->type()));
+      return fail("input '" + name + "' of entry '" + command.entry + "' takes " + (isFloat ? "f32" : "i32") +
+                  ", and '" + file->path + "' has " + toString(tensor->type()));
     inputs.push_back(toArray(*tensor));
   }
   for (const NamedFile &file : command.inputs)
@@ -176,6 +176,7 @@ static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   ::heddle::cli::beginProgram();
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures come before the error that they explain
   std::optional<ReferenceCommand> command = parseReferenceCommand(argc, argv);
   if (!command)
     return ::heddle::cli::kWrongCommandLine;
@@ -183,5 +184,6 @@ int main(int argc, char **argv) {
   registerAllDialects(registry);
   MLIRContext context(registry);
   DiagnosticPrinter diagnostics(&context, "heddle-reference");
-  return ::heddle::cli::finishOutput("heddle-reference", succeeded(run(&context, *command)) ? 0 : ::heddle::cli::kWorkFailed);
+  return ::heddle::cli::finishOutput("heddle-reference",
+                                     succeeded(run(&context, *command)) ? 0 : ::heddle::cli::kWorkFailed);
 }

@@ -1,5 +1,5 @@
-// Every differentiable op: the gradients that autodiff makes of it, run in the reference interpreter, against differences of the
-// loss. An op without a check fails by its name.
+// Every differentiable op: the gradients that autodiff makes of it, run in the reference interpreter, against
+// differences of the loss. An op without a check fails by its name.
 #include "test/compiler/Reference/Program.h"
 
 #include "compiler/Autodiff/ArithGradients.h"
@@ -26,8 +26,13 @@ using Check = std::function<void(Program &)>;
 
 // Odd extents and extents of one. All have as many columns as heads times a head's width.
 const std::vector<Shape> kShapes = {
-    {{1}, {1}, 1, 1, 1}, {{3}, {5}, 1, 1, 1},          {{1, 1, 1}, {3, 1, 2}, 1, 1, 5}, {{2, 3}, {1, 4}, 3, 1, 1},
-    {{5, 1, 3}, {2, 3, 1}, 3, 3, 3}, {{4}, {7}, 2, 1, 7}, {{2, 0, 3}, {4, 1, 2}, 4, 2, 2},
+    {{1}, {1}, 1, 1, 1},
+    {{3}, {5}, 1, 1, 1},
+    {{1, 1, 1}, {3, 1, 2}, 1, 1, 5},
+    {{2, 3}, {1, 4}, 3, 1, 1},
+    {{5, 1, 3}, {2, 3, 1}, 3, 3, 3},
+    {{4}, {7}, 2, 1, 7},
+    {{2, 0, 3}, {4, 1, 2}, 4, 2, 2},
 };
 
 std::string ofType(const Dims &dims) { return " : " + Program::type(dims); }
@@ -63,8 +68,8 @@ Check extremum(const std::string &op) {
     Dims both{"tokens", 2 * columns}, dims{"tokens", columns};
     std::string weight = p.weight("both", both);
     for (auto [name, from] : {std::pair("x", int64_t(0)), {"y", columns}})
-      p.line("%" + std::string(name) + " = heddle.columns " + weight + " from " + std::to_string(from) + ofType(both) + " -> " +
-             Program::type(dims));
+      p.line("%" + std::string(name) + " = heddle.columns " + weight + " from " + std::to_string(from) + ofType(both) +
+             " -> " + Program::type(dims));
     p.line("%z = " + op + " %x, %y" + ofType(dims));
     p.addLoss("%z", dims);
   };
@@ -75,7 +80,8 @@ void select(Program &p) {
   std::string x = p.weight("x", dims), y = p.weight("y", dims), of = p.randomInput("of", dims);
   p.line("%zero = heddle.fill 0.0 : f32" + ofType(dims));
   p.line("%condition = arith.cmpf ogt, " + of + ", %zero" + ofType(dims));
-  p.line("%z = arith.select %condition, " + x + ", " + y + " : " + Program::type(dims, "i1") + ", " + Program::type(dims));
+  p.line("%z = arith.select %condition, " + x + ", " + y + " : " + Program::type(dims, "i1") + ", " +
+         Program::type(dims));
   p.addLoss("%z", dims);
 }
 
@@ -124,8 +130,8 @@ void embedding(Program &p) {
   std::string indices = p.input("indices", {"tokens"}, some), others = p.input("others", {"tokens"}, keysOfTokens);
   auto add = [&](const std::string &name, const std::string &rows, const Dims &table, const Dims &result) {
     std::string weight = p.weight(name, table);
-    p.line("%y_" + name + " = heddle.embedding " + rows + ", " + weight + " : " + Program::type({"tokens"}, "i32") + ", " +
-           Program::type(table) + " -> " + Program::type(result));
+    p.line("%y_" + name + " = heddle.embedding " + rows + ", " + weight + " : " + Program::type({"tokens"}, "i32") +
+           ", " + Program::type(table) + " -> " + Program::type(result));
     p.line("%square_" + name + " = arith.mulf %y_" + name + ", %y_" + name + ofType(result));
     p.addLoss("%square_" + name, result);
   };
@@ -150,8 +156,9 @@ void rotary(Program &p) {
   for (const std::string flags : {"", "{inverse}", "{neighbours}", "{inverse, neighbours}"}) {
     std::string name = "x" + std::to_string(next++), x = p.weight(name, dims);
     bool hasEach = flags.find("neighbours") != std::string::npos;
-    p.line("%y_" + name + " = heddle.rotary " + x + " at " + at + " by " + (hasEach ? each : half) + " " + flags + ofType(dims) +
-           ", " + Program::type({"tokens"}, "i32") + ", " + Program::type({hasEach ? 2 * pairs : pairs}));
+    p.line("%y_" + name + " = heddle.rotary " + x + " at " + at + " by " + (hasEach ? each : half) + " " + flags +
+           ofType(dims) + ", " + Program::type({"tokens"}, "i32") + ", " +
+           Program::type({hasEach ? 2 * pairs : pairs}));
     p.addLoss("%y_" + name, dims);
   }
 }
@@ -167,7 +174,8 @@ void dropout(Program &p) {
   for (const Dims &dims : {Dims{"tokens", p.shape().columns()}, Dims{"tokens", p.shape().heads, p.shape().width},
                            Dims{p.shape().columns()}, Dims{"tokens"}}) {
     std::string name = "x" + std::to_string(next++), x = p.weight(name, dims);
-    p.line("%y_" + name + " = heddle.dropout " + x + " seed %seed step %drawn {rate = 0.4 : f32, stream = 7 : i32}" + ofType(dims));
+    p.line("%y_" + name + " = heddle.dropout " + x + " seed %seed step %drawn {rate = 0.4 : f32, stream = 7 : i32}" +
+           ofType(dims));
     p.addLoss("%y_" + name, dims);
   }
 }
@@ -205,8 +213,8 @@ void project(Program &p) {
     std::string x = p.weight("x" + id, input), w = p.weight("w" + id, weights), b = p.weight("b" + id, biases), types;
     for (int64_t i = 0; i < count; ++i)
       types += (i > 0 ? ", " : "") + Program::type(result);
-    p.line("%y" + id + ":" + id + " = heddle.project " + x + ", " + w + ", " + b + ofType(input) + ", " + Program::type(weights) +
-           ", " + Program::type(biases) + " -> " + types);
+    p.line("%y" + id + ":" + id + " = heddle.project " + x + ", " + w + ", " + b + ofType(input) + ", " +
+           Program::type(weights) + ", " + Program::type(biases) + " -> " + types);
     for (int64_t i = 0; i < count; i += 2) // nothing depends on the second one
       p.addLoss("%y" + id + "#" + std::to_string(i), result);
   }
@@ -219,12 +227,18 @@ void sum(Program &p) {
     Dims from, to;
   };
   const std::vector<Case> cases = {
-      {"rows", {"tokens", columns}, {columns}},          {"columns", {"tokens", columns}, {"tokens"}},
-      {"rows", {3, columns}, {columns}},                 {"columns", {1, columns}, {1}},
-      {"rows", {"tokens"}, {1}},                         {"columns", {columns}, {1}},
-      {"rows", {"tokens", heads, width}, {columns}},     {"columns", {"tokens", heads, width}, {"tokens"}},
-      {"columns", {"tokens", heads, width}, {"tokens", heads}}, {"rows", {5, heads, width}, {columns}},
-      {"columns", {5, heads, width}, {5, heads}},        {"columns", {1, heads, width}, {1}},
+      {"rows", {"tokens", columns}, {columns}},
+      {"columns", {"tokens", columns}, {"tokens"}},
+      {"rows", {3, columns}, {columns}},
+      {"columns", {1, columns}, {1}},
+      {"rows", {"tokens"}, {1}},
+      {"columns", {columns}, {1}},
+      {"rows", {"tokens", heads, width}, {columns}},
+      {"columns", {"tokens", heads, width}, {"tokens"}},
+      {"columns", {"tokens", heads, width}, {"tokens", heads}},
+      {"rows", {5, heads, width}, {columns}},
+      {"columns", {5, heads, width}, {5, heads}},
+      {"columns", {1, heads, width}, {1}},
   };
   int next = 0;
   for (const Case &c : cases) {
@@ -238,8 +252,8 @@ void sum(Program &p) {
 void layerNorm(Program &p) {
   Dims dims{"tokens", p.shape().columns()}, row{p.shape().columns()};
   std::string x = p.weight("x", dims), gamma = p.weight("gamma", row, 0.5), beta = p.weight("beta", row);
-  p.line("%y, %mean, %rstd = heddle.layer_norm " + x + ", " + gamma + ", " + beta + " {epsilon = 1.0e-3 : f32}" + ofType(dims) +
-         ", " + Program::type(row) + ", " + Program::type(row) + " -> " + Program::type({"tokens"}));
+  p.line("%y, %mean, %rstd = heddle.layer_norm " + x + ", " + gamma + ", " + beta + " {epsilon = 1.0e-3 : f32}" +
+         ofType(dims) + ", " + Program::type(row) + ", " + Program::type(row) + " -> " + Program::type({"tokens"}));
   p.addLoss("%y", dims);
 }
 
@@ -251,8 +265,9 @@ void crossEntropy(Program &p) {
   std::string targets = p.input("targets", {"tokens"}, classes);
   for (const std::string smoothing : {"0.0", "0.1"}) {
     std::string name = smoothing == "0.0" ? "sharp" : "smooth", x = p.weight(name, dims);
-    p.line("%loss_" + name + ", %lse_" + name + " = heddle.cross_entropy " + x + ", " + targets + " {smoothing = " + smoothing +
-           " : f32}" + ofType(dims) + ", " + Program::type({"tokens"}, "i32") + " -> " + Program::type({"tokens"}));
+    p.line("%loss_" + name + ", %lse_" + name + " = heddle.cross_entropy " + x + ", " + targets +
+           " {smoothing = " + smoothing + " : f32}" + ofType(dims) + ", " + Program::type({"tokens"}, "i32") + " -> " +
+           Program::type({"tokens"}));
     p.addLoss("%loss_" + name, {"tokens"});
   }
 }
@@ -275,8 +290,9 @@ void segment(Program &p) {
   Dims from{"tokens", p.shape().columns()}, to{"sequences", p.shape().columns()};
   for (const std::string pool : {"sum", "max", "min"}) {
     std::string x = p.weight(pool, from), chosen = pool == "sum" ? "" : ", %where_" + pool;
-    p.line("%y_" + pool + chosen + " = heddle.segment " + pool + " " + x + " segments(%starts, %lengths) {row_size = \"length\"}" +
-           ofType(from) + ", " + Program::type({"sequences"}, "i32") + " -> " + Program::type(to) +
+    p.line("%y_" + pool + chosen + " = heddle.segment " + pool + " " + x +
+           " segments(%starts, %lengths) {row_size = \"length\"}" + ofType(from) + ", " +
+           Program::type({"sequences"}, "i32") + " -> " + Program::type(to) +
            (chosen.empty() ? "" : ", " + Program::type(to, "i32")));
     p.addLoss("%y_" + pool, to);
   }
@@ -296,7 +312,8 @@ void slice(Program &p) {
   int next = 0;
   for (const Case &c : cases) {
     std::string id = std::to_string(next++), x = p.weight("x" + id, c.from);
-    p.line("%y" + id + " = heddle.slice " + x + " from " + std::to_string(c.first) + ofType(c.from) + " to " + Program::type(c.to));
+    p.line("%y" + id + " = heddle.slice " + x + " from " + std::to_string(c.first) + ofType(c.from) + " to " +
+           Program::type(c.to));
     p.addLoss("%y" + id, c.to);
   }
 }
@@ -317,7 +334,8 @@ void reshape(Program &p) {
 
 //===-- Pairs -----------------------------------------------------------------------------------------------------===//
 
-// The sequences of pairs, and how keys are found: `keyRows` and `users` are empty, or clauses of the assembly with types.
+// The sequences of pairs, and how keys are found: `keyRows` and `users` are empty, or clauses of the assembly with
+// types.
 struct Pairs {
   std::string sequences, attributes, sequenceTypes;
   std::string keyRows, keyRowTypes, users, userTypes;
@@ -328,8 +346,13 @@ Pairs addPairs(Program &p) {
   std::string each = Program::type({"sequences"}, "i32"), types = each;
   for (int i = 1; i < 4; ++i)
     types += ", " + each;
-  return {"queries(%starts, %lengths) keys(%key_starts, %key_lengths)", "{query_size = \"length\", key_size = \"key_length\"}",
-          types, "", "", "", ""};
+  return {"queries(%starts, %lengths) keys(%key_starts, %key_lengths)",
+          "{query_size = \"length\", key_size = \"key_length\"}",
+          types,
+          "",
+          "",
+          "",
+          ""};
 }
 
 // Each query is alone and has a list of keys. A shape that has other sequences has no such pairs.
@@ -363,8 +386,8 @@ std::optional<Pairs> addListedPairs(Program &p) {
   pairs.keyRows = " rows(%lists)";
   pairs.keyRowTypes = Program::type({"sequences", most}, "i32") + ", ";
   pairs.users = " users(%user_rows, %user_numbers, %user_counts)";
-  pairs.userTypes = Program::type({"keys", sequences}, "i32") + ", " + Program::type({"keys", sequences}, "i32") + ", " +
-                    Program::type({"keys"}, "i32") + ", ";
+  pairs.userTypes = Program::type({"keys", sequences}, "i32") + ", " + Program::type({"keys", sequences}, "i32") +
+                    ", " + Program::type({"keys"}, "i32") + ", ";
   return pairs;
 }
 
@@ -380,8 +403,8 @@ void addScores(Program &p, const Pairs &pairs, const std::string &name) {
   PairTypes types(p);
   std::string q = p.weight("q_" + name, types.query), k = p.weight("k_" + name, types.key);
   p.line("%" + name + " = heddle.scores " + q + ", " + k + pairs.keyRows + pairs.users + " " + pairs.sequences + " " +
-         pairs.attributes + " : (" + Program::type(types.query) + ", " + Program::type(types.key) + ", " + pairs.keyRowTypes +
-         pairs.userTypes + pairs.sequenceTypes + ") -> " + Program::type(types.scores));
+         pairs.attributes + " : (" + Program::type(types.query) + ", " + Program::type(types.key) + ", " +
+         pairs.keyRowTypes + pairs.userTypes + pairs.sequenceTypes + ") -> " + Program::type(types.scores));
   p.addLoss("%" + name, types.scores);
 }
 
@@ -389,13 +412,14 @@ void addCombinedScores(Program &p, const Pairs &pairs, const std::string &name) 
   PairTypes types(p);
   types.key = {"keys", p.shape().columns()};
   Dims row{p.shape().columns()};
-  std::string q = p.weight("q_" + name, types.query), k = p.weight("k_" + name, types.key), v = p.weight("v_" + name, row);
-  p.line("%" + name + " = heddle.scores " + q + ", " + k + pairs.keyRows + " parameters(" + v + ")" + pairs.users + " " +
-         pairs.sequences + " combine {\n  ^bb0(%a: f32, %b: f32, %c: f32):\n    %0 = arith.addf %a, %b : f32\n" +
+  std::string q = p.weight("q_" + name, types.query), k = p.weight("k_" + name, types.key),
+              v = p.weight("v_" + name, row);
+  p.line("%" + name + " = heddle.scores " + q + ", " + k + pairs.keyRows + " parameters(" + v + ")" + pairs.users +
+         " " + pairs.sequences + " combine {\n  ^bb0(%a: f32, %b: f32, %c: f32):\n    %0 = arith.addf %a, %b : f32\n" +
          "    %1 = math.tanh %0 : f32\n    %2 = arith.mulf %1, %c : f32\n    %3 = arith.mulf %a, %2 : f32\n" +
          "    heddle.yield %3 : f32\n  } " + pairs.attributes + " : (" + Program::type(types.query) + ", " +
-         Program::type(types.key) + ", " + pairs.keyRowTypes + Program::type(row) + ", " + pairs.userTypes + pairs.sequenceTypes +
-         ") -> " + Program::type(types.scores));
+         Program::type(types.key) + ", " + pairs.keyRowTypes + Program::type(row) + ", " + pairs.userTypes +
+         pairs.sequenceTypes + ") -> " + Program::type(types.scores));
   p.addLoss("%" + name, types.scores);
 }
 
@@ -411,9 +435,9 @@ void context(Program &p) {
   Pairs pairs = listed ? *listed : addPairs(p);
   PairTypes types(p);
   std::string weights = p.weight("weights", types.scores), value = p.weight("value", types.key);
-  p.line("%y = heddle.context " + weights + ", " + value + pairs.keyRows + pairs.users + " " + pairs.sequences + " " + pairs.attributes +
-         " : (" + Program::type(types.scores) + ", " + Program::type(types.key) + ", " + pairs.keyRowTypes + pairs.userTypes +
-         pairs.sequenceTypes + ") -> " + Program::type(types.query));
+  p.line("%y = heddle.context " + weights + ", " + value + pairs.keyRows + pairs.users + " " + pairs.sequences + " " +
+         pairs.attributes + " : (" + Program::type(types.scores) + ", " + Program::type(types.key) + ", " +
+         pairs.keyRowTypes + pairs.userTypes + pairs.sequenceTypes + ") -> " + Program::type(types.query));
   p.addLoss("%y", types.query);
 }
 
@@ -421,9 +445,9 @@ void transposedContext(Program &p) {
   Pairs pairs = addPairs(p);
   PairTypes types(p);
   std::string weights = p.weight("weights", types.scores), x = p.weight("x", types.query);
-  p.line("%y = heddle.transposed_context " + weights + ", " + x + " " + pairs.sequences + " " + pairs.attributes + " : (" +
-         Program::type(types.scores) + ", " + Program::type(types.query) + ", " + pairs.sequenceTypes + ") -> " +
-         Program::type(types.key));
+  p.line("%y = heddle.transposed_context " + weights + ", " + x + " " + pairs.sequences + " " + pairs.attributes +
+         " : (" + Program::type(types.scores) + ", " + Program::type(types.query) + ", " + pairs.sequenceTypes +
+         ") -> " + Program::type(types.key));
   p.addLoss("%y", types.key);
 }
 
@@ -431,7 +455,8 @@ void mask(Program &p) {
   addPairs(p);
   PairTypes types(p);
   std::string position = Program::type({"tokens"}, "i32"), sequences = Program::type({"sequences"}, "i32");
-  p.line("%position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = \"length\"} : " + sequences + " -> " + position);
+  p.line("%position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = \"length\"} : " + sequences +
+         " -> " + position);
   for (const std::string region : {"", "mask {\n  ^bb0(%q: i32, %k: i32):\n    %c = arith.cmpi sle, %k, %q : i32\n"
                                        "    heddle.yield %c : i1\n  } "}) {
     std::string name = region.empty() ? "all" : "causal", x = p.weight(name, types.scores);
@@ -445,13 +470,15 @@ void softmax(Program &p) {
   addPairs(p);
   PairTypes types(p);
   std::string position = Program::type({"tokens"}, "i32"), sequences = Program::type({"sequences"}, "i32");
-  p.line("%position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = \"length\"} : " + sequences + " -> " + position);
+  p.line("%position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = \"length\"} : " + sequences +
+         " -> " + position);
   std::string x = p.weight("x", types.scores), z = p.weight("z", types.scores);
   p.line("%y = heddle.softmax " + x + ofType(types.scores));
   p.addLoss("%y", types.scores);
-  p.line("%masked = heddle.mask " + z + " at(%position, %sequence) keys(%key_lengths) mask {\n  ^bb0(%q: i32, %k: i32):\n" +
-         "    %c = arith.cmpi slt, %k, %q : i32\n    heddle.yield %c : i1\n  } {value = 0xFF800000 : f32}" + ofType(types.scores) +
-         ", " + position + ", " + sequences);
+  p.line("%masked = heddle.mask " + z +
+         " at(%position, %sequence) keys(%key_lengths) mask {\n  ^bb0(%q: i32, %k: i32):\n" +
+         "    %c = arith.cmpi slt, %k, %q : i32\n    heddle.yield %c : i1\n  } {value = 0xFF800000 : f32}" +
+         ofType(types.scores) + ", " + position + ", " + sequences);
   p.line("%w = heddle.softmax %masked" + ofType(types.scores));
   p.addLoss("%w", types.scores);
 }
@@ -460,20 +487,24 @@ void attention(Program &p) {
   Pairs pairs = addPairs(p);
   addSeed(p);
   PairTypes types(p);
-  const std::string capped = "score {\n  ^bb0(%s: f32, %q: i32, %k: i32, %h: i32):\n    %cap = arith.constant 0.5 : f32\n"
-                             "    %0 = arith.divf %s, %cap : f32\n    %1 = math.tanh %0 : f32\n    %2 = arith.sitofp %k : i32 to f32\n"
-                             "    %3 = arith.mulf %1, %2 : f32\n    %4 = arith.addf %3, %s : f32\n    heddle.yield %4 : f32\n  } ";
-  const std::string causal = "mask {\n  ^bb0(%q: i32, %k: i32):\n    %c = arith.cmpi sle, %k, %q : i32\n    heddle.yield %c : i1\n  } ";
+  const std::string capped =
+      "score {\n  ^bb0(%s: f32, %q: i32, %k: i32, %h: i32):\n    %cap = arith.constant 0.5 : f32\n"
+      "    %0 = arith.divf %s, %cap : f32\n    %1 = math.tanh %0 : f32\n    %2 = arith.sitofp %k : i32 to f32\n"
+      "    %3 = arith.mulf %1, %2 : f32\n    %4 = arith.addf %3, %s : f32\n    heddle.yield %4 : f32\n  } ";
+  const std::string causal =
+      "mask {\n  ^bb0(%q: i32, %k: i32):\n    %c = arith.cmpi sle, %k, %q : i32\n    heddle.yield %c : i1\n  } ";
   int next = 0;
-  for (auto [regions, drops] : {std::pair(std::string(), false), {causal, false}, {capped + causal, true}, {"", true}}) {
+  for (auto [regions, drops] :
+       {std::pair(std::string(), false), {causal, false}, {capped + causal, true}, {"", true}}) {
     std::string id = std::to_string(next++), q = p.weight("q" + id, types.query);
     std::string k = p.weight("k" + id, types.key), v = p.weight("v" + id, types.key);
     p.line("%y" + id + ", %lse" + id + " = heddle.attention " + q + ", " + k + ", " + v + " " + pairs.sequences + " " +
            (drops ? "dropout(%seed, %drawn) " : "") + regions + "{heads = " + std::to_string(p.shape().heads) +
            " : i64, scale = 0.7 : f32, " + (drops ? "dropout = 0.3 : f32, stream = 2 : i32, " : "") +
-           "query_size = \"length\", key_size = \"key_length\"} : (" + Program::type(types.query) + ", " + Program::type(types.key) +
-           ", " + Program::type(types.key) + ", " + pairs.sequenceTypes + (drops ? ", tensor<2xi32>, tensor<1xi32>" : "") +
-           ") -> (" + Program::type(types.query) + ", " + Program::type({"tokens", p.shape().heads}) + ")");
+           "query_size = \"length\", key_size = \"key_length\"} : (" + Program::type(types.query) + ", " +
+           Program::type(types.key) + ", " + Program::type(types.key) + ", " + pairs.sequenceTypes +
+           (drops ? ", tensor<2xi32>, tensor<1xi32>" : "") + ") -> (" + Program::type(types.query) + ", " +
+           Program::type({"tokens", p.shape().heads}) + ")");
     p.addLoss("%y" + id, types.query);
   }
 }
@@ -484,10 +515,14 @@ void columns(Program &p) {
   Dims whole{"tokens", p.shape().columns() + 3};
   std::string x = p.weight("x", whole);
   int next = 0;
-  for (auto [from, count] : {std::pair<int64_t, int64_t>(0, 1), {1, p.shape().columns()}, {p.shape().columns() + 2, 1}, {0, p.shape().columns() + 3}}) {
+  for (auto [from, count] : {std::pair<int64_t, int64_t>(0, 1),
+                             {1, p.shape().columns()},
+                             {p.shape().columns() + 2, 1},
+                             {0, p.shape().columns() + 3}}) {
     std::string y = "%y" + std::to_string(next++);
     Dims part{"tokens", count};
-    p.line(y + " = heddle.columns " + x + " from " + std::to_string(from) + ofType(whole) + " -> " + Program::type(part));
+    p.line(y + " = heddle.columns " + x + " from " + std::to_string(from) + ofType(whole) + " -> " +
+           Program::type(part));
     p.addLoss(y, part);
   }
 }
@@ -496,8 +531,8 @@ void join(Program &p) {
   int64_t columns = p.shape().columns();
   Dims a{"tokens", columns}, b{"tokens", 1}, whole{"tokens", 2 * columns + 1};
   std::string x = p.weight("x", a), y = p.weight("y", b);
-  p.line("%whole = heddle.join " + x + ", " + y + ", " + x + ofType(a) + ", " + Program::type(b) + ", " + Program::type(a) + " -> " +
-         Program::type(whole));
+  p.line("%whole = heddle.join " + x + ", " + y + ", " + x + ofType(a) + ", " + Program::type(b) + ", " +
+         Program::type(a) + " -> " + Program::type(whole));
   p.line("%square = arith.mulf %whole, %whole" + ofType(whole));
   p.addLoss("%square", whole);
 }
@@ -512,8 +547,9 @@ template <bool folds> void window(Program &p) {
     Dims narrow{"tokens", p.shape().columns()}, wide{"tokens", p.shape().columns() * (last - first + 1)};
     Dims from = folds ? wide : narrow, to = folds ? narrow : wide;
     std::string id = std::to_string(next++), x = p.weight("x" + id, from);
-    p.line("%y" + id + " = heddle." + (folds ? "fold " : "unfold ") + x + " at %position from " + std::to_string(first) + " to " +
-           std::to_string(last) + ofType(from) + ", " + position + " -> " + Program::type(to));
+    p.line("%y" + id + " = heddle." + (folds ? "fold " : "unfold ") + x + " at %position from " +
+           std::to_string(first) + " to " + std::to_string(last) + ofType(from) + ", " + position + " -> " +
+           Program::type(to));
     p.addLoss("%y" + id, to);
   }
 }
@@ -544,22 +580,24 @@ template <bool upwards> void stride(Program &p) {
 void scan(Program &p) {
   p.addSequences();
   int64_t columns = p.shape().columns();
-  Dims tokens{"tokens", columns}, sequences{"sequences", columns}, weights{columns, columns}, step{"step", columns}, row{columns};
+  Dims tokens{"tokens", columns}, sequences{"sequences", columns}, weights{columns, columns}, step{"step", columns},
+      row{columns};
   std::string stepType = Program::type(step), each = Program::type({"sequences"}, "i32");
   for (const std::string reverse : {"", " reverse"}) {
     std::string id = reverse.empty() ? "on" : "back";
     std::string x = p.weight("x_" + id, tokens), h = p.weight("h_" + id, sequences), u = p.weight("u_" + id, weights);
     std::string b = p.weight("b_" + id, row);
-    std::string types = Program::type(tokens) + ", " + Program::type(sequences) + ", " + Program::type(sequences) + ", " +
-                        Program::type(weights) + ", " + Program::type(row) + ", " + each + ", " + each;
+    std::string types = Program::type(tokens) + ", " + Program::type(sequences) + ", " + Program::type(sequences) +
+                        ", " + Program::type(weights) + ", " + Program::type(row) + ", " + each + ", " + each;
     p.line("%none_" + id + " = heddle.fill 0.0 : f32" + ofType(sequences));
-    p.line("%r_" + id + ":3 = heddle.scan rows(" + x + ") states(" + h + ", %none_" + id + ") constants(" + u + ", " + b +
-           ") of(%starts, %lengths)" + reverse + " {row_size = \"length\", step = \"step\"} : (" + types + ") -> (" +
-           Program::type(sequences) + ", " + Program::type(sequences) + ", " + Program::type(tokens) + ") {\n" +
-           "  ^bb0(%now: " + stepType + ", %state: " + stepType + ", %count: " + stepType + ", %w: " + Program::type(weights) +
-           ", %bias: " + Program::type(row) + "):\n    %0 = heddle.matmul %state, %w : " + stepType + ", " +
-           Program::type(weights) + " -> " + stepType + "\n    %1 = heddle.broadcast %bias : " + Program::type(row) + " to " +
-           stepType + "\n    %2 = arith.addf %0, %1 : " + stepType + "\n    %3 = math.tanh %2 : " + stepType +
+    p.line("%r_" + id + ":3 = heddle.scan rows(" + x + ") states(" + h + ", %none_" + id + ") constants(" + u + ", " +
+           b + ") of(%starts, %lengths)" + reverse + " {row_size = \"length\", step = \"step\"} : (" + types +
+           ") -> (" + Program::type(sequences) + ", " + Program::type(sequences) + ", " + Program::type(tokens) +
+           ") {\n" + "  ^bb0(%now: " + stepType + ", %state: " + stepType + ", %count: " + stepType +
+           ", %w: " + Program::type(weights) + ", %bias: " + Program::type(row) +
+           "):\n    %0 = heddle.matmul %state, %w : " + stepType + ", " + Program::type(weights) + " -> " + stepType +
+           "\n    %1 = heddle.broadcast %bias : " + Program::type(row) + " to " + stepType +
+           "\n    %2 = arith.addf %0, %1 : " + stepType + "\n    %3 = math.tanh %2 : " + stepType +
            "\n    %4 = arith.mulf %3, %now : " + stepType + "\n    %5 = arith.addf %count, %4 : " + stepType +
            "\n    heddle.yield %4, %5, %3 : " + stepType + ", " + stepType + ", " + stepType + "\n  }");
     p.addLoss("%r_" + id + "#0", sequences);

@@ -48,7 +48,7 @@ protected:
 
 TEST_F(InterpreterTest, KnowsEveryOpOfTheGraph) {
   // Declarations, the ends of regions, and the roots of differentiation compute nothing.
-  const std::set<StringRef> others = {"heddle.size", "heddle.variable", "heddle.task",       "heddle.training",
+  const std::set<StringRef> others = {"heddle.size",  "heddle.variable", "heddle.task",       "heddle.training",
                                       "heddle.yield", "heddle.minimize", "heddle.accumulate", "heddle.apply"};
   size_t known = 0;
   for (RegisteredOperationName op : context.getRegisteredOperations()) {
@@ -56,8 +56,9 @@ TEST_F(InterpreterTest, KnowsEveryOpOfTheGraph) {
       continue;
     bool isKnown = mlir::heddle::reference::Registry::get().find(op.getStringRef());
     EXPECT_NE(isKnown, others.count(op.getStringRef()) == 1)
-        << op.getStringRef().str() << (isKnown ? " is in the registry and said to compute nothing"
-                                               : " has no entry in the registry of the reference interpreter");
+        << op.getStringRef().str()
+        << (isKnown ? " is in the registry and said to compute nothing"
+                    : " has no entry in the registry of the reference interpreter");
     known += isKnown;
   }
   EXPECT_GT(known, 50u);
@@ -101,7 +102,9 @@ TEST_F(InterpreterTest, TellsOfInputsThatDoNotFit) {
     })";
   EXPECT_TRUE(succeeded(call(text, {row({1, 2}), row({1, 2})})));
   EXPECT_TRUE(failed(call(text, {row({1, 2}), row({1})})));
-  EXPECT_NE(problems.find("input \"y\" is a 'tensor<?xf32, #heddle.dims<\"n\">>', got the shape [1]"), std::string::npos) << problems;
+  EXPECT_NE(problems.find("input \"y\" is a 'tensor<?xf32, #heddle.dims<\"n\">>', got the shape [1]"),
+            std::string::npos)
+      << problems;
   problems.clear();
   EXPECT_TRUE(failed(call(text, {row({1, 2, 3, 4}), row({1, 2, 3, 4})})));
   EXPECT_NE(problems.find("size 'n' is 4 in this call, and 3 at most"), std::string::npos) << problems;
@@ -131,7 +134,8 @@ TEST_F(InterpreterTest, TellsOfOpsWithoutAMeaning) {
       return
     })";
   EXPECT_TRUE(failed(call(text, {})));
-  EXPECT_NE(problems.find("'heddle.accumulate' has no meaning in the reference interpreter: the module is to be differentiated"),
+  EXPECT_NE(problems.find(
+                "'heddle.accumulate' has no meaning in the reference interpreter: the module is to be differentiated"),
             std::string::npos)
       << problems;
 }

@@ -11,7 +11,9 @@ using mlir::heddle::reference::Array;
 
 namespace {
 
-int64_t sumOf(const std::vector<int64_t> &lengths) { return std::accumulate(lengths.begin(), lengths.end(), int64_t(0)); }
+int64_t sumOf(const std::vector<int64_t> &lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+}
 
 std::vector<double> startsOf(const std::vector<int64_t> &lengths) {
   std::vector<double> starts;
@@ -41,14 +43,15 @@ std::string Shape::describe() const {
 
 Program::Program(const Shape &shape) : batch(shape) {
   int64_t longest = *std::max_element(shape.lengths.begin(), shape.lengths.end());
-  declarations = "heddle.size @tokens max " + number(sumOf(shape.lengths)) + "\n" +               //
-                 "heddle.size @keys max " + number(sumOf(shape.keyLengths)) + "\n" +              //
+  declarations = "heddle.size @tokens max " + number(sumOf(shape.lengths)) + "\n" +                          //
+                 "heddle.size @keys max " + number(sumOf(shape.keyLengths)) + "\n" +                         //
                  "heddle.size @sequences max " + number(static_cast<int64_t>(shape.lengths.size())) + "\n" + //
                  "heddle.size @pixels max " + number(4 * shape.pixelBlocks()) + "\n" +           //
                  "heddle.size @pixel_blocks max " + number(shape.pixelBlocks()) + "\n" +         //
                  "heddle.size @length max " + number(longest) + " longest \"lengths\"\n" +        //
                  "heddle.size @key_length max " + number(shape.longestKey()) + " longest \"key_lengths\"\n" +
-                 "heddle.size @step max " + number(static_cast<int64_t>(shape.lengths.size())) + " of @sequences from 0\n";
+                 "heddle.size @step max " + number(static_cast<int64_t>(shape.lengths.size())) +
+                 " of @sequences from 0\n";
 }
 
 int64_t Program::extent(const Dim &dim) const {
@@ -84,8 +87,8 @@ std::string Program::input(const std::string &name, const Dims &dims, const std:
   assert(value.numbers.size() == numbers.size() && "an input of its shape");
   value.numbers = numbers;
   values.push_back(value);
-  arguments += (arguments.empty() ? "" : ",\n    ") + ("%" + name) + ": " + type(dims, element) + " {heddle.name = \"" + name +
-               "\"}";
+  arguments += (arguments.empty() ? "" : ",\n    ") + ("%" + name) + ": " + type(dims, element) + " {heddle.name = \"" +
+               name + "\"}";
   return "%" + name;
 }
 
@@ -130,7 +133,8 @@ std::string Program::weight(const std::string &name, const Dims &dims, double fr
   std::iota(places.begin(), places.end(), 0);
   std::shuffle(places.begin(), places.end(), generator);
   for (auto [element, place] : llvm::zip(value.numbers, places))
-    element = from + (place + std::uniform_real_distribution<double>(0.25, 0.75)(generator)) / static_cast<double>(places.size());
+    element = from + (place + std::uniform_real_distribution<double>(0.25, 0.75)(generator)) /
+                         static_cast<double>(places.size());
   start[name] = value;
   std::string read = "%" + name + (isGathered ? "_table" : "");
   line(read + " = heddle.read @" + name + " : " + type(whole));
@@ -139,8 +143,8 @@ std::string Program::weight(const std::string &name, const Dims &dims, double fr
   Dims gathered = whole;
   gathered[0] = dims[0];
   std::string rows = rowsOf(dims[0].size), result = "%" + name, taken = dims.size() == 3 ? result + "_rows" : result;
-  line(taken + " = heddle.embedding " + rows + ", " + read + " : " + type({dims[0]}, "i32") + ", " + type(whole) + " -> " +
-       type(gathered));
+  line(taken + " = heddle.embedding " + rows + ", " + read + " : " + type({dims[0]}, "i32") + ", " + type(whole) +
+       " -> " + type(gathered));
   if (dims.size() == 3)
     line(result + " = heddle.reshape " + taken + " : " + type(gathered) + " to " + type(dims));
   return result;
@@ -155,7 +159,8 @@ std::string Program::sum(const std::string &value, Dims dims) {
   std::string current = value;
   auto reduce = [&](const std::string &how, const Dims &to) {
     std::string result = "%sum_" + std::to_string(next++);
-    line(result + " = heddle." + how + " " + current + " : " + type(dims) + (how == "reshape" ? " to " : " -> ") + type(to));
+    line(result + " = heddle." + how + " " + current + " : " + type(dims) + (how == "reshape" ? " to " : " -> ") +
+         type(to));
     current = result;
     dims = to;
   };

@@ -41,8 +41,8 @@ public:
   const Shape &shape() const { return batch; }
   static std::string type(const Dims &dims, const std::string &element = "f32");
 
-  // A value that depends on a weight of the same name. With a size for its first extent it is rows of the weight, each of them
-  // once. The weight's numbers lie in [from, from + 1).
+  // A value that depends on a weight of the same name. With a size for its first extent it is rows of the weight, each
+  // of them once. The weight's numbers lie in [from, from + 1).
   std::string weight(const std::string &name, const Dims &dims, double from = -0.5);
   // A weight whose gradient must be zero.
   std::string ignoredWeight(const std::string &name, const Dims &dims);
