@@ -20,6 +20,16 @@ KILLS = 10
 TIMEOUT = 20
 
 
+def has_ended(process):
+    """Whether there is no such process, or one that waits for its parent to ask how it ended."""
+    if not process:
+        return False
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 def main():
     tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     need(tools)
@@ -70,16 +80,23 @@ def main():
                 number = int(pid.read_text())
                 moment = time.time()
                 os.kill(number, how)
-                try:
-                    program.wait(timeout=60)
-                except subprocess.TimeoutExpired:
-                    fail(f"the other rank does not end: {(folder / 'said.txt').read_text()}")
+                other = folder / f"pid.{1 - victim}"
+                while program.poll() is None and not (other.exists() and has_ended(other.read_text().strip())):
+                    if time.time() > moment + 60:
+                        fail(f"the other rank does not end: {(folder / 'said.txt').read_text()}")
+                    time.sleep(0.01)
+                seconds = time.time() - moment
                 if how == signal.SIGSTOP:
                     try:
                         os.kill(number, signal.SIGKILL)
                     except ProcessLookupError:
                         pass  # mpirun has
-                seconds = time.time() - moment
+                try:
+                    program.wait(timeout=20)
+                except subprocess.TimeoutExpired:  # Open MPI's mpirun may hang where a rank ends while MPI begins
+                    print("mpirun stays, and is ended")
+                    program.kill()
+                    program.wait()
                 said.seek(0)
                 text = said.read()
             messages = re.findall(r"^heddle-run train: .*$", text, re.M)
