@@ -423,6 +423,10 @@ void Meeting::follow() {
     }
     if (!isThere)
       lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
+    // Who answered may be another program, at an address of a training that is over.
+    if (!isComplete && std::chrono::duration<double>(Clock::now() - begun).count() > options.timeout)
+      finish(str("rank 0 of ", ranks(), " has not welcomed rank ", rank(), " where ranks meet within the --timeout of ", options.timeout, " s."),
+             rank() == 1);
     if (isDue(first.heard) && isComplete)
       lose(str(" has said nothing for almost the --timeout of ", options.timeout, " s: its process stands still or its machine cannot "
                                                                                   "be reached"));

@@ -242,6 +242,29 @@ TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
   EXPECT_NE(text.find("ranks 1, 2 of 3 have not come to where ranks meet within the --timeout of 1 s"), std::string::npos) << text;
 }
 
+// A file that an earlier training left may name the port of a program that is none of ours.
+TEST(MeetingTest, anotherProgramIsNoRank) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = fresh(Rendezvous::File, folder);
+  auto other = Listener::open({Rendezvous::Mpi, {}, {}});
+  ASSERT_TRUE(other.ok()) << other.message();
+  std::ofstream(rendezvous.path) << (*other)->address();
+  pid_t child = ::fork();
+  std::string said = (folder.path() / "alone").string();
+  if (child == 0) {
+    MeetingOptions options = optionsOf(1, 2, rendezvous, 1);
+    options.report = [&](std::string_view message) { std::ofstream(said) << message; };
+    (void)Meeting::join(options);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  std::ifstream file(said);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_NE(text.find("rank 0 of 2 has not welcomed rank 1"), std::string::npos) << text;
+}
+
 TEST(MeetingTest, aRankThatFailsSaysWhyForAll) {
   test::TemporaryFolder folder;
   for (uint32_t failing : {0u, 1u}) {

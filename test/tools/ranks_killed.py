@@ -120,6 +120,22 @@ def main():
         if seconds > 4 + 2:  # mpirun gives the stopped one some time
             fail(f"the other rank took {seconds:.1f} s to end")
 
+        # A signal to any rank ends all of them after the same step, with a checkpoint.
+        for rank in (0, 1):
+            (folder / f"pid.{rank}").unlink(missing_ok=True)
+        begin = newest()
+        program = subprocess.Popen([str(part) for part in (*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume")], cwd=folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+        deadline = time.time() + 60
+        while max(losses(log)) < begin + 5 and time.time() < deadline:
+            time.sleep(0.01)
+        os.kill(int((folder / "pid.1").read_text()), signal.SIGTERM)
+        said, _ = program.communicate(timeout=60)
+        if program.returncode != 0 or not (stopped := re.search(r"stopped by a signal after step (\d+)", said)):
+            fail(f"a signal does not stop the ranks: {said}")
+        if newest() != int(stopped.group(1)):
+            fail(f"there is no checkpoint of step {stopped.group(1)}")
+
         run([*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume"], folder)
         if losses(folder / "whole.jsonl") != losses(log):
             fail("the losses are not those of a training that nobody disturbed")
