@@ -8,7 +8,7 @@ using namespace mlir::heddle;
 
 /// The widest window, and the furthest neighbour: products of windows are loops of one kernel.
 static constexpr int64_t kWidest = 1024;
-/// Pixels have numbers of 32 bits.
+/// The widest image: kernels compute numbers of pixels in 32 bits.
 static constexpr int64_t kWidestImage = 1 << 20;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }

@@ -1,5 +1,5 @@
 """`heddle.subsample` and `heddle.upsample` against numpy: batches of images of several sizes, widths that no tile divides, all first pixels
-of a stride.
+of a stride; and calls whose images do not belong together, which read no other memory.
 
     strides.py --bin build/bin [--target=NAME] [--lanes=N]"""
 
@@ -36,6 +36,16 @@ def entries_of(case):
     return entries
 
 
+def check_hostile(session, case, report):
+    """More pixels of one size than the other has: rows that are there stand for those that are not."""
+    *_, stride, columns = case
+    for op in ("subsample", "upsample"):
+        for given, made in ((1, 200), (3, 1)):
+            x, z = np.full((given, columns), 3, np.float32), np.zeros((made, columns), np.float32)
+            (y,) = session.call(f"{op}_{'_'.join(map(str, (*case, 0, 0)))}", {"x": x, "z": z}, ["y"])
+            report.check(f"{op} of {given} rows to {made}, stride {stride}: numbers of other memory", int((~np.isin(y, (0, 9))).sum()), 0)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -65,6 +75,7 @@ def main():
                                                            ("upsample", small, large, spread + large)):
                             (y,) = session.call(f"{op}_{name}", {"x": flat(given), "z": flat(other)}, ["y"])
                             report.check(f"{op} {name}", np.abs(y - flat(expected)).max(), 1e-6)
+                check_hostile(session, case, report)
     print(f"{report.failed} failed")
     sys.exit(report.failed != 0)
 

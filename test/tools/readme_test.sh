@@ -46,6 +46,8 @@ STAND_IN
   chmod +x "$folder/stand-ins/$program"
 done
 export PATH="$folder/stand-ins:$PATH"
+# mpirun asks root whether it is meant, and one core whether it is enough.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
 # The README's example of a pass test is one that the lit suite runs.
 awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" |
