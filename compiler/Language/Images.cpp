@@ -81,7 +81,8 @@ Item Elaborator::gridWidth(BuiltinCall &call) {
   return side ? wholeNumber(side->image.width) : mistake();
 }
 
-/// The images that have every `stride`-th row and column of pixels of others, with ports of their own.
+/// The images that have every `stride`-th row and column of pixels of others, with ports of their own: sizes and ports are named
+/// by the stride of the whole images.
 Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) {
   std::string all = "source", name = all + "_stride" + std::to_string(side.stride * stride);
   if (Side *known = sideNamed(name))
@@ -134,6 +135,10 @@ Item Elaborator::subsample(BuiltinCall &call) {
   }
   if (*stride == 1)
     return call.given[0].item;
+  if (model.task == "translate") {
+    fail(call.where()) << "a caption's decoder reads the rows of whole images, so the task 'translate' has no smaller images yet";
+    return mistake();
+  }
   const Side &images = *strided(*side, *stride, call.where());
   auto type = RankedTensorType::get(typeOf(x).getShape(), builder.getF32Type(), columnOf(images.tokens).getEncoding());
   return make(SubsampleOp::create(builder, place(call.where()), type, x, side->image.width, *stride, *row, *column));
