@@ -148,6 +148,7 @@ def main():
     for field in fields(Machine):
         print(f"  {field.name.replace('_', ' '):16} {getattr(machine, field.name):.3g}")
     print("  a launch takes the longer of its arithmetic and its traffic, at these shares of the peaks, and a pause\n"
+          "  sums go from GPU to GPU, as by NCCL; Heddle now sends them by Open MPI through host memory, which is slower\n"
           "  sums travel in rings within a node and between nodes, one bucket after the other, beside the launches\n"
           "  updates wait for all sums; reading text, validation and checkpoints take no time; all GPUs are equally fast\n")
     print(f"{'GPUs':>6} {'step, ms':>10} {'waiting, ms':>12} {'efficiency':>11}")

@@ -20,7 +20,7 @@ using namespace mlir::heddle;
 /// A bucket is sent when it has an eighth of all gradients, or as many bytes as a link carries at full rate: while the first ones are
 /// on their way the backward pass makes the others.
 static constexpr int64_t kBuckets = 8;
-static constexpr int64_t kLargestBucket = 4 << 20;
+static constexpr int64_t kFullBucket = 4 << 20;
 
 namespace {
 
@@ -86,12 +86,12 @@ public:
     int64_t all = 0;
     for (Value gradient : gradients)
       all += bytesOf(gradient);
-    int64_t most = std::min<int64_t>(kLargestBucket, llvm::divideCeil(all, kBuckets)), bytes = 0;
+    int64_t full = std::min<int64_t>(kFullBucket, llvm::divideCeil(all, kBuckets)), bytes = 0;
     SmallVector<Value> bucket;
     for (Value gradient : gradients) {
       bucket.push_back(gradient);
       bytes += bytesOf(gradient);
-      if (bytes < most && gradient != gradients.back())
+      if (bytes < full && gradient != gradients.back())
         continue;
       reduce(bucket);
       bucket.clear();

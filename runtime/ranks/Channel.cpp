@@ -1,5 +1,6 @@
 #include "runtime/ranks/Channel.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -64,18 +66,33 @@ std::string hostName() {
 Channel::~Channel() { ::close(socket); }
 
 bool Channel::send(const Message &message) {
-  std::string bytes = Writer().add(uint32_t(message.body.size())).add(message.kind).text + message.body;
-  std::string_view rest = bytes;
-  std::lock_guard lock(sending);
-  while (!rest.empty()) {
-    ssize_t sent = ::send(socket, rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR)
-      continue;
-    if (sent <= 0)
-      return false;
-    rest.remove_prefix(size_t(sent));
+  {
+    std::lock_guard lock(sending);
+    unsent += Writer().add(uint32_t(message.body.size())).add(message.kind).text + message.body;
   }
-  return true;
+  return flush();
+}
+
+bool Channel::flush() {
+  std::lock_guard lock(sending);
+  size_t done = 0;
+  bool isThere = true;
+  while (isThere && done < unsent.size()) {
+    ssize_t sent = ::send(socket, unsent.data() + done, unsent.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0)
+      done += size_t(sent);
+    else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      break;
+    else
+      isThere = sent < 0 && errno == EINTR;
+  }
+  unsent.erase(0, done);
+  return isThere;
+}
+
+bool Channel::hasUnsent() {
+  std::lock_guard lock(sending);
+  return !unsent.empty();
 }
 
 bool Channel::receive() {
@@ -125,19 +142,30 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous) {
     sockaddr_un address;
     socklen_t length = localAddress(rendezvous.path, address);
     int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr *>(&address), length) != 0 || ::listen(socket, SOMAXCONN) != 0)
-      return makeError(ErrorKind::Io, "ranks cannot meet at the local address '", rendezvous.path, "': ", reason(), ".");
+    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr *>(&address), length) != 0 || ::listen(socket, SOMAXCONN) != 0) {
+      std::string problem = reason();
+      if (socket >= 0)
+        ::close(socket);
+      return makeError(ErrorKind::Io, "ranks cannot meet at the local address '", rendezvous.path, "': ", problem, ".");
+    }
     return std::unique_ptr<Listener>(new Listener(socket, {}, {}));
   }
   bool isTcp = rendezvous.kind == Rendezvous::Tcp;
   std::string port = std::to_string(isTcp ? rendezvous.port : 0), problem = "no address";
   Addresses found;
   lookUp({}, port, /*passive=*/true, found);
-  for (const addrinfo *info = found.list; info; info = info->ai_next) {
-    int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+  std::vector<const addrinfo *> candidates;
+  for (const addrinfo *info = found.list; info; info = info->ai_next)
+    candidates.push_back(info);
+  // A socket of IPv6 takes connections of IPv4, too; where there is no IPv6, those of IPv4 remain.
+  std::ranges::stable_partition(candidates, [](const addrinfo *info) { return info->ai_family == AF_INET6; });
+  for (const addrinfo *info : candidates) {
+    int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
     if (socket < 0)
       continue;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (info->ai_family == AF_INET6)
+      ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (::bind(socket, info->ai_addr, info->ai_addrlen) != 0 || ::listen(socket, SOMAXCONN) != 0) {
       problem = reason();
       ::close(socket);
@@ -195,6 +223,8 @@ Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const s
     if (socket < 0)
       continue;
     auto channel = std::make_unique<Channel>(socket);
+    timeval limit{1, 0}; // a machine that does not answer is asked again, until the caller's time is over
+    ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (::connect(socket, info->ai_addr, info->ai_addrlen) != 0)
       continue;
     tune(socket);

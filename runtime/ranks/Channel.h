@@ -22,7 +22,7 @@ struct Message {
   std::string body;
 };
 
-// One end of a connection. Sending may happen in several threads, reading in one.
+// One end of a connection. Sending may happen in several threads, reading in one. Nothing here waits for the other end.
 class Channel {
 public:
   explicit Channel(int socket) : socket(socket) {}
@@ -31,8 +31,10 @@ public:
   Channel &operator=(const Channel &) = delete;
 
   int descriptor() const { return socket; } // for poll()
-  // False where the other end is gone.
+  // What the other end does not take yet is kept for flush(). False where it is gone.
   bool send(const Message &message);
+  bool flush();
+  bool hasUnsent(); // poll() for POLLOUT then
   // Reads what has arrived without waiting; false where the other end is gone. Messages that are whole are then in `take`.
   bool receive();
   std::optional<Message> take();
@@ -40,7 +42,8 @@ public:
 private:
   int socket;
   std::string arrived;
-  std::mutex sending;
+  std::mutex sending; // of `unsent`
+  std::string unsent;
 };
 
 // Where channels come in.

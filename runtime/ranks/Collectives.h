@@ -1,5 +1,5 @@
 // What ranks do together with numbers: processes that train one model, each on a device of its own and with its own part of
-// every batch. An engine (MpiEngine.h) moves the bytes.
+// every batch. Mpi.h moves the bytes.
 //
 // All ranks call the same functions in the same order, with as many bytes; each call returns when this rank has its result. A
 // call that never returns, because another rank is gone, is ended by whoever watches the ranks (Meeting.h).
@@ -20,7 +20,7 @@ public:
   virtual uint32_t rank() const = 0;
   virtual uint32_t ranks() const = 0;
   // Replaces `values`, which are in host memory, by their sums over all ranks: the same bits on each. `what` is for messages of
-  // those who watch: "the gradients' bucket 3 of 8".
+  // those who watch: "sum 3 of 9 of 'parallel_train_step'".
   virtual Status sum(std::span<float> values, std::string_view what) = 0;
   // Replaces `bytes`, which are in host memory, by those of rank 0.
   virtual Status broadcast(std::span<std::byte> bytes, std::string_view what) = 0;

@@ -135,8 +135,9 @@ Result<RankPlace> findRankPlace(const RankFlags &flags, const Environment &envir
       place.rendezvous = rendezvousOfMpi(environment);
   }
   if (place.ranks == 0 || place.ranks > mostRanks || place.rank >= place.ranks)
-    return makeError(ErrorKind::InvalidArgument, "rank ", place.rank, " of ", place.ranks, " (by ",
-                     place.launcher, ") is none: ranks count from 0, and there are at most ", mostRanks, ".");
+    return makeError(ErrorKind::InvalidArgument, place.launcher, " says rank ", place.rank, " of ", place.ranks,
+                     place.ranks == 0 || place.ranks > mostRanks ? str("; there may be 1 to ", mostRanks, " ranks.")
+                                                                 : str("; ranks count from 0 to ", place.ranks - 1, "."));
   return place;
 }
 

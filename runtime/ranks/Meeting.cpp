@@ -8,12 +8,12 @@
 namespace heddle {
 namespace {
 
-enum Kind : uint8_t { Hello = 1, Welcome, Place, Numbers, Sums, Failure, End, Bye };
+enum Kind : uint8_t { Hello = 1, Welcome, Place, Numbers, Sums, Failure, End, Bye, Refusal };
 
 constexpr auto kTurn = std::chrono::milliseconds(50);    // how often a rank looks around
 constexpr auto kTell = std::chrono::milliseconds(250);   // how often it says where it is
 constexpr double kShare = 0.9;                           // of the timeout, so that all have ended within it
-constexpr uint32_t kHelloVersion = 1;
+constexpr uint32_t kHelloVersion = 2;
 
 std::string packNumbers(const std::vector<double> &values) {
   Writer writer;
@@ -30,11 +30,15 @@ std::vector<double> unpackNumbers(std::string_view body) {
   return values;
 }
 
+short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT : POLLIN; }
+
 } // namespace
 
 //===-- What a rank says of itself ------------------------------------------------------------------------------===//
 
-void Meeting::at(std::string_view what) { change(what, false); }
+void Meeting::at(std::string_view what) { change(what, Doing::Working); }
+
+void Meeting::busy(std::string_view what) { change(what, Doing::Busy); }
 
 void Meeting::atStep(uint64_t step) {
   std::lock_guard lock(mutex);
@@ -42,13 +46,14 @@ void Meeting::atStep(uint64_t step) {
   ++own.changes;
 }
 
-void Meeting::change(std::string_view place, bool waiting) {
+Meeting::State Meeting::change(std::string_view place, Doing doing) {
   std::lock_guard lock(mutex);
-  if (!place.empty())
-    own.place = place;
-  own.waiting = waiting;
-  own.waits += waiting;
+  State before = own;
+  own.place = place;
+  own.doing = doing;
+  own.waits += doing == Doing::Waiting;
   ++own.changes;
+  return before;
 }
 
 Meeting::State Meeting::ownState() {
@@ -57,7 +62,7 @@ Meeting::State Meeting::ownState() {
 }
 
 std::string Meeting::pack(const State &state) {
-  return Writer().add(state.changes).add(state.waits).add(uint8_t(state.waiting)).add(state.step).add(std::string_view(state.place)).text;
+  return Writer().add(state.changes).add(state.waits).add(uint8_t(state.doing)).add(state.step).add(std::string_view(state.place)).text;
 }
 
 Meeting::State Meeting::unpack(std::string_view body) {
@@ -65,7 +70,7 @@ Meeting::State Meeting::unpack(std::string_view body) {
   State state;
   state.changes = reader.number<uint64_t>();
   state.waits = reader.number<uint64_t>();
-  state.waiting = reader.number<uint8_t>() != 0;
+  state.doing = Doing(reader.number<uint8_t>());
   state.step = reader.number<uint64_t>();
   state.place = reader.words();
   return state;
@@ -74,7 +79,7 @@ Meeting::State Meeting::unpack(std::string_view body) {
 // "at step 17, in sum 3 of 8 of 'parallel_train_step'"
 std::string Meeting::describe(const State &state) {
   std::string where = state.step == 0 ? str("before the first step, ") : str("at step ", state.step, ", ");
-  return where + (state.waiting ? "waiting in " : "") + state.place;
+  return where + (state.doing == Doing::Waiting ? "waiting in " : "") + state.place;
 }
 
 // "rank 2 of 4 (process 4711 on node17)"
@@ -204,7 +209,9 @@ void Meeting::serve() {
       return;
     if (Clock::now() - told > kTell) {
       told = Clock::now();
-      tellAll({Place, pack(peers[0].state)});
+      for (Peer &peer : peers) // who does not read what was said has no use for more of it
+        if (peer.channel && !peer.left && !peer.channel->hasUnsent())
+          peer.channel->send({Place, pack(peers[0].state)});
     }
   }
 }
@@ -215,7 +222,7 @@ void Meeting::poll() {
     watched.push_back({channel->descriptor(), POLLIN, 0});
   for (const Peer &peer : peers)
     if (peer.channel && !peer.left)
-      watched.push_back({peer.channel->descriptor(), POLLIN, 0});
+      watched.push_back({peer.channel->descriptor(), eventsOf(*peer.channel), 0});
   ::poll(watched.data(), watched.size(), int(kTurn.count()));
   uint64_t calls = 0;
   if (watched[1].revents && ::read(wake, &calls, sizeof calls) < 0)
@@ -224,8 +231,10 @@ void Meeting::poll() {
     strangers.push_back(std::move(channel));
   greet(strangers);
   for (uint32_t i = 1; i < peers.size(); ++i)
-    if (peers[i].joined && !peers[i].left)
+    if (peers[i].joined && !peers[i].left) {
+      peers[i].channel->flush();
       hear(i);
+    }
 }
 
 void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
@@ -243,6 +252,12 @@ void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
     std::string host = reader.words();
     if (message->kind != Hello || !reader.isWhole || version != kHelloVersion) { // a program that is none of ours
       channel.reset();
+      continue;
+    }
+    bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
+    if (isAllThere) { // a training that runs does not end because another one starts
+      channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ", peers[0].host,
+                                  ") runs at the place where rank ", rank, " of ", count, " was to meet the others; give a --rendezvous of its own.")});
       continue;
     }
     if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
@@ -339,16 +354,17 @@ void Meeting::watch() {
               ": its process stands still or its machine cannot be reached. All ranks end; --resume goes on from the newest checkpoint."));
   bool isAnyDue = false;
   for (const Peer &peer : peers)
-    isAnyDue |= !peer.left && peer.state.waiting && isDue(peer.changed);
+    isAnyDue |= !peer.left && peer.state.doing == Doing::Waiting && isDue(peer.changed);
   if (!isAnyDue)
     return;
   // Those who wait for the fewest times, or do not wait, are waited for.
   std::optional<uint32_t> late;
-  auto isBehind = [&](const State &a, const State &b) { return std::pair(a.waits, a.waiting) < std::pair(b.waits, b.waiting); };
+  auto progress = [](const State &state) { return std::pair(state.waits, state.doing == Doing::Waiting); };
+  auto isBehind = [&](const State &a, const State &b) { return progress(a) < progress(b); };
   for (uint32_t i = 0; i < ranks(); ++i)
     if (!peers[i].left && (!late || isBehind(peers[i].state, peers[*late].state)))
       late = i;
-  if (!late || !isDue(peers[*late].changed))
+  if (!late || peers[*late].state.doing == Doing::Busy || !isDue(peers[*late].changed))
     return;
   end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
           describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
@@ -382,9 +398,11 @@ void Meeting::lose(const std::string &how) {
 
 void Meeting::follow() {
   Peer &first = peers[0];
+  bool saidBye = false;
   while (true) {
-    pollfd watched{first.channel->descriptor(), POLLIN, 0};
+    pollfd watched{first.channel->descriptor(), eventsOf(*first.channel), 0};
     ::poll(&watched, 1, int(kTurn.count()));
+    first.channel->flush();
     bool isThere = first.channel->receive();
     while (std::optional<Message> message = first.channel->take()) {
       first.heard = Clock::now();
@@ -407,6 +425,8 @@ void Meeting::follow() {
         break;
       case End:
         finish({}, false);
+      case Refusal: // every rank of such a training gets it
+        finish(message->body, true);
       default:
         break;
       }
@@ -417,10 +437,12 @@ void Meeting::follow() {
       isLeaving = leaving;
       isComplete = complete;
     }
-    if (isLeaving) {
+    if (isLeaving && !saidBye) {
       first.channel->send({Bye, {}});
-      return;
+      saidBye = true;
     }
+    if (saidBye && !first.channel->hasUnsent())
+      return;
     if (!isThere)
       lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
     // Who answered may be another program, at an address of a training that is over.
@@ -430,7 +452,7 @@ void Meeting::follow() {
     if (isDue(first.heard) && isComplete)
       lose(str(" has said nothing for almost the --timeout of ", options.timeout, " s: its process stands still or its machine cannot "
                                                                                   "be reached"));
-    if (Clock::now() - told > kTell) {
+    if (Clock::now() - told > kTell && !first.channel->hasUnsent()) {
       told = Clock::now();
       first.channel->send({Place, pack(ownState())});
     }

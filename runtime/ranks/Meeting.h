@@ -3,6 +3,7 @@
 //
 // A rank whose process ends, or that stands still while others wait for it, ends all others: rank 0 prints one message, which
 // names the rank and says what it did last, and every process exits with 1. Where rank 0 itself is gone, rank 1 prints it.
+// What a rank does for itself (read text, write a checkpoint) may take as long as it takes.
 #pragma once
 
 #include "runtime/ranks/Channel.h"
@@ -28,6 +29,15 @@ struct MeetingOptions {
 };
 
 class Meeting {
+  enum class Doing : uint8_t { Busy, Working, Waiting };
+  struct State {
+    uint64_t changes = 0; // a number that grows as the rank gets on
+    uint64_t waits = 0;   // how often it has waited for others
+    Doing doing = Doing::Busy;
+    uint64_t step = 0;
+    std::string place = "starting";
+  };
+
 public:
   // Waits until all ranks have come. `listener` is rank 0's where it was opened before; `address` is where it listens, where the
   // rendezvous does not say.
@@ -41,19 +51,23 @@ public:
   // Which of the ranks on this machine it is.
   uint32_t localRank() const { return ownLocalRank; }
 
-  // What this rank does from now on, for messages: "reading text". Saying it counts as getting on.
+  // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
   void at(std::string_view what);
+  // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank takes it to stand
+  // still. A rank begins like this.
+  void busy(std::string_view what);
   // The step that it is at, which messages name too.
   void atStep(uint64_t step);
-  // While one lives, this rank waits for others.
+  // While one lives, this rank waits for others; then it does what it did before.
   class Waiting {
   public:
-    Waiting(Meeting &meeting, std::string_view what) : meeting(meeting) { meeting.change(what, true); }
-    ~Waiting() { meeting.change({}, false); }
+    Waiting(Meeting &meeting, std::string_view what) : meeting(meeting), before(meeting.change(what, Doing::Waiting)) {}
+    ~Waiting() { meeting.change(before.place, before.doing); }
     Waiting(const Waiting &) = delete;
 
   private:
     Meeting &meeting;
+    State before;
   };
 
   // The sums over all ranks of a few numbers, added in the order of the ranks. All ranks call it in the same order.
@@ -64,13 +78,6 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  struct State {
-    uint64_t changes = 0; // a number that grows as the rank gets on
-    uint64_t waits = 0;   // how often it has waited for others
-    bool waiting = false;
-    uint64_t step = 0;
-    std::string place = "starting";
-  };
   struct Peer {
     std::unique_ptr<Channel> channel; // null of rank 0 itself
     bool joined = false, left = false;
@@ -82,7 +89,7 @@ private:
   };
 
   explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
-  void change(std::string_view place, bool waiting);
+  State change(std::string_view place, Doing doing); // the state before
   State ownState();
   static std::string pack(const State &state);
   static State unpack(std::string_view body);
@@ -112,7 +119,7 @@ private:
 
   MeetingOptions options;
   std::unique_ptr<Listener> listener;
-  std::vector<std::unique_ptr<Channel>> strangers; // who have not said which rank they are
+  std::vector<std::unique_ptr<Channel>> strangers; // who have not said which rank they are, or were told that they are none of ours
   std::vector<Peer> peers;                         // rank 0: all; others: rank 0 alone
   Clock::time_point begun, told;
   int wake = -1; // of rank 0's thread

@@ -25,10 +25,17 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options) {
   std::array<std::byte, 512> address{};
   std::unique_ptr<Listener> listener;
   if (place.rank == 0) {
-    HEDDLE_ASSIGN(listener, Listener::open(place.rendezvous));
+    Result<std::unique_ptr<Listener>> opened = Listener::open(place.rendezvous);
+    if (!opened) {
+      HEDDLE_CHECK(ranks->mpi->broadcast(address)); // no address: the others end too
+      return std::move(opened).error();
+    }
+    listener = std::move(*opened);
     std::memcpy(address.data(), listener->address().data(), std::min(listener->address().size(), address.size() - 1));
   }
   HEDDLE_CHECK(ranks->mpi->broadcast(address));
+  if (address[0] == std::byte(0))
+    return makeError(ErrorKind::Io, "rank 0 cannot listen for the other ranks, and says why.");
   HEDDLE_ASSIGN(ranks->meeting,
                 Meeting::join(std::move(options), std::move(listener), reinterpret_cast<const char *>(address.data())));
   return ranks;
@@ -36,7 +43,7 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options) {
 
 Ranks::~Ranks() {
   if (meeting)
-    meeting->at("the end of MPI");
+    atTheEnd.emplace(*meeting, "the end of MPI");
 }
 
 Status Ranks::sum(std::span<float> values, std::string_view what) {

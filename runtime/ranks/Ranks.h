@@ -6,6 +6,7 @@
 #include "runtime/ranks/Mpi.h"
 
 #include <memory>
+#include <optional>
 
 namespace heddle {
 
@@ -26,6 +27,7 @@ public:
 
 private:
   std::unique_ptr<Meeting> meeting;
+  std::optional<Meeting::Waiting> atTheEnd;
   std::unique_ptr<Mpi> mpi; // ends first
 };
 

@@ -42,47 +42,51 @@ EntryCollectives::EntryCollectives(DeviceState &state, const schema::Entry &entr
   cut(runs);
 }
 
-// A part ends where a collective begins, and where a launch needs what one makes.
+// A part ends where a collective begins, and where a launch or another collective needs what one makes.
 void EntryCollectives::cut(std::span<const LaunchRun> runs) {
   std::vector<std::vector<BindingRange>> touched;
   for (uint32_t i = 0; i < count(); ++i)
     touched.push_back(rangesOf(*entry.collectives()->Get(i)));
   Part part;
-  uint32_t started = 0;
-  auto close = [&](size_t run, uint32_t finish) {
+  uint32_t started = 0; // by the end of `part`
+  auto close = [&](size_t run) {
     part.end = run;
     part.start = started;
     cuts.push_back(part);
-    part = {run, run, finish, started};
+    part = {run, run, part.finish, started};
+  };
+  auto finish = [&](size_t run, uint32_t needed) {
+    bool canBefore = part.first == run && needed <= part.start;
+    if (needed > part.finish && !canBefore)
+      close(run);
+    part.finish = std::max(part.finish, needed);
+  };
+  auto neededBy = [&](const std::vector<BindingRange> &ranges) {
+    uint32_t needed = part.finish;
+    for (uint32_t i = needed; i < started; ++i)
+      if (overlap(ranges, touched[i]))
+        needed = i + 1;
+    return needed;
+  };
+  auto start = [&](size_t run, uint32_t until) {
+    for (; started < until; ++started)
+      finish(run, neededBy(touched[started]));
+    if (started > part.start)
+      close(run);
   };
   for (size_t run = 0; run < runs.size();) {
     const schema::Repeat *repeat = runs[run].repeat;
     uint32_t launch = runs[run].launch, end = repeat ? repeat->first() + repeat->count() : launch + 1;
     launch = repeat ? repeat->first() : launch;
-    uint32_t before = countBefore(runs[run]);
-    if (before > started) {
-      started = before;
-      close(run, part.finish);
-    }
-    uint32_t needed = part.finish;
-    if (needed < started) {
-      std::vector<BindingRange> ranges = rangesOf(entry, launch, end, repeat);
-      for (uint32_t i = needed; i < started; ++i)
-        if (overlap(ranges, touched[i]))
-          needed = i + 1;
-    }
-    if (needed > part.finish && part.first == run)
-      part.finish = needed;
-    else if (needed > part.finish)
-      close(run, needed);
+    start(run, countBefore(runs[run]));
+    if (part.finish < started)
+      finish(run, neededBy(rangesOf(entry, launch, end, repeat)));
     for (++run; run < runs.size() && repeat && runs[run].repeat == repeat;)
       ++run;
   }
-  started = count();
-  uint32_t finished = part.finish;
-  close(runs.size(), count());
-  if (finished < count()) // sums that no launch uses, or that come last
-    close(runs.size(), count());
+  start(runs.size(), count());
+  finish(runs.size(), count()); // sums that no launch uses, or that come last
+  close(runs.size());
 }
 
 uint32_t EntryCollectives::countBefore(const LaunchRun &run) const {

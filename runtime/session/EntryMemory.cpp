@@ -92,19 +92,23 @@ void EntryMemory::findParts(const schema::Entry &entry) {
   Ranges ranges;
   for (const schema::Port *port : *entry.inputs())
     ranges.write(BindingRange(*port));
-  for (const schema::Launch *launch : *entry.launches()) {
-    LaunchAccess access(*launch);
+  // Where several kernels make a tensor's parts, a collective alone names the whole of it.
+  flatbuffers::uoffset_t next = 0;
+  auto visitCollectives = [&](uint32_t until) {
+    for (; entry.collectives() && next < entry.collectives()->size() && entry.collectives()->Get(next)->before() <= until; ++next) {
+      for (const schema::Binding *binding : *entry.collectives()->Get(next)->from())
+        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.read(range); });
+      for (const schema::Binding *binding : *entry.collectives()->Get(next)->to())
+        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.write(range); });
+    }
+  };
+  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
+    visitCollectives(i);
+    LaunchAccess access(*entry.launches()->Get(i));
     forEachInArena(access.read, [&](const BindingRange &range) { ranges.read(range); });
     forEachInArena(access.written, [&](const BindingRange &range) { ranges.write(range); });
   }
-  // Where several kernels make a tensor's parts, a collective alone names the whole of it.
-  if (entry.collectives())
-    for (const schema::Collective *collective : *entry.collectives()) {
-      for (const schema::Binding *binding : *collective->from())
-        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.read(range); });
-      for (const schema::Binding *binding : *collective->to())
-        forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.write(range); });
-    }
+  visitCollectives(entry.launches()->size());
   for (const schema::Port *port : *entry.outputs())
     ranges.read(BindingRange(*port));
 

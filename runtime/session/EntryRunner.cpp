@@ -16,11 +16,15 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
     : entry(entry), state(state), memory(state, entry, separateValues), runs(launchRuns(entry)),
       collectives(state, entry, memory, runs) {
   overwritten.resize(entry.inputs()->size());
-  for (const schema::Launch *launch : *entry.launches()) {
-    LaunchAccess access(*launch);
+  auto noteWritten = [&](const std::vector<BindingRange> &written) {
     for (flatbuffers::uoffset_t i = 0; i < overwritten.size(); ++i)
-      overwritten[i] = overwritten[i] || overlap({BindingRange(*entry.inputs()->Get(i))}, access.written);
-  }
+      overwritten[i] = overwritten[i] || overlap({BindingRange(*entry.inputs()->Get(i))}, written);
+  };
+  for (const schema::Launch *launch : *entry.launches())
+    noteWritten(LaunchAccess(*launch).written);
+  for (uint32_t i = 0; i < collectives.count(); ++i)
+    for (const schema::Binding *to : *entry.collectives()->Get(i)->to())
+      noteWritten({BindingRange(*to)});
   std::map<std::array<uint32_t, 11>, uint32_t> known;
   for (const LaunchRun &run : runs) {
     const schema::Launch *launch = entry.launches()->Get(run.launch);
@@ -235,8 +239,10 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
   HEDDLE_CHECK(state.device.wait());
   auto now = std::chrono::steady_clock::now().time_since_epoch();
   std::vector<hal::LaunchTime> times;
-  for (const std::unique_ptr<hal::Program> &part : timedPrograms) {
-    HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, state.device.launchTimes(*part));
+  for (size_t i = 0; i < timedPrograms.size(); ++i) {
+    if (collectives.parts()[i].first == collectives.parts()[i].end)
+      continue; // there is nothing to time
+    HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, state.device.launchTimes(*timedPrograms[i]));
     times.insert(times.end(), ofPart.begin(), ofPart.end());
   }
   uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead

@@ -1,4 +1,5 @@
 // How ranks learn which they are, meet, add up numbers, and end together.
+#include "runtime/ranks/Channel.h"
 #include "runtime/ranks/Launcher.h"
 #include "runtime/ranks/Meeting.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -69,7 +71,7 @@ TEST(LauncherTest, flagsComeFirst) {
 TEST(LauncherTest, mistakesAreTold) {
   auto told = [](const Result<RankPlace> &place) { return place.ok() ? "nothing" : place.message(); };
   EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("OMPI_COMM_WORLD_RANK=x"), std::string::npos);
-  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("rank 2 of 2 (by mpirun) is none"), std::string::npos);
+  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("mpirun says rank 2 of 2; ranks count from 0 to 1."), std::string::npos);
   EXPECT_NE(told(find({}, {.rank = 1, .ranks = {}, .rendezvous = {}})).find("--rank and --ranks come together"), std::string::npos);
   EXPECT_NE(told(find({}, {.rank = 1, .ranks = 2, .rendezvous = {}})).find("need --rendezvous"), std::string::npos);
   EXPECT_NE(told(find({}, {.rank = {}, .ranks = {}, .rendezvous = "mpi"})).find("there is one process alone"), std::string::npos);
@@ -90,6 +92,41 @@ TEST(LauncherTest, firstOfSlurmsHosts) {
 
 MeetingOptions optionsOf(uint32_t rank, uint32_t ranks, const Rendezvous &rendezvous, double timeout = 20) {
   return {{rank, ranks, rendezvous, "test"}, timeout, {}, {}};
+}
+
+// A process that is stopped reads nothing; who watches it goes on all the same.
+TEST(ChannelTest, sendingDoesNotWaitForTheOtherEnd) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  Channel sender(ends[0]), receiver(ends[1]);
+  const uint32_t count = 10'000;
+  for (uint32_t i = 0; i < count; ++i)
+    ASSERT_TRUE(sender.send({1, Writer().add(i).add(std::string_view("computing")).text}));
+  EXPECT_TRUE(sender.hasUnsent());
+  uint32_t next = 0;
+  while (next < count) {
+    ASSERT_TRUE(receiver.receive());
+    std::optional<Message> message = receiver.take();
+    ASSERT_TRUE(message || sender.hasUnsent()) << "after " << next;
+    for (; message; message = receiver.take())
+      ASSERT_EQ(Reader(message->body).number<uint32_t>(), next++);
+    ASSERT_TRUE(sender.flush());
+  }
+  EXPECT_FALSE(sender.hasUnsent());
+}
+
+TEST(ChannelTest, bothInternetProtocolsReachAListener) {
+  for (const char *host : {"127.0.0.1", "::1"}) {
+    Rendezvous rendezvous{Rendezvous::Tcp, host, {}, uint16_t(20000 + ::getpid() % 12000)};
+    auto listener = Listener::open(rendezvous);
+    ASSERT_TRUE(listener.ok()) << listener.message();
+    auto channel = connectTo(rendezvous);
+    ASSERT_TRUE(channel.ok()) << channel.message();
+    if (!*channel && std::string_view(host) == "::1")
+      GTEST_SKIP() << "this machine has no IPv6";
+    ASSERT_TRUE(*channel) << host;
+    EXPECT_TRUE((*listener)->accept()) << host;
+  }
 }
 
 Rendezvous fresh(Rendezvous::Kind kind, const test::TemporaryFolder &folder) {
@@ -219,6 +256,57 @@ TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
     EXPECT_EQ(ended.statuses[0], 1);
     EXPECT_EQ(ended.statuses[1], 1);
   }
+}
+
+// Only what others wait for has to be done in time.
+TEST(MeetingTest, aRankMayTakeItsTimeForItself) {
+  test::TemporaryFolder folder;
+  Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 2, [&](Meeting &meeting, uint32_t rank) {
+    meeting.at("computing");
+    if (rank == 0)
+      meeting.busy("writing a checkpoint");
+    if (rank == 0)
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+    (void)meeting.sum({1}, "a sum");
+    if (rank == 2)
+      std::this_thread::sleep_for(std::chrono::seconds(4)); // it computes again
+    (void)meeting.sum({1}, "another sum");
+  }, folder);
+  EXPECT_GT(ended.seconds, 5);
+  EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
+  EXPECT_NE(ended.printed[0].find("has stood still"), std::string::npos) << ended.printed[0];
+  EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
+}
+
+// A second training at the same place ends, and the first one goes on.
+TEST(MeetingTest, aNewcomerEndsNoTrainingThatRuns) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
+  std::string said = (folder.path() / "newcomer").string();
+  Ended ended = runRanks(2, rendezvous, 20, [&](Meeting &meeting, uint32_t rank) {
+    (void)meeting.sum({1}, "the first sum");
+    if (rank == 1) {
+      pid_t child = ::fork();
+      if (child == 0) {
+        MeetingOptions options = optionsOf(1, 2, rendezvous);
+        options.report = [&](std::string_view message) { std::ofstream(said) << message; };
+        (void)Meeting::join(options);
+        ::_exit(0);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+        ::_exit(4);
+    }
+    auto sum = meeting.sum({1}, "the last sum");
+    if (!sum.ok() || (*sum)[0] != 2)
+      ::_exit(5);
+  }, folder);
+  EXPECT_EQ(ended.statuses, (std::vector<int>{0, 0}));
+  EXPECT_EQ(ended.printed, (std::vector<std::string>{"", ""}));
+  std::ifstream file(said);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_NE(text.find("another training of 2 ranks"), std::string::npos) << text;
 }
 
 TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {

@@ -168,6 +168,59 @@ TEST_P(SessionTest, ranksSumElsewhereAndAtTheEnd) {
   EXPECT_EQ(others.asked, (std::vector<std::string>{"sum 1 of 2 of 'chain': 1000", "sum 2 of 2 of 'chain': 2000"}));
 }
 
+// A sum of a sum waits for it, whether a launch stands between them or not.
+TEST_P(SessionTest, ranksSumWhatTheyHaveSummed) {
+  for (bool separate : {false, true})
+    for (bool checked : {false, true}) {
+      ThreeAlike others;
+      auto session = openChanged(
+          [](auto &m) {
+            addSum(m, 1, {1}, {1}), addSum(m, 1, {1}, {3}), addSum(m, 1, {3}, {1});
+            addSum(m, 2, {2}, {2}), addSum(m, 2, {2}, {2});
+          },
+          {.checkNumbers = checked, .separateValues = separate, .collectives = &others});
+      ASSERT_TRUE(session);
+      Chain made = callChain(*session);
+      EXPECT_EQ(made.doubled, 27 * 1000.0f);
+      EXPECT_EQ(made.tripled, 9 * (27 * 1000.0f + 500.0f));
+    }
+}
+
+// A launch reads a part of a sum, in the place where `triple` will be.
+TEST_P(SessionTest, launchesReadPartsOfSums) {
+  for (bool separate : {false, true})
+    for (bool checked : {false, true}) {
+      ThreeAlike others;
+      auto session = openChanged(
+          [](auto &m) {
+            schema::CollectiveT &sum = addSum(m, 0, {0}, {2});
+            sum.from = {schema::Binding(schema::Space::Arena, 0, 0, 8000)};
+            sum.to = {schema::Binding(schema::Space::Arena, 0, 2 * 4000, 8000)};
+            m.entries[1]->launches[0]->bindings[0] = schema::Binding(schema::Space::Arena, 0, 2 * 4000, 4000);
+          },
+          {.checkNumbers = checked, .separateValues = separate, .collectives = &others});
+      ASSERT_TRUE(session);
+      for (int call = 0; call < 2; ++call) {
+        Chain made = callChain(*session);
+        EXPECT_EQ(made.doubled, 4 * 500.0f);
+        EXPECT_EQ(made.tripled, 5 * 500.0f);
+      }
+    }
+}
+
+// A sum that stands in an input's place overwrites the input, which the next run must send again.
+TEST_P(SessionTest, inputsThatASumOverwritesAreSentAgain) {
+  ThreeAlike others;
+  auto session = openChanged([](auto &m) { addSum(m, 0, {0}, {0}); }, {.collectives = &others});
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(1000, 1);
+  std::vector<Input> inputs{{"a", a}};
+  for (int call = 0; call < 3; ++call) {
+    ASSERT_TRUE(session->run("chain", inputs, call == 0 ? Send::All : Send::Overwritten).ok());
+    EXPECT_EQ(session->output("double")->values<float>()[499], 3 * 1000.0f) << "call " << call;
+  }
+}
+
 // One rank: what stands elsewhere is copied.
 TEST_P(SessionTest, oneRankSumsAlone) {
   auto session = openChanged([](auto &m) {
@@ -181,16 +234,18 @@ TEST_P(SessionTest, oneRankSumsAlone) {
 }
 
 TEST_P(SessionTest, entriesOfRanksAreTimed) {
-  ThreeAlike others;
-  auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {1}); }, {.collectives = &others});
-  ASSERT_TRUE(session);
   HostTensor a = ramp(1000, 1);
   std::vector<Input> inputs{{"a", a}};
-  auto launches = session->profile("chain", inputs);
-  ASSERT_TRUE(launches.ok()) << launches.message();
-  EXPECT_EQ(launches->size(), 2u);
-  EXPECT_LE((*launches)[0].begin, (*launches)[0].end);
-  EXPECT_EQ(session->output("triple")->values<float>()[499], 3500.0f);
+  for (uint32_t before : {0, 1, 2}) { // there are parts without launches where a sum comes first or last
+    ThreeAlike others;
+    auto session = openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1 : 3}); }, {.collectives = &others});
+    ASSERT_TRUE(session);
+    auto launches = session->profile("chain", inputs);
+    ASSERT_TRUE(launches.ok()) << launches.message();
+    EXPECT_EQ(launches->size(), 2u);
+    EXPECT_LE((*launches)[0].begin, (*launches)[0].end);
+    EXPECT_EQ(session->output("triple")->values<float>()[499], before == 1 ? 3500.0f : 1500.0f);
+  }
 }
 
 TEST_P(SessionTest, runsFollowEachOtherWithoutTheHostWaiting) {

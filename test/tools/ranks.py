@@ -112,7 +112,7 @@ def main():
         mistake("compile the model with --shard=none", *started_by_mpirun(2), *start, "alone.heddle", *data)
         mistake("is not between 1 and", *started_by_mpirun(2), *start, "numbers.heddle", *data, "--batch-tokens", "99999")
         other = ["sh", "-c", 'exec "$@" --shuffle-window $((1000 + OMPI_COMM_WORLD_RANK))', "sh"]
-        mistake("the ranks have not the same flags", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
+        mistake("the ranks do not have the same --seed", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
         mistake("MPI's launcher has not started it", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
                 "mpi", environment={key: value for key, value in ENVIRONMENT.items() if not key.startswith(("PMI", "OMPI_COMM"))})
     print("all as expected")

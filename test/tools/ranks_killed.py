@@ -93,10 +93,12 @@ def main():
                         pass  # mpirun has
                 try:
                     program.wait(timeout=20)
-                except subprocess.TimeoutExpired:  # Open MPI's mpirun may hang where a rank ends while MPI begins
-                    print("mpirun stays, and is ended")
+                except subprocess.TimeoutExpired:
                     program.kill()
                     program.wait()
+                    if when != "start":  # while MPI begins, Open MPI's mpirun itself may hang
+                        fail("mpirun stays")
+                    print("mpirun stays, and is ended")
                 said.seek(0)
                 text = said.read()
             messages = re.findall(r"^heddle-run train: .*$", text, re.M)

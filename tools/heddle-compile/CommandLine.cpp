@@ -273,7 +273,7 @@ std::optional<CommandLine> check(Flags &flags) {
   }
   if (flags.shard.getNumOccurrences()) {
     if (flags.shard != "none")
-      return wrong("--shard: there is no way '" + flags.shard + "' to share out the training's state; this build has none");
+      return wrong("--shard: '" + flags.shard + "' is unknown; the only value is 'none': every device keeps the whole optimizer's state.");
     line.sharding = Sharding::None;
   }
   if (flags.fit.getNumOccurrences()) {

@@ -10,6 +10,7 @@
 #include "tools/heddle-run/report/Logging.h"
 #include "tools/heddle-run/report/StopSignal.h"
 #include "tools/heddle-run/text/Completions.h"
+#include "tools/heddle-run/text/Hash.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
 #include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/PairRecords.h"
@@ -238,17 +239,38 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
 // What all ranks must have alike.
 Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trainer, SessionEngine &engine, const TextCodec &vocabulary,
                   const ExampleBlocks &corpus, const BatchLimits &limits) {
-  std::string pieces;
+  std::string pieces, checkpoint = "none";
   for (const TokenizerFile &file : vocabulary.files())
     pieces += file.name + file.bytes;
-  return checkAlike(ranks, {{"artifact", std::to_string(engine.artifactSeal())},
+  if (command.resume) {
+    HEDDLE_ASSIGN(std::filesystem::path folder, findCheckpoint(command.checkpoint));
+    HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
+    checkpoint = manifest.toJson();
+  }
+  ContentHash base; // which no rank hands over
+  for (const VariableInfo &variable : engine.variables())
+    if (variable.kind == VariableKind::Frozen) {
+      HEDDLE_ASSIGN(HostTensor value, engine.readVariable(variable.name));
+      base.add({reinterpret_cast<const char *>(value.bytes().data()), value.bytes().size()});
+    }
+  auto number = [](uint64_t value) { return std::to_string(value); };
+  return checkAlike(ranks, {{"artifact", number(engine.artifactSeal())},
                             {"training text", corpus.fingerprint()},
                             {"vocabulary", pieces},
-                            {"checkpoint", std::to_string(trainer.step())},
-                            {"flags", str(command.seed.value_or(0), " ", command.microBatches, " ", limits.maximumTokens, " ",
-                                          limits.maximumSequences, " ", command.steps, " ", command.shuffleWindow, " ",
-                                          command.validateEvery, " ", command.saveEvery, " ", command.patience, " ", command.resume,
-                                          " ", command.validation.empty(), " ", command.weights.empty())}});
+                            {"--resume", number(command.resume)},
+                            {"checkpoint", checkpoint},
+                            {"weights of --base", base.hexadecimal()},
+                            {"--seed", number(trainer.seed())},
+                            {"--accumulate", number(command.microBatches)},
+                            {"--batch-tokens", number(uint64_t(limits.maximumTokens))},
+                            {"--batch-sequences", number(uint64_t(limits.maximumSequences))},
+                            {"--steps", number(command.steps)},
+                            {"--shuffle-window", number(command.shuffleWindow)},
+                            {"--validate-every", number(command.validateEvery)},
+                            {"--save-every", number(command.saveEvery)},
+                            {"--patience", number(command.patience)},
+                            {"text for validation", number(!command.validation.empty())},
+                            {"--weights", number(!command.weights.empty())}});
 }
 
 Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
@@ -309,7 +331,7 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
   options.kernelProgress = [&](size_t done, size_t all) {
     progress.kernels(done, all);
     if (ranks)
-      ranks->others().at("compiling kernels");
+      ranks->others().busy("compiling kernels");
   };
   Trainer trainer(*engine, inputs, options, [] { return stopSignal() != 0; });
   if (command.resume) {
@@ -325,7 +347,7 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
     HEDDLE_CHECK(trainer.begin());
     if (ranks)
       HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
-    if (!command.weights.empty()) {
+    if (!command.weights.empty() && isFirst) { // who hands them over, before the folder may be set aside
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }

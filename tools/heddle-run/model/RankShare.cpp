@@ -16,7 +16,7 @@ Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::st
   HEDDLE_ASSIGN(std::vector<double> all, ranks.others().sum(own, "the comparison of what the ranks have"));
   for (size_t i = 0; i < own.size(); ++i)
     if (all[i] != own[i] * ranks.ranks())
-      return makeError(ErrorKind::InvalidArgument, "the ranks have not the same ", properties[i].first,
+      return makeError(ErrorKind::InvalidArgument, "the ranks do not have the same ", properties[i].first,
                        "; start all of them alike.");
   return Success();
 }

@@ -55,9 +55,9 @@ std::vector<std::string_view> Trainer::entriesOfStep() const {
   return {isAlone ? "train_step" : "parallel_train_step"};
 }
 
-void Trainer::at(std::string_view what) const {
+void Trainer::busy(std::string_view what) const {
   if (options.ranks)
-    options.ranks->others().at(what);
+    options.ranks->others().busy(what);
 }
 
 Status Trainer::share() { return options.ranks ? shareState(*options.ranks, engine) : Status(Success()); }
@@ -139,10 +139,9 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   report.step = taken + 1;
   Span span("step");
   span.with("step", int64_t(report.step));
-  if (options.ranks) {
+  if (options.ranks)
     options.ranks->others().atStep(report.step);
-    at("reading text");
-  }
+  busy("reading text");
   uint32_t rank = options.ranks ? options.ranks->rank() : 0;
   std::vector<BatchPart> parts;
   std::optional<Span> gathering(std::in_place, "get batches");
@@ -165,7 +164,8 @@ Result<Trainer::StartedStep> Trainer::startStep() {
 
   std::vector<std::string_view> entries = entriesOfStep();
   started.lastEntry = entries.front();
-  at("starting the step");
+  if (options.ranks)
+    options.ranks->others().at("starting the step");
   for (const BatchPart &share : parts) {
     const Batch &part = share.batch;
     float counts = share.counts ? 1.0f : 0.0f;
@@ -228,7 +228,7 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
   span.with("step", int64_t(taken));
   EvaluationResult result;
   if (isFirst()) {
-    at("validating");
+    busy("validating");
     HEDDLE_ASSIGN(result, evaluate(engine, inputs.validation));
     HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
     if (!inputs.validationText.source.empty()) {
@@ -264,7 +264,7 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
 Status Trainer::save() {
   if (!isFirst())
     return Success();
-  at("writing a checkpoint");
+  busy("writing a checkpoint");
   if (options.profile)
     options.profile->enterCheckpoint();
   Manifest manifest;

@@ -65,6 +65,7 @@ public:
   // After that, and after weights were loaded: all ranks get what rank 0 has.
   Status share();
   uint64_t step() const { return taken; }
+  uint64_t seed() const { return options.seed; } // the checkpoint's where it goes on from one
   const ValidationRecord &validations() const { return validated; }
   uint64_t skippedSteps() const { return skipped; } // until the last step of this run: their gradients overflowed
 
@@ -80,7 +81,7 @@ private:
   bool dealsBatches() const { return options.microBatches % rankCount() == 0; }
   uint64_t batchesOfRank() const { return dealsBatches() ? options.microBatches / rankCount() : options.microBatches; }
   std::vector<std::string_view> entriesOfStep() const; // the first is called for each batch of this rank
-  void at(std::string_view what) const; // for the other ranks
+  void busy(std::string_view what) const; // for the other ranks
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
   // A step that the device works on: the host prepares the next one before it asks how this one went.

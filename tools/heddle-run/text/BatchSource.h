@@ -39,8 +39,8 @@ struct BatchTotals {
   void add(const BatchTotals &other);
 };
 
-// A part of a batch, for one of several ranks. Where a batch has fewer sequences than ranks some of them get one that is another's,
-// and that does not count.
+// A part of a batch, for one of several ranks. Where a rank's share of a batch is empty, it gets a sequence of another share, which
+// does not count.
 struct BatchPart {
   Batch batch;
   BatchTotals whole; // of all parts
