@@ -36,7 +36,7 @@ def shape_anywhere(draw):
 EXPERIMENTS = {
     "bits": Experiment("feed-forward.weft", marked_bits, SETTINGS | {"channels": 4, "classes": 2, "hidden": 64, "max_sequences": 64}, 1000,
                        {"layers=2": (0.99, 1), "layers=0": (0, 0.6)}, "two bits of twelve are marked: do they differ?", train=20000),
-    "shapes": Experiment("cnn.weft", shape_anywhere, SETTINGS | {"classes": 4}, 600, {"layers=3": (0.97, 1), "pools=1": (0.97, 1)},
+    "shapes": Experiment("cnn.weft", shape_anywhere, SETTINGS | {"classes": 4}, 450, {"layers=3": (0.97, 1), "pools=1": (0.97, 1)},
                          "one of four shapes anywhere in a noisy image"),
     "shapes-mlp": Experiment("feed-forward.weft", shape_anywhere, SETTINGS | {"classes": 4, "image_height": SIDE, "hidden": 32}, 600,
                              {"layers=1": (0, 0.9)}, "the same, by a feed-forward network with as many weights"),

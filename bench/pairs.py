@@ -36,7 +36,7 @@ def overlap(draw):
 ASKED = "four people with a colour each, and a person: whose colour is it?"
 LABELS = SETTINGS | {"classes": 8, "width": 32}
 EXPERIMENTS = {
-    "abcnn": Experiment("bcnn.weft", colour_of, LABELS | {"learning_rate": 0.01}, 1500,
+    "abcnn": Experiment("bcnn.weft", colour_of, LABELS | {"learning_rate": 0.01}, 900,
                         {"attention=none": (0, 0.4), "attention=inputs": (0.98, 1), "attention=pooling": (0.98, 1), "attention=both": (0.98, 1)},
                         ASKED),
     "coattention": Experiment("coattention.weft", colour_of, LABELS | {"learning_rate": 0.005}, 800,

@@ -80,7 +80,7 @@ def levels(trained):
 
 
 EXPERIMENTS = {
-    "memory": Experiment("memory-network.weft", who_has_what, SETTINGS | {"classes": 8, "learning_rate": 0.01, "sentences": 16}, 1500,
+    "memory": Experiment("memory-network.weft", who_has_what, SETTINGS | {"classes": 8, "learning_rate": 0.01, "sentences": 16}, 1000,
                          {"hops=2": (0.98, 1), "hops=1": (0, 0.5)}, "who took what and who went where: where is the thing?", pictures=hops),
     "hierarchical": Experiment("hierarchical-attention.weft", marked_word,
                                SETTINGS | {"classes": 12, "learning_rate": 0.005, "sentences": 16}, 1000,

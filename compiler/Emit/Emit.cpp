@@ -55,6 +55,7 @@ private:
   FailureOr<Offset<schema::Collective>> writeCollective(plan::CollectiveOp collective, size_t before);
   FailureOr<Offset<schema::Launch>> writeLaunch(plan::LaunchOp launch, const KernelTable &kernels);
   FailureOr<int32_t> writeCost(plan::LaunchOp launch);
+  FailureOr<Offset<schema::Shard>> writeShard(plan::LaunchOp launch);
   FailureOr<Offset<flatbuffers::Vector<const schema::CostTerm *>>> writeTerms(plan::LaunchOp launch,
                                                                               ArrayRef<TermAttr> terms);
   int32_t writePairs(PairsAttr pairs);
@@ -74,7 +75,7 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
-  bool hasRepeats = false, hasCollectives = false;
+  bool hasRepeats = false, hasCollectives = false, hasShards = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -263,7 +264,9 @@ LogicalResult Writer::writeVariables() {
     auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
     variables.push_back(schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage,
                                                place.offset, limit ? limit.getInt() : 0, role,
-                                               owner == variableIndices.end() ? -1 : int32_t(owner->second)));
+                                               owner == variableIndices.end() ? -1 : int32_t(owner->second),
+                                               variable.getSharded()));
+    hasShards |= variable.getSharded();
   }
   return success();
 }
@@ -357,9 +360,37 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
   if (place.size() > mostOfPlaces)
     place = place.substr(0, place.rfind(';', mostOfPlaces)) + "; ...";
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
-  static_assert(static_cast<int>(plan::Collective::AllReduce) == static_cast<int>(schema::CollectiveKind::AllReduce));
+  static_assert(static_cast<int>(plan::Collective::AllReduce) == static_cast<int>(schema::CollectiveKind::AllReduce) &&
+                static_cast<int>(plan::Collective::AllGather) == static_cast<int>(schema::CollectiveKind::AllGather));
+  Offset<flatbuffers::Vector<uint32_t>> likeVector;
+  if (auto like = collective.getLike()) {
+    std::vector<uint32_t> indices;
+    for (auto name : like->getAsRange<FlatSymbolRefAttr>()) {
+      FailureOr<uint32_t> found = find(collective, variableIndices, "variable", name.getValue());
+      if (failed(found))
+        return failure();
+      indices.push_back(*found);
+    }
+    likeVector = builder.CreateVector(indices);
+  }
   return schema::CreateCollective(builder, static_cast<schema::CollectiveKind>(collective.getWhat()), before,
-                                  builder.CreateVectorOfStructs(*from), builder.CreateVectorOfStructs(*to), location);
+                                  builder.CreateVectorOfStructs(*from), builder.CreateVectorOfStructs(*to), location, likeVector);
+}
+
+/// What has more than one number has the variable's rows.
+FailureOr<Offset<schema::Shard>> Writer::writeShard(plan::LaunchOp launch) {
+  plan::ShardAttr shard = launch.getShardAttr();
+  if (!shard)
+    return Offset<schema::Shard>();
+  auto variable = launch->getParentOfType<ModuleOp>().lookupSymbol<VariableOp>(shard.getVariable());
+  FailureOr<uint32_t> index = find(launch, variableIndices, "variable", shard.getVariable());
+  if (failed(index) || !variable)
+    return failure();
+  int64_t rows = variable.getTensorType().getDimSize(0);
+  std::vector<uint64_t> rowBytes;
+  for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
+    rowBytes.push_back(binding.getSpace() == plan::Space::Size || binding.getBytes() <= 4 ? 0 : binding.getBytes() / rows);
+  return schema::CreateShard(builder, *index, shard.getAxis(), shard.getTile(), builder.CreateVector(rowBytes));
 }
 
 FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, const KernelTable &kernels) {
@@ -381,8 +412,9 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   if (failed(bindings))
     return failure();
   FailureOr<int32_t> cost = writeCost(launch);
+  FailureOr<Offset<schema::Shard>> shard = writeShard(launch);
   auto reads = writeTypes(launch, launch.getReads()), writes = writeTypes(launch, launch.getWrites());
-  if (failed(cost) || failed(reads) || failed(writes))
+  if (failed(cost) || failed(shard) || failed(reads) || failed(writes))
     return failure();
   std::string place = describePlace(launch.getLoc());
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
@@ -395,7 +427,7 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   auto gridVector = builder.CreateVectorOfStructs(grid);
   auto bindingVector = builder.CreateVectorOfStructs(*bindings);
   return schema::CreateLaunch(builder, kernels.indexOf(launch.getKernel()), gridVector, bindingVector,
-                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides);
+                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides, *shard);
 }
 
 /// The cost's place in its table, or -1 for a launch without one.
@@ -574,9 +606,10 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasCollectives ? schema::kSchemaVersion
-                     : hasRepeats   ? schema::kSchemaVersionOfRepeats
-                                    : schema::kFirstSchemaVersion;
+  uint32_t version = hasShards        ? schema::kSchemaVersion
+                     : hasCollectives ? schema::kSchemaVersionOfCollectives
+                     : hasRepeats     ? schema::kSchemaVersionOfRepeats
+                                      : schema::kFirstSchemaVersion;
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));

@@ -5,7 +5,11 @@
 //   w1' = adam w1, g1, n                n = norm s1, s2
 //   w2' = adam w2, g2, n                w1' = adam w1, s1, n ...
 //
-// All that follows is computed by every rank from the same numbers, and so is the same everywhere.
+// All that follows is computed by every rank from the same numbers, and so is the same everywhere. With a sharded optimizer a rank
+// updates the rows that it keeps the moments of, and ranks exchange them:
+//
+//   w1', m1', v1' = adam w1, s1, m1, v1 sharded
+//   w1 = all_gather w1' as [@m1]
 #include "compiler/Fusion/Distribute.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -21,26 +25,26 @@ using namespace mlir::heddle;
 /// on their way the backward pass makes the others.
 static constexpr int64_t kBuckets = 8;
 static constexpr int64_t kFullBucket = 4 << 20;
+/// What is sharded has a multiple of so many elements: any part then begins where a GPU may read several numbers at once.
+static constexpr int64_t kShardElements = 64;
 
 namespace {
 
 class DistributePass : public PassWrapper<DistributePass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DistributePass)
+  DistributePass() = default;
+  DistributePass(bool shardsOptimizer) { shards = shardsOptimizer; }
+  DistributePass(const DistributePass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "heddle-distribute"; }
   StringRef getDescription() const override { return "Sum the gradients of all ranks in the entries that several ranks run"; }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
-  void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(kRanksAttrName) && failed(distribute(function, symbols)))
-        return signalPassFailure();
-  }
+  void runOnOperation() override;
 
 private:
-  LogicalResult distribute(func::FuncOp function, SymbolTable &symbols);
+  Option<bool> shards{*this, "shard-optimizer", llvm::cl::desc("Let each rank keep a part of the optimizer's state"), llvm::cl::init(false)};
 };
 
 /// What `op` takes, by itself or in its regions.
@@ -74,7 +78,8 @@ class Entry {
 public:
   Entry(func::FuncOp function, SymbolTable &symbols) : block(function.getBody().front()), symbols(symbols) {}
 
-  LogicalResult distribute() {
+  /// `canShard` says of which updates ranks may do a part each.
+  LogicalResult distribute(function_ref<bool(AdamOp)> canShard) {
     SetVector<Value> found;
     for (auto adam : block.getOps<AdamOp>())
       found.insert(adam.getGradient());
@@ -93,7 +98,8 @@ public:
       bytes += bytesOf(gradient);
       if (bytes < full && gradient != gradients.back())
         continue;
-      reduce(bucket);
+      AllReduceOp sums = reduce(bucket);
+      shard(sums, canShard);
       bucket.clear();
       bytes = 0;
     }
@@ -123,7 +129,7 @@ private:
   }
 
   /// The sums take the gradients' places wherever it is not the backward pass that uses them.
-  void reduce(ArrayRef<Value> bucket) {
+  AllReduceOp reduce(ArrayRef<Value> bucket) {
     OpBuilder builder(block.getParent());
     if (Operation *last = bucket.back().getDefiningOp())
       builder.setInsertionPointAfter(last);
@@ -142,6 +148,42 @@ private:
           replace(part, slice, slice);
         }
     }
+    return sums;
+  }
+
+  /// The updates by a bucket's sums, as far as ranks may share them out, and the exchange of the weights behind them.
+  void shard(AllReduceOp sums, function_ref<bool(AdamOp)> canShard) {
+    SmallVector<AdamOp> updates;
+    for (Value sum : sums.getResults())
+      for (Operation *user : sum.getUsers())
+        if (auto adam = dyn_cast<AdamOp>(user); adam && canShard(adam))
+          updates.push_back(adam);
+    if (updates.empty())
+      return;
+    llvm::sort(updates, [](AdamOp a, AdamOp b) { return a->isBeforeInBlock(b); });
+    OpBuilder builder(block.getParent());
+    builder.setInsertionPointAfter(updates.back());
+    SmallVector<Location> places;
+    SmallVector<Value> weights;
+    SmallVector<Attribute> like;
+    for (AdamOp adam : updates) {
+      adam.setSharded(true);
+      weights.push_back(adam.getNewWeight());
+      places.push_back(adam.getLoc());
+      like.push_back(adam.getFirstMoment().getDefiningOp<ReadOp>().getVariableAttr());
+    }
+    auto whole = AllGatherOp::create(builder, builder.getFusedLoc(places), weights, builder.getArrayAttr(like));
+    Operation *last = whole;
+    for (auto [weight, result] : llvm::zip_equal(weights, whole.getResults()))
+      for (OpOperand &use : llvm::make_early_inc_range(weight.getUses())) {
+        if (use.getOwner() == whole)
+          continue;
+        if (use.getOwner()->isBeforeInBlock(whole)) { // a write, which may come later
+          use.getOwner()->moveAfter(last);
+          last = use.getOwner();
+        }
+        use.set(result);
+      }
   }
 
   /// Other values that are rows of the gradient, and from which row on: what it is put together of, or, where it was summed up in a
@@ -213,13 +255,128 @@ private:
   DenseSet<Operation *> backward;
 };
 
-LogicalResult DistributePass::distribute(func::FuncOp function, SymbolTable &symbols) {
-  if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError() << "several ranks run '" << function.getSymName() << "', which should be a single block";
-  return Entry(function, symbols).distribute();
+/// Which variables ranks may keep parts of: moments and averages that an update of every entry of several ranks reads and writes, and
+/// that begin as zeros.
+class Shards {
+public:
+  Shards(ModuleOp module, SymbolTable &symbols) : symbols(symbols) {
+    for (auto function : module.getOps<func::FuncOp>())
+      function.walk([&](Operation *op) {
+        bool isOfRanks = function->hasAttr(kRanksAttrName);
+        if (auto read = dyn_cast<ReadOp>(op); read && isOfRanks)
+          note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? read : nullptr);
+        else if (auto write = dyn_cast<WriteOp>(op))
+          note(write.getVariable(), isUpdate(write) || isZero(write.getValue()) || (!isOfRanks && isReadBeside(write)) ? write : nullptr);
+      });
+  }
+
+  bool canShard(AdamOp adam) const {
+    auto type = cast<RankedTensorType>(adam.getWeight().getType());
+    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % kShardElements != 0)
+      return false;
+    for (auto [old, updated] : states(adam))
+      if (!isOwn(old, updated))
+        return false;
+    // The new weight alone goes elsewhere, into its variable.
+    return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<WriteOp>(user);
+      return write && llvm::none_of(adam->getBlock()->getOps<ReadOp>(), [&](ReadOp read) {
+        return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
+      });
+    });
+  }
+
+  void shard(AdamOp adam) {
+    for (auto [old, updated] : states(adam)) {
+      auto variable = symbols.lookup<VariableOp>(old.getDefiningOp<ReadOp>().getVariable());
+      variable.setSharded(true);
+      for (Operation *use : uses.lookup(variable.getSymName()))
+        if (auto write = dyn_cast<WriteOp>(use); write && isZero(write.getValue())) {
+          zeros.insert(write);
+        }
+    }
+  }
+
+  /// The runtime makes the zeros, of as many rows as a rank keeps.
+  void eraseZeros() {
+    for (WriteOp write : zeros) {
+      Operation *fill = write.getValue().getDefiningOp();
+      write.erase();
+      if (fill->use_empty())
+        fill->erase();
+    }
+  }
+
+private:
+  static SmallVector<std::pair<Value, Value>> states(AdamOp adam) {
+    SmallVector<std::pair<Value, Value>> pairs = {{adam.getFirstMoment(), adam.getNewFirstMoment()},
+                                                  {adam.getSecondMoment(), adam.getNewSecondMoment()}};
+    if (adam.getAverage())
+      pairs.push_back({adam.getAverage(), adam.getNewAverage()});
+    return pairs;
+  }
+
+  static bool isZero(Value value) {
+    auto fill = value.getDefiningOp<FillOp>();
+    auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
+    return number && number.getValue().isPosZero();
+  }
+  static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
+  /// Whether the value is made of the old one by the step of one rank.
+  static bool isReadBeside(WriteOp write) {
+    return llvm::any_of(write->getBlock()->getOps<ReadOp>(), [&](ReadOp read) { return read.getVariable() == write.getVariable(); });
+  }
+
+  /// Null: a use that needs all rows.
+  void note(StringRef name, Operation *use) {
+    auto variable = symbols.lookup<VariableOp>(name);
+    uses[name].push_back(use);
+    while (variable && variable.getStorage()) { // what uses a view uses some of the storage's rows
+      uses[*variable.getStorage()].push_back(nullptr);
+      variable = symbols.lookup<VariableOp>(*variable.getStorage());
+    }
+  }
+
+  bool isOwn(Value old, Value updated) const {
+    auto read = old.getDefiningOp<ReadOp>();
+    auto variable = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
+    return variable && !variable.getStorage() && !llvm::is_contained(uses.lookup(read.getVariable()), nullptr) && old.hasOneUse() &&
+           llvm::all_of(updated.getUsers(), [&](Operation *user) {
+             auto write = dyn_cast<WriteOp>(user);
+             return write && write.getVariable() == read.getVariable();
+           });
+  }
+
+  SymbolTable &symbols;
+  llvm::StringMap<SmallVector<Operation *>> uses; // by variable; null where a use needs all rows
+  llvm::SetVector<WriteOp> zeros;
+};
+
+void DistributePass::runOnOperation() {
+  SymbolTable symbols(getOperation());
+  Shards sharding(getOperation(), symbols);
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kRanksAttrName))
+      continue;
+    if (!llvm::hasSingleElement(function.getBody())) {
+      function.emitError() << "several ranks run '" << function.getSymName() << "', which should be a single block";
+      return signalPassFailure();
+    }
+    auto canShard = [&](AdamOp adam) {
+      bool can = shards && sharding.canShard(adam);
+      if (can)
+        sharding.shard(adam);
+      return can;
+    };
+    if (failed(Entry(function, symbols).distribute(canShard)))
+      return signalPassFailure();
+  }
+  sharding.eraseZeros();
 }
 
 } // namespace
 
-std::unique_ptr<Pass> mlir::heddle::createDistributePass() { return std::make_unique<DistributePass>(); }
+std::unique_ptr<Pass> mlir::heddle::createDistributePass(bool shardsOptimizer) {
+  return std::make_unique<DistributePass>(shardsOptimizer);
+}
 void mlir::heddle::registerDistributePass() { PassRegistration<DistributePass>(); }

@@ -9,7 +9,10 @@ namespace mlir::heddle {
 /// Sums the gradients of all ranks in the entries that several ranks run: between the backward pass and whatever the optimizer
 /// does with a gradient, its norm among that. Gradients travel in buckets, in the order in which the backward pass makes them. Runs
 /// after `fuse-updates`, as the gradients of all biases and gains are one tensor then.
-std::unique_ptr<Pass> createDistributePass();
+/// With `shardsOptimizer` each rank keeps a part of the optimizer's state and updates a part of the weights, which ranks then hand on to
+/// each other ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", stage 1). Gradients are summed whole, as their
+/// norm is that of the whole: the bits of all weights are those without.
+std::unique_ptr<Pass> createDistributePass(bool shardsOptimizer = false);
 void registerDistributePass();
 
 } // namespace mlir::heddle

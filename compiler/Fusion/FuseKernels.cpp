@@ -376,7 +376,7 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, AllReduceOp, YieldOp,
+    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, AllReduceOp, AllGatherOp, YieldOp,
             func::ReturnOp>(op) ||
         groupOf.contains(op) || isInlined(op))
       return success();

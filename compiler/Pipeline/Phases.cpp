@@ -65,7 +65,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createFuseCrossEntropyPass());
   if (options.fusion.updates)
     passes.addPass(createFuseUpdatesPass());
-  passes.addPass(createDistributePass());
+  passes.addPass(createDistributePass(options.sharding == Sharding::Optimizer));
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());

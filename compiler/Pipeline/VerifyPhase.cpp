@@ -39,13 +39,13 @@ bool isFused(Operation *op) {
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
   return isSymbol(op) || isView(op) ||
-         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, KernelOp>(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, AllGatherOp, KernelOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 
 bool isLaunching(Operation *op) {
   return isSymbol(op) || isView(op) ||
-         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, tile::LaunchOp>(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, AllGatherOp, tile::LaunchOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 

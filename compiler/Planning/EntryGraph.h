@@ -22,6 +22,7 @@ struct VariablePlace {
   StringAttr storage;
   int64_t offset;
   int64_t bytes;
+  bool isSharded = false;
 
   bool overlaps(const VariablePlace &other) const {
     return storage == other.storage && offset < other.offset + other.bytes && other.offset < offset + bytes;
@@ -72,7 +73,7 @@ public:
   int64_t getResultBytes(unsigned launch) const;
 
   /// Whether it is no launch of a kernel, but what several ranks do together.
-  bool isCollective(unsigned launch) const { return isa<AllReduceOp>(launches[launch]); }
+  bool isCollective(unsigned launch) const { return isa<AllReduceOp, AllGatherOp>(launches[launch]); }
 
   /// The input whose memory result `result` of a launch may take over, or none.
   std::optional<Id> getReuse(unsigned launch, unsigned result) const;

@@ -69,6 +69,7 @@ private:
   void buildRepeat(const EntryGraph::Loop &loop);
   void buildLaunch(unsigned launch);
   void buildCollective(unsigned launch);
+  plan::ShardAttr shardOf(tile::LaunchOp launch, unsigned index);
   Attribute binding(EntryGraph::Id id) {
     const Storage &place = storage.places[id];
     const EntryValue &value = graph.values[id];
@@ -162,9 +163,21 @@ void EntryBuilder::buildLaunch(unsigned index) {
       builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(), builder.getArrayAttr(bindings),
       unitIf(hazards.add(accesses, loop && index == loop->first)),
       builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
-      builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")));
+      builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")),
+      shardOf(launch, index));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);
+}
+
+/// The part of a launch that each rank does, where it changes a sharded variable.
+plan::ShardAttr EntryBuilder::shardOf(tile::LaunchOp launch, unsigned index) {
+  auto rows = launch->getAttrOfType<DenseI64ArrayAttr>(tile::kShardAttrName);
+  if (!rows)
+    return {};
+  for (EntryGraph::Id id : graph.results[index])
+    if (StringAttr variable = storage.places[id].variable; variable && graph.placeOf(variable).isSharded)
+      return plan::ShardAttr::get(builder.getContext(), variable.getValue(), rows[0], rows[1]);
+  llvm_unreachable("a launch that is sharded changes a sharded variable");
 }
 
 /// The first launch that needs its results waits for it; launches before that need not.
@@ -178,8 +191,9 @@ void EntryBuilder::buildCollective(unsigned index) {
     accesses.push_back({storage.places[result], graph.values[result].bytes, /*write=*/true});
   }
   hazards.note(accesses);
-  plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), plan::Collective::AllReduce, builder.getArrayAttr(from),
-                             builder.getArrayAttr(to));
+  auto gather = dyn_cast<AllGatherOp>(graph.launches[index]);
+  plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), gather ? plan::Collective::AllGather : plan::Collective::AllReduce,
+                             builder.getArrayAttr(from), builder.getArrayAttr(to), gather ? gather.getLikeAttr() : ArrayAttr());
 }
 
 static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables) {

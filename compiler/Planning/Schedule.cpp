@@ -163,6 +163,9 @@ private:
     updates[value.launch] = true;
     for (EntryGraph::Id old : graph.getOldValues(variable))
       addReadersBefore(old, value.launch);
+    if (isa<AllGatherOp>(graph.launches[value.launch])) // in whose place the variable's new value is made
+      if (auto made = graph.getReuse(value.launch, value.result))
+        addUpdate(variable, graph.values[*made]);
   }
 
   void addReadersBefore(EntryGraph::Id value, unsigned launch) {

@@ -52,8 +52,8 @@ static LogicalResult kernel(KernelOp op, Frame &frame) {
   return success();
 }
 
-/// There is one rank, whose tensors are the sums.
-static void allReduce(AllReduceOp op, Frame &frame) {
+/// There is one rank, whose tensors are the sums, and which has made all rows.
+template <typename Collective> static void collective(Collective op, Frame &frame) {
   for (auto [input, result] : llvm::zip_equal(op.getInputs(), op.getResults()))
     frame.set(result, frame.get(input));
 }
@@ -66,5 +66,6 @@ void reference::addState(Registry &registry) {
   registry.add<concat>();
   registry.add<empty>();
   registry.add<kernel>();
-  registry.add<allReduce>();
+  registry.add<collective<AllReduceOp>>();
+  registry.add<collective<AllGatherOp>>();
 }

@@ -608,6 +608,7 @@ LogicalResult KernelEmitter::emitElementwise() {
   }
   Value column = mul(setGrid(0, matrix.partColumns(), {}, columns), columns);
   Value row = mul(setGrid(1, matrix.rows, matrix.size, rows), rows);
+  rowGrid = matrix.rows == 1 ? RowGrid{0, columns} : RowGrid{1, rows};
   Place place{row, column, rows, columns, {}, {}};
   if (matrix.isDynamic() || matrix.rows % rows != 0)
     place.rowLimit = rowsOf(matrix);

@@ -53,6 +53,12 @@ public:
   /// The grid and the names of the sizes that the function takes after its matrices, once it is emitted.
   ArrayAttr getGrid();
   ArrayAttr getSizes();
+  /// Of an elementwise kernel: the axis along which workgroups share its tensors' rows (elements, where they are vectors), and how many
+  /// each has.
+  struct RowGrid {
+    int64_t axis, tile;
+  };
+  std::optional<RowGrid> getRowGrid() const { return rowGrid; }
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
@@ -201,6 +207,7 @@ private:
   int64_t repeats = 1; // of the code at the insertion point, by the loops around it
   bool failed = false;
   SmallVector<Attribute> grid;
+  std::optional<RowGrid> rowGrid;
   llvm::MapVector<StringRef, Value> sizes;
   llvm::StringMap<int64_t> numbers; // by the name of the size that carries it
   DenseMap<Value, Value> memory;

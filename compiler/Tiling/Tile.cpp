@@ -89,6 +89,7 @@ private:
     std::unique_ptr<Region> body; // null until the kernel is gone
     tile::FuncOp func;
     ArrayAttr grid, sizes;
+    std::optional<KernelEmitter::RowGrid> rowGrid;
   };
 
   static size_t hashOf(KernelOp kernel) {
@@ -118,7 +119,25 @@ private:
         SizeOp::create(atStart, kernel.getLoc(), number.first(), number.second, StringAttr(), /*fixed=*/true);
       }
     return &alike.emplace_back(
-        Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(), emitter.getSizes()});
+        Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(), emitter.getSizes(), emitter.getRowGrid()});
+  }
+
+  /// Ranks do some rows each of an update with a sharded state: all that the kernel takes and makes then has as many, or is one number.
+  LogicalResult shard(KernelOp kernel, tile::LaunchOp launch, const Tiled &tiled) {
+    auto updates = kernel.getBody().getOps<AdamOp>();
+    auto sharded = llvm::find_if(updates, [](AdamOp adam) { return adam.getSharded(); });
+    if (sharded == updates.end())
+      return success();
+    Type type = (*sharded).getWeight().getType();
+    bool fits = tiled.rowGrid && llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {
+      return other == type || cast<RankedTensorType>(other).getNumElements() == 1;
+    });
+    if (!fits)
+      return kernel.emitError() << "ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than "
+                                << type << " and single numbers, or is no elementwise kernel";
+    launch->setDiscardableAttr(tile::kShardAttrName,
+                               DenseI64ArrayAttr::get(&getContext(), {tiled.rowGrid->axis, tiled.rowGrid->tile}));
+    return success();
   }
 
   LogicalResult tile(KernelOp kernel) {
@@ -139,6 +158,8 @@ private:
       launch->setDiscardableAttr("inplace", builder.getUnitAttr());
     if (llvm::any_of(kernel.getBody().getOps(), isInfinite))
       launch->setDiscardableAttr("infinities", builder.getUnitAttr());
+    if (failed(shard(kernel, launch, tiled)))
+      return failure();
     kernel.replaceAllUsesWith(launch.getResults());
     if (!tiled.body) {
       tiled.body = std::make_unique<Region>();
@@ -213,7 +234,7 @@ private:
     SmallVector<bool> taken(body.getNumArguments(), false);
     for (bool variables : {true, false})
       for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
-        auto writes = llvm::make_filter_range(result.getUsers(), llvm::IsaPred<WriteOp>);
+        SmallVector<Operation *> writes = writesOf(result);
         for (auto [j, input] : llvm::enumerate(kernel.getInputs())) {
           auto read = input.getDefiningOp<ReadOp>();
           bool wanted = variables
@@ -230,6 +251,18 @@ private:
         }
       }
     return reuse;
+  }
+
+  /// The writes of the value, or of what ranks gather in its place.
+  static SmallVector<Operation *> writesOf(Value value) {
+    SmallVector<Operation *> writes;
+    for (OpOperand &use : value.getUses()) {
+      if (isa<WriteOp>(use.getOwner()))
+        writes.push_back(use.getOwner());
+      if (auto gather = dyn_cast<AllGatherOp>(use.getOwner()))
+        llvm::append_range(writes, writesOf(gather.getResult(use.getOperandNumber())));
+    }
+    return writes;
   }
 
   const TargetProfile *profile = nullptr;

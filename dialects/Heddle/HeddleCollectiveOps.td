@@ -17,3 +17,20 @@ def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpIn
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
+
+def AllGatherOp : Heddle_Op<"all_gather", [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Tensors of which every rank has made some rows, with the rows of all ranks";
+  let description = [{
+    `as` names a sharded variable for each tensor, of the same type: a rank has made those rows of the tensor that it keeps of the
+    variable, and results have all rows. Where there is one rank the results are the operands.
+
+    ```mlir
+    %0 = heddle.all_gather %a as [@adam.m.gain] : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Heddle_F32>:$inputs, FlatSymbolRefArrayAttr:$like);
+  let results = (outs Variadic<Heddle_F32>:$results);
+  let assemblyFormat = "$inputs `as` $like attr-dict `:` type($inputs)";
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}

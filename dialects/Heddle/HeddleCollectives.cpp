@@ -22,6 +22,27 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
+LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, adaptor.getInputs().getTypes());
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  if (getInputs().empty() || getInputs().size() != getLike().size())
+    return emitOpError() << "expects at least one tensor, and a sharded variable for each, got " << getInputs().size() << " and "
+                         << getLike().size();
+  return success();
+}
+
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [input, name] : llvm::zip_equal(getInputs(), getLike().getAsRange<FlatSymbolRefAttr>())) {
+    auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(*this, name);
+    if (!variable || !variable.getSharded() || variable.getType() != input.getType())
+      return emitOpError() << "expects " << name << " to be a sharded variable of type " << input.getType();
+  }
+  return success();
+}
+
 /// The loss is the sum of what all ranks make of the sum: each of their gradients counts.
 FailureOr<SmallVector<Value>> AllReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   SmallVector<Value> known = llvm::filter_to_vector(resultGradients, [](Value gradient) { return bool(gradient); });
@@ -70,7 +91,33 @@ struct DropFromBucket : OpRewritePattern<AllReduceOp> {
   }
 };
 
+/// Drops what nobody uses.
+struct DropFromGather : OpRewritePattern<AllGatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AllGatherOp op, PatternRewriter &rewriter) const override {
+    SmallVector<Value> kept, old;
+    SmallVector<Attribute> like;
+    for (auto [input, result, name] : llvm::zip_equal(op.getInputs(), op.getResults(), op.getLike()))
+      if (!result.use_empty()) {
+        kept.push_back(input);
+        old.push_back(result);
+        like.push_back(name);
+      }
+    if (kept.size() == op.getInputs().size())
+      return failure();
+    if (!kept.empty())
+      rewriter.replaceAllUsesWith(old, AllGatherOp::create(rewriter, op.getLoc(), kept, rewriter.getArrayAttr(like)).getResults());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
+
+void AllGatherOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropFromGather>(context);
+}
 
 void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<DropFromBucket>(context);

@@ -172,12 +172,14 @@ def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AllTypesMatch<["weight
     w' = w - rate * (m' / (1 - beta1^step)) / (sqrt(v' / (1 - beta2^step)) + epsilon),
     with the corrections 1 / (1 - beta1^step) and 1 / (1 - beta2^step) given, and g the gradient times `scale`.
     The average, where there is one, becomes a' = decay a + (1 - decay) w'. With `skips`, a `scale` of 0 says that the
-    step is none: nothing changes, whatever the gradient is.
+    step is none: nothing changes, whatever the gradient is. With `sharded`, moments and average are sharded variables, and a
+    rank computes the rows that it keeps of them.
   }];
   let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Heddle_F32:$first_moment, Heddle_F32:$second_moment,
                        Heddle_Scalar:$rate, Heddle_Scalar:$first_correction, Heddle_Scalar:$second_correction,
                        Heddle_Scalar:$gradient_scale, Optional<Heddle_F32>:$average,
-                       F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon, OptionalAttr<F32Attr>:$decay, UnitAttr:$skips);
+                       F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon, OptionalAttr<F32Attr>:$decay, UnitAttr:$skips,
+                       UnitAttr:$sharded);
   let results = (outs Heddle_F32:$new_weight, Heddle_F32:$new_first_moment, Heddle_F32:$new_second_moment,
                       Optional<Heddle_F32>:$new_average);
   let assemblyFormat = [{

@@ -45,6 +45,7 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     it is. `start` says what the derived entry `init` writes.
     `as` is the variable's role, and `of` the weight that it belongs to: passes and the runtime find what training keeps
     by these, and names are for checkpoints.
+    Where several ranks train, each keeps some rows of a `sharded` variable, and computes with those alone. It begins as zeros.
 
     ```mlir
     heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
@@ -52,13 +53,14 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     heddle.variable @query.weight weight : tensor<8x8xf32> in @projections from 0
     heddle.variable @key.weight weight : tensor<8x8xf32> in @projections from 8
     heddle.variable @adam.m.gain optimizer_state of @gain as first_moment : tensor<8xf32>
+    heddle.variable @adam.v.gain optimizer_state of @gain as second_moment : tensor<64xf32> {sharded}
     heddle.variable @step counter as steps : tensor<1xi32>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type,
                        OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from,
                        OptionalAttr<Heddle_StartAttr>:$start, OptionalAttr<FlatSymbolRefAttr>:$owner,
-                       OptionalAttr<Heddle_VariableRoleAttr>:$role);
+                       OptionalAttr<Heddle_VariableRoleAttr>:$role, UnitAttr:$sharded);
   let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type,
                                  CArg<"StartAttr", "{}">:$start, CArg<"FlatSymbolRefAttr", "{}">:$owner,
                                  CArg<"VariableRoleAttr", "{}">:$role), [{

@@ -31,6 +31,9 @@ LogicalResult CollectiveOp::verify() {
   if (getFrom().empty() || getFrom().size() != getTo().size())
     return emitOpError() << "takes " << getFrom().size() << " tensors and makes " << getTo().size()
                          << "; expects as many, and at least one";
+  bool isGather = getWhat() == Collective::AllGather;
+  if (isGather != getLike().has_value() || (isGather && getLike()->size() != getFrom().size()))
+    return emitOpError("names a sharded variable for each tensor where it is all_gather, and only there");
   int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
   auto all = llvm::to_vector(llvm::concat<const Attribute>(getFrom().getValue(), getTo().getValue()));
   for (Attribute attribute : all) {
@@ -77,5 +80,8 @@ LogicalResult LaunchOp::verify() {
           !isa<RankedTensorType>(cast<TypeAttr>(type).getValue()))
         return emitOpError() << "reads or writes " << type << " as its binding " << tensors - 1
                              << ", which is no binding of a tensor";
+  if (ShardAttr shard = getShardAttr(); shard && (shard.getAxis() < 0 || shard.getAxis() > 2 || shard.getTile() < 1))
+    return emitOpError() << "has shards of " << shard.getTile() << " rows along axis " << shard.getAxis()
+                         << "; expects at least one row, and an axis from 0 to 2";
   return success();
 }

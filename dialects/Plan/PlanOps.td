@@ -95,7 +95,7 @@ def RepeatOp : Plan_Op<"repeat", [HasParent<"EntryOp">, NoTerminator, SingleBloc
 }
 
 def Plan_Collective : I32EnumAttr<"Collective", "what several ranks do together", [
-    I32EnumAttrCase<"AllReduce", 0, "all_reduce">]> {
+    I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">]> {
   let cppNamespace = "::mlir::plan";
   let genSpecializedAttr = 0;
 }
@@ -106,14 +106,26 @@ def CollectiveOp : Plan_Op<"collective", [HasParent<"EntryOp">]> {
   let description = [{
     It stands behind all launches before it, and before all those after it that read or write its bytes: others may go on
     meanwhile. Tensors lie apart, and a result where its tensor does or apart from all of them. `all_reduce`: the sums over all ranks.
+    `all_gather`: the rows of all ranks, each of which has made those that it keeps of the sharded variables `like`, one a tensor.
 
     ```mlir
     plan.collective all_reduce [#plan.binding<arena "", 256, 32>] to [#plan.binding<arena "", 256, 32>]
     ```
   }];
-  let arguments = (ins Plan_CollectiveAttr:$what, Plan_BindingArrayAttr:$from, Plan_BindingArrayAttr:$to);
-  let assemblyFormat = "$what $from `to` $to attr-dict";
+  let arguments = (ins Plan_CollectiveAttr:$what, Plan_BindingArrayAttr:$from, Plan_BindingArrayAttr:$to,
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$like);
+  let assemblyFormat = "$what $from `to` $to (`as` $like^)? attr-dict";
   let hasVerifier = 1;
+}
+
+def Plan_ShardAttr : AttrDef<Plan_Dialect, "Shard"> {
+  let mnemonic = "shard";
+  let summary = "That each rank does those rows of a launch that it keeps of a sharded variable";
+  let description = [{
+    Workgroups share the rows along an axis of the grid, `tile` rows each. Tensors of more than one number have the variable's rows.
+  }];
+  let parameters = (ins StringRefParameter<>:$variable, "int64_t":$axis, "int64_t":$tile);
+  let assemblyFormat = "`<` $variable `,` `axis` $axis `tile` $tile `>`";
 }
 
 def LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "RepeatOp"]>]> {
@@ -124,10 +136,10 @@ def LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "RepeatOp"]>]> {
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Tile_GridArrayAttr:$grid, Plan_BindingArrayAttr:$bindings,
                        UnitAttr:$barrier, OptionalAttr<TypeArrayAttr>:$reads, OptionalAttr<TypeArrayAttr>:$writes,
-                       UnitAttr:$infinities);
+                       UnitAttr:$infinities, OptionalAttr<Plan_ShardAttr>:$shard);
   let assemblyFormat = [{
     (`barrier` $barrier^)? $kernel `grid` $grid $bindings (`reads` $reads^)? (`writes` $writes^)?
-    (`infinities` $infinities^)? attr-dict
+    (`infinities` $infinities^)? (`shard` $shard^)? attr-dict
   }];
   let hasVerifier = 1;
 }

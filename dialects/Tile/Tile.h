@@ -26,6 +26,10 @@
 
 namespace mlir::tile {
 
+/// An attribute of launches of which ranks do some rows each: an axis of the grid along which workgroups share the rows, and how many
+/// rows each has.
+inline constexpr StringLiteral kShardAttrName = "shard";
+
 /// How a tile of a given layout sits in one lane: `rows` x `runs` registers of `vector` neighbouring columns each.
 struct LaneShape {
   int64_t rows, runs, vector;

@@ -154,6 +154,12 @@ Status verifyVariables(const schema::Module &module) {
       return broken(str(what, " has ", variable->bytes(), " bytes, and its shape needs ", bytes, "."));
     HEDDLE_CHECK(verifyView(module, *variable, what));
     HEDDLE_CHECK(verifyRole(module, *variable, what));
+    bool mayShard = variable->storage() == -1 && variable->kind() == schema::VariableKind::OptimizerState &&
+                    variable->type()->element() == schema::ElementType::F32 && variable->type()->dims()->size() > 0 &&
+                    variable->bytes() % schema::kShardAlignment == 0 && variable->bytes() > 0 &&
+                    module.schema_version() >= schema::kSchemaVersion;
+    if (variable->sharded() && !mayShard)
+      return broken(what + " is sharded, and no optimizer's state whose rows ranks can share out.");
     if (variable->value_limit() < 0 ||
         (variable->value_limit() > 0 && variable->type()->element() != schema::ElementType::I32))
       return broken(str(what, " has the value limit ", variable->value_limit(), ", which only i32 can have."));

@@ -133,11 +133,11 @@ private:
     return Success();
   }
 
-  // G0 to G3
+  // G0 to G4
   Status verifyCollectives() const {
     if (!entry.collectives())
       return Success();
-    if (module.schema_version() < schema::kSchemaVersion)
+    if (module.schema_version() < schema::kSchemaVersionOfCollectives)
       return broken(str(where, " has collectives, and the artifact is of version ", module.schema_version(), "."));
     if (entry.collectives()->size() > schema::kMaxCollectives)
       return broken(str(where, " has ", entry.collectives()->size(), " collectives; ", schema::kMaxCollectives, " are the most."));
@@ -154,6 +154,12 @@ private:
     return Success();
   }
 
+  bool isRepeated(uint32_t launch) const {
+    return entry.repeats() && std::any_of(entry.repeats()->begin(), entry.repeats()->end(), [&](const schema::Repeat *repeat) {
+             return launch >= repeat->first() && launch - repeat->first() < repeat->count();
+           });
+  }
+  // Behind the first launch of one.
   bool isWithinRepeat(uint32_t launch) const {
     if (entry.repeats())
       for (const schema::Repeat *repeat : *entry.repeats())
@@ -172,6 +178,10 @@ private:
       return broken(str(what, " takes ", from.size(), " tensors and makes ", to.size(), "."));
     if (collective.location() && collective.location()->size() > kLongestLocation)
       return broken(str(what, " has a location of ", collective.location()->size(), " bytes; ", kLongestLocation, " are the most."));
+    bool isGather = collective.kind() == schema::CollectiveKind::AllGather;
+    const auto *like = collective.like();
+    if (isGather != (like != nullptr) || (like && like->size() != from.size()))
+      return broken(str(what, " names ", like ? like->size() : 0, " sharded variables for ", from.size(), " tensors."));
     using Range = std::tuple<int, uint64_t, uint64_t, uint64_t>; // space, variable, where it begins and ends
     std::vector<Range> ranges;
     for (flatbuffers::uoffset_t i = 0; i < from.size(); ++i) {
@@ -185,6 +195,9 @@ private:
         if (binding == from.Get(i) || range != ranges.back())
           ranges.push_back(range);
       }
+      if (like && (!isSharded(like->Get(i)) || module.variables()->Get(like->Get(i))->bytes() != from.Get(i)->bytes()))
+        return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and variable ", like->Get(i),
+                          " is no sharded one of as many."));
       if (from.Get(i)->bytes() != to.Get(i)->bytes())
         return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and its result ", to.Get(i)->bytes(), "."));
     }
@@ -194,6 +207,41 @@ private:
       auto [nextSpace, nextIndex, nextBegin, nextEnd] = ranges[i];
       if (space == nextSpace && index == nextIndex && nextBegin < end)
         return broken(str(what, " has tensors that overlap at byte ", nextBegin, "."));
+    }
+    return Success();
+  }
+
+  bool isSharded(uint32_t variable) const {
+    return variable < module.variables()->size() && module.variables()->Get(variable)->sharded();
+  }
+
+  // L6
+  Status verifyShard(flatbuffers::uoffset_t index, const std::string &what) const {
+    const schema::Launch &launch = *entry.launches()->Get(index);
+    const schema::Shard *shard = launch.shard();
+    if (!shard)
+      return Success();
+    if (!isSharded(shard->variable()) || shard->axis() > 2 || shard->tile() == 0 || isRepeated(index))
+      return broken(str(what, " is shared out as variable ", shard->variable(), " along axis ", int(shard->axis()), " by ", shard->tile(),
+                        " rows, which cannot be."));
+    const auto &variable = *module.variables()->Get(shard->variable());
+    auto rows = static_cast<uint64_t>(variable.type()->dims()->Get(0)->extent());
+    const schema::Grid &grid = *launch.grid()->Get(shard->axis());
+    if (grid.size() != -1 || grid.repeat() != (rows + shard->tile() - 1) / shard->tile())
+      return broken(str(what, " has ", grid.repeat(), " workgroups for ", rows, " rows, ", shard->tile(), " each."));
+    const auto &rowBytes = *shard->row_bytes();
+    if (rowBytes.size() != launch.bindings()->size() || reinterpret_cast<uintptr_t>(rowBytes.Data()) % alignof(uint64_t))
+      return broken(str(what, " has the rows of ", rowBytes.size(), " bindings for ", launch.bindings()->size(), "."));
+    for (flatbuffers::uoffset_t i = 0; i < rowBytes.size(); ++i) {
+      const schema::Binding &binding = *launch.bindings()->Get(i);
+      bool isState = binding.space() == schema::Space::Variable && isSharded(binding.index());
+      bool hasRows = rowBytes.Get(i) != 0;
+      bool fits = !hasRows ? !isState
+                           : binding.space() != schema::Space::Size && rowBytes.Get(i) % alignment == 0 && binding.bytes() / rows == rowBytes.Get(i) &&
+                                 binding.bytes() % rows == 0 && (!isState || binding.offset() == 0);
+      if (!fits)
+        return broken(str(what, ", binding ", i, " has no rows of ", rowBytes.Get(i), " bytes, as variable ", shard->variable(), " has ",
+                          rows, "."));
     }
     return Success();
   }
@@ -237,6 +285,7 @@ private:
         for (uint32_t argument : *texels)
           HEDDLE_CHECK(verifyTexels(launch, argument, what));
     HEDDLE_CHECK(verifyTensors(launch, what));
+    HEDDLE_CHECK(verifyShard(index, what));
     return verifyCost(launch.cost(), what);
   }
 

@@ -22,6 +22,8 @@ public:
   // Replaces `values`, which are in host memory, by their sums over all ranks: the same bits on each. `what` is for messages of
   // those who watch: "sum 3 of 9 of 'parallel_train_step'".
   virtual Status sum(std::span<float> values, std::string_view what) = 0;
+  // Puts what rank r has as `own` at place r of `all`, which has room for as many bytes of each rank, in host memory.
+  virtual Status gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) = 0;
   // Replaces `bytes`, which are in host memory, by those of rank 0.
   virtual Status broadcast(std::span<std::byte> bytes, std::string_view what) = 0;
 };

@@ -366,6 +366,10 @@ void Meeting::watch() {
       late = i;
   if (!late || peers[*late].state.doing == Doing::Busy || !isDue(peers[*late].changed))
     return;
+  // A rank that waits itself may not have heard yet that the one it waited for has come.
+  bool isAnyMoving = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return !peer.left && !isDue(peer.changed); });
+  if (peers[*late].state.doing == Doing::Waiting && isAnyMoving)
+    return;
   end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
           describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
 }

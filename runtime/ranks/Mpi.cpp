@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -22,6 +23,7 @@ struct Mpi::Functions {
   int (*split)(void *, int, int, void **) = nullptr;
   int (*setErrorHandler)(void *, void *) = nullptr;
   int (*allreduce)(const void *, void *, int, void *, void *, void *) = nullptr;
+  int (*allgather)(const void *, int, void *, void *, int, void *, void *) = nullptr;
   int (*bcast)(void *, int, void *, int, void *) = nullptr;
   int (*errorString)(int, char *, int *) = nullptr;
   int (*libraryVersion)(char *, int *) = nullptr;
@@ -51,6 +53,7 @@ Result<const Mpi::Functions *> Mpi::load() {
   find(functions.split, "MPI_Comm_split");
   find(functions.setErrorHandler, "MPI_Comm_set_errhandler");
   find(functions.allreduce, "MPI_Allreduce");
+  find(functions.allgather, "MPI_Allgather");
   find(functions.bcast, "MPI_Bcast");
   find(functions.errorString, "MPI_Error_string");
   find(functions.libraryVersion, "MPI_Get_library_version");
@@ -112,6 +115,21 @@ Status Mpi::sum(std::span<float> values) {
   for (; !values.empty(); values = values.subspan(std::min(values.size(), kMostAtOnce)))
     HEDDLE_CHECK(check(mpi->allreduce(inPlace, values.data(), int(std::min(values.size(), kMostAtOnce)), mpi->floats, mpi->add, all),
                        "sum over the ranks"));
+  return Success();
+}
+
+Status Mpi::gather(std::span<const std::byte> own, std::span<std::byte> all) {
+  size_t ranks = own.empty() ? 0 : all.size() / own.size();
+  std::vector<std::byte> some;
+  for (size_t at = 0; at < own.size(); at += kMostAtOnce) {
+    size_t size = std::min(own.size() - at, kMostAtOnce);
+    bool isAll = size == own.size();
+    some.resize(isAll ? 0 : size * ranks);
+    HEDDLE_CHECK(check(mpi->allgather(own.data() + at, int(size), mpi->bytes, isAll ? all.data() : some.data(), int(size), mpi->bytes, this->all),
+                       "gather what the ranks have"));
+    for (size_t rank = 0; !isAll && rank < ranks; ++rank)
+      std::copy_n(some.data() + rank * size, size, all.data() + rank * own.size() + at);
+  }
   return Success();
 }
 

@@ -25,6 +25,7 @@ public:
 
   // All ranks call these in the same order, with as many elements. Each returns when this rank has its result.
   Status sum(std::span<float> values);
+  Status gather(std::span<const std::byte> own, std::span<std::byte> all); // all: own.size() bytes of each rank
   Status broadcast(std::span<std::byte> bytes);
 
 private:

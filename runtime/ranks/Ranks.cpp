@@ -51,6 +51,11 @@ Status Ranks::sum(std::span<float> values, std::string_view what) {
   return mpi->sum(values);
 }
 
+Status Ranks::gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) {
+  Meeting::Waiting waiting(*meeting, what);
+  return mpi->gather(own, all);
+}
+
 Status Ranks::broadcast(std::span<std::byte> bytes, std::string_view what) {
   Meeting::Waiting waiting(*meeting, what);
   return mpi->broadcast(bytes);

@@ -20,6 +20,7 @@ public:
   uint32_t ranks() const override { return meeting->ranks(); }
   bool isFirst() const { return rank() == 0; }
   Status sum(std::span<float> values, std::string_view what) override;
+  Status gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) override;
   Status broadcast(std::span<std::byte> bytes, std::string_view what) override;
 
   Meeting &others() { return *meeting; }

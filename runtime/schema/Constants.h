@@ -9,7 +9,8 @@ namespace heddle::schema {
 
 // Module.schema_version. Raised when the meaning of a field changes; appended fields leave it alone.
 // An artifact has the lowest version that says what is in it, so that older builds run it too.
-inline constexpr uint32_t kSchemaVersion = 3; // collectives
+inline constexpr uint32_t kSchemaVersion = 4; // sharded variables
+inline constexpr uint32_t kSchemaVersionOfCollectives = 3;
 inline constexpr uint32_t kSchemaVersionOfRepeats = 2;
 inline constexpr uint32_t kFirstSchemaVersion = 1;
 
@@ -30,6 +31,9 @@ inline constexpr uint32_t kMaxEntries = 256;
 // Of an entry, and of one of them.
 inline constexpr uint32_t kMaxCollectives = 4096;
 inline constexpr uint32_t kMaxCollectiveTensors = 1 << 14;
+
+// A rank's part of a sharded variable, and of what is as large, begins at a multiple of so many bytes, as GPUs want of texel buffers.
+inline constexpr uint64_t kShardAlignment = 256;
 
 // Of Target.code: what each kernel's part is filled up to, the most that all targets may unpack to, and the most that a
 // byte may become. A small file can then not ask for much memory or time.

@@ -35,6 +35,12 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
   std::vector<std::byte> chunk;
   for (uint32_t index : indices) {
     uint64_t bytes = state->variables[index].bytes;
+    if (state->onDevice->shards.has(index)) {
+      chunk.resize(bytes);
+      HEDDLE_CHECK(state->onDevice->read(index, chunk));
+      HEDDLE_CHECK(writer.write(chunk));
+      continue;
+    }
     for (uint64_t offset = 0; offset < bytes; offset += chunk.size()) {
       chunk.resize(std::min(bytes - offset, chunkBytes));
       HEDDLE_CHECK(state->device->read(*state->onDevice->allocatedVariable(index),
@@ -43,6 +49,16 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
     }
   }
   return writer.commit();
+}
+
+Status Session::takePartInSave(const VariableKinds &kinds) {
+  std::vector<std::byte> bytes;
+  for (uint32_t i = 0; i < state->variables.size(); ++i)
+    if (chosen(kinds, state->variables[i]) && state->onDevice->shards.has(i)) {
+      bytes.resize(state->variables[i].bytes);
+      HEDDLE_CHECK(state->onDevice->read(i, bytes));
+    }
+  return Success();
 }
 
 Status Session::load(const std::filesystem::path &path, const VariableKinds &kinds) {
@@ -96,12 +112,11 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   }
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
-    HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
     state->weightsWritten |= state->variables[index].isWeight();
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));
-      HEDDLE_CHECK(state->device->write(*buffer, state->onDevice->variableOffset(index) + offset, chunk));
+      HEDDLE_CHECK(state->onDevice->write(index, offset, chunk));
     }
   }
   return Success();

@@ -4,17 +4,41 @@
 
 namespace heddle {
 
-DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target)
-    : device(device), artifact(artifact), module(artifact.module()), target(target),
-      variables(module.variables()->size()), kernels(target.kernels()->size()) {}
+DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives)
+    : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives),
+      shards(artifact.module(), target, collectives), variables(module.variables()->size()), kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
   std::unique_ptr<hal::Buffer> &buffer = variables[storageOf(index)];
   if (!buffer) {
     const schema::Variable &variable = *module.variables()->Get(storageOf(index));
-    HEDDLE_ASSIGN(buffer, device.allocate(str("variable '", view(variable.name()), "'"), variable.bytes()));
+    uint64_t bytes = shards.has(index) ? shards.ownRange(storageOf(index), variable.bytes()).bytes : variable.bytes();
+    HEDDLE_ASSIGN(buffer, device.allocate(str("variable '", view(variable.name()), "'"), bytes));
   }
   return buffer.get();
+}
+
+Status DeviceState::write(uint32_t index, uint64_t offset, std::span<const std::byte> bytes) {
+  HEDDLE_ASSIGN(hal::Buffer * buffer, variable(index));
+  offset += variableOffset(index);
+  if (!shards.has(index))
+    return device.write(*buffer, offset, bytes);
+  Shards::Range own = shards.ownRange(storageOf(index), module.variables()->Get(storageOf(index))->bytes());
+  uint64_t begin = std::max(offset, own.offset), end = std::min(offset + bytes.size(), own.offset + own.bytes);
+  return begin >= end ? Success() : device.write(*buffer, begin - own.offset, bytes.subspan(begin - offset, end - begin));
+}
+
+Status DeviceState::read(uint32_t index, std::span<std::byte> bytes) {
+  HEDDLE_ASSIGN(hal::Buffer * buffer, variable(index));
+  if (!shards.has(index))
+    return device.read(*buffer, variableOffset(index), bytes);
+  uint32_t storage = storageOf(index);
+  std::vector<std::byte> own(buffer->bytes()), parts(own.size() * shards.ranks()), whole(module.variables()->Get(storage)->bytes());
+  HEDDLE_CHECK(device.read(*buffer, 0, own));
+  HEDDLE_CHECK(collectives->gather(own, parts, str("the gathering of '", view(module.variables()->Get(index)->name()), "'")));
+  shards.assemble(storage, parts, own.size(), whole);
+  std::ranges::copy(std::span(whole).subspan(variableOffset(index), bytes.size()), bytes.begin());
+  return Success();
 }
 
 Result<bool> DeviceState::growArena(uint64_t bytes) {

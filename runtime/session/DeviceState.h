@@ -3,26 +3,31 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
+#include "runtime/session/Shards.h"
 
 namespace heddle {
 
-class Collectives; // runtime/ranks/Collectives.h
-
 class DeviceState {
 public:
-  DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target);
+  DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives);
 
   hal::Device &device;
   const Artifact &artifact;
   const schema::Module &module;
   const schema::Target &target;
   Collectives *collectives = nullptr; // with the other ranks; null where there are none
+  Shards shards;
 
-  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time.
+  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time. Of a sharded one it has this rank's rows.
   Result<hal::Buffer *> variable(uint32_t index);
   const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[storageOf(index)].get(); }
   // Where in that buffer it begins.
   uint64_t variableOffset(uint32_t index) const { return module.variables()->Get(index)->storage_offset(); }
+
+  // Bytes of a variable from `offset` on, of a sharded one as far as this rank has them.
+  Status write(uint32_t index, uint64_t offset, std::span<const std::byte> bytes);
+  // All bytes of a variable. Where it is sharded, all ranks call this in the same order.
+  Status read(uint32_t index, std::span<std::byte> bytes);
 
   // Makes the arena at least this large. True where it moved: what was recorded with its address is void.
   Result<bool> growArena(uint64_t bytes);

@@ -5,7 +5,6 @@
 #include "runtime/session/LaunchAccess.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace heddle {
 namespace {
@@ -38,7 +37,7 @@ std::vector<BindingRange> rangesOf(const schema::Collective &collective) {
 
 EntryCollectives::EntryCollectives(DeviceState &state, const schema::Entry &entry, const EntryMemory &memory,
                                    std::span<const LaunchRun> runs)
-    : state(state), entry(entry), memory(memory), readbacks(count()), sums(count()) {
+    : state(state), entry(entry), memory(memory), readbacks(count()), made(count()) {
   cut(runs);
 }
 
@@ -112,6 +111,12 @@ bool EntryCollectives::isNothing(const schema::Collective &collective, flatbuffe
   return BindingRange(*collective.from()->Get(tensor)) == BindingRange(*collective.to()->Get(tensor));
 }
 
+Shards::Range EntryCollectives::given(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const {
+  uint64_t bytes = collective.from()->Get(tensor)->bytes();
+  bool isPart = collective.kind() == schema::CollectiveKind::AllGather && state.shards.ranks() > 1;
+  return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
+}
+
 Status EntryCollectives::start(uint32_t index) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
   readbacks[index].clear();
@@ -120,30 +125,25 @@ Status EntryCollectives::start(uint32_t index) {
     if (isNothing(collective, i))
       continue;
     HEDDLE_ASSIGN(Place place, placeOf(*collective.from()->Get(i)));
-    HEDDLE_ASSIGN(readbacks[index].back(),
-                  state.device.readLater(*place.buffer, place.offset, collective.from()->Get(i)->bytes()));
+    Shards::Range range = given(collective, i);
+    HEDDLE_ASSIGN(readbacks[index].back(), state.device.readLater(*place.buffer, place.offset + range.offset, range.bytes));
   }
   return Success();
 }
 
 Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &uploads) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
-  std::vector<float> &values = sums[index];
+  std::vector<std::byte> &values = made[index];
   values.clear();
   for (std::unique_ptr<hal::Readback> &readback : readbacks[index]) {
     if (!readback)
       continue;
     HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
-    size_t first = values.size();
-    values.resize(first + bytes.size() / sizeof(float));
-    std::memcpy(values.data() + first, bytes.data(), bytes.size());
+    values.insert(values.end(), bytes.begin(), bytes.end());
   }
-  if (state.collectives && state.collectives->ranks() > 1) {
-    Span span("sum over ranks");
-    span.with("bytes", int64_t(values.size() * sizeof(float)));
-    HEDDLE_CHECK(state.collectives->sum(values, str("sum ", index + 1, " of ", count(), " of '", view(entry.name()), "'")));
-  }
-  std::span<const std::byte> rest = std::as_bytes(std::span(values));
+  if (state.shards.ranks() > 1)
+    HEDDLE_CHECK(exchange(index, values));
+  std::span<const std::byte> rest = values;
   for (flatbuffers::uoffset_t i = 0; i < readbacks[index].size(); ++i) {
     if (!readbacks[index][i])
       continue;
@@ -153,6 +153,27 @@ Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &upload
     rest = rest.subspan(to.bytes());
   }
   readbacks[index].clear();
+  return Success();
+}
+
+Status EntryCollectives::exchange(uint32_t index, std::vector<std::byte> &values) {
+  const schema::Collective &collective = *entry.collectives()->Get(index);
+  bool isSum = collective.kind() == schema::CollectiveKind::AllReduce;
+  std::string what = str(isSum ? "sum " : "gathering ", index + 1, " of ", count(), " of '", view(entry.name()), "'");
+  Span span(isSum ? "sum over ranks" : "gather from ranks");
+  span.with("bytes", int64_t(values.size()));
+  if (isSum)
+    return state.collectives->sum({reinterpret_cast<float *>(values.data()), values.size() / sizeof(float)}, what);
+  std::vector<std::byte> parts(values.size() * state.shards.ranks());
+  HEDDLE_CHECK(state.collectives->gather(values, parts, what));
+  uint64_t stride = values.size(), at = 0;
+  values.clear();
+  for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
+    size_t begin = values.size();
+    values.resize(begin + collective.to()->Get(i)->bytes());
+    state.shards.assemble(collective.like()->Get(i), std::span(parts).subspan(at), stride, std::span(values).subspan(begin));
+    at += given(collective, i).bytes;
+  }
   return Success();
 }
 

@@ -1,6 +1,6 @@
-// What ranks do together within an entry: the entry's launches in parts, and the sums between them.
+// What ranks do together within an entry: the entry's launches in parts, and the collectives between them.
 //
-// A sum begins when the launches before it are done. Its numbers go to the host behind them while the device goes on with the next
+// A collective begins when the launches before it are done. Its numbers go to the host behind them while the device goes on with the next
 // part; they come back before the first part that uses them.
 #pragma once
 
@@ -38,6 +38,10 @@ private:
   };
   Result<Place> placeOf(const schema::Binding &binding) const;
   bool isNothing(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const;
+  // Makes what all ranks have of what this rank gives: of all tensors of a collective, one behind the other.
+  Status exchange(uint32_t collective, std::vector<std::byte> &values);
+  // What of a tensor this rank gives.
+  Shards::Range given(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const;
   void cut(std::span<const LaunchRun> runs);
 
   DeviceState &state;
@@ -45,7 +49,7 @@ private:
   const EntryMemory &memory;
   std::vector<Part> cuts;
   std::vector<std::vector<std::unique_ptr<hal::Readback>>> readbacks; // by collective and tensor; none where nothing is to be done
-  std::vector<std::vector<float>> sums;                               // by collective
+  std::vector<std::vector<std::byte>> made;                           // by collective: the bytes of its results
 };
 
 } // namespace heddle

@@ -37,13 +37,40 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
       const schema::Grid &grid = *launch->grid()->Get(axis);
       key[3 * axis] = static_cast<uint32_t>(grid.size());
       key[3 * axis + 1] = grid.tile();
-      key[3 * axis + 2] = grid.repeat();
+      key[3 * axis + 2] = static_cast<uint32_t>(groupsOfShard(*launch, axis).value_or(grid.repeat()));
     }
     auto [found, added] = known.try_emplace(key, static_cast<uint32_t>(countRun.size()));
     if (added)
       countRun.push_back(run);
     countOfRun.push_back(found->second);
   }
+}
+
+// Of an axis along which this rank does some of the workgroups only.
+std::optional<uint64_t> EntryRunner::groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const {
+  const schema::Shard *shard = launch.shard();
+  if (!shard || shard->axis() != axis)
+    return std::nullopt;
+  return (state.shards.ownRows(shard->variable()).count + shard->tile() - 1) / shard->tile();
+}
+
+// Of a launch that ranks share out, this rank's rows.
+Status EntryRunner::shard(const schema::Launch &launch, std::span<hal::Argument> arguments) const {
+  for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
+    const schema::Binding &binding = *launch.bindings()->Get(b);
+    bool isState = binding.space() == schema::Space::Variable && state.shards.has(binding.index());
+    if (isState && !launch.shard())
+      return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "' is for one rank: its kernel '",
+                       view(state.target.kernels()->Get(launch.kernel())->name()), "'", placeOf(launch), " needs all rows of variable '",
+                       view(state.module.variables()->Get(binding.index())->name()), "', of which each rank keeps a part.");
+    uint64_t rowBytes = launch.shard() ? launch.shard()->row_bytes()->Get(b) : 0;
+    if (rowBytes == 0)
+      continue;
+    Shards::Range own = state.shards.ownRange(launch.shard()->variable(), binding.bytes());
+    arguments[b].offset += isState ? 0 : own.offset; // a state's buffer has those rows alone
+    arguments[b].bytes = own.bytes;
+  }
+  return Success();
 }
 
 std::vector<uint32_t> EntryRunner::kernels() const {
@@ -105,6 +132,8 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_
         break;
       }
     }
+    if (state.shards.ranks() > 1)
+      HEDDLE_CHECK(shard(launch, arguments[i]));
     launches.push_back({state.kernel(launch.kernel()), std::span(arguments[i]).first(launch.bindings()->size()),
                         countOfRun[firstRun + i], launch.barrier()});
     if (order.empty())
@@ -128,7 +157,7 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
     }
     std::array<uint32_t, 3> count{};
     for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
-      uint64_t groups = workgroups(*launch->grid()->Get(axis), sizes);
+      uint64_t groups = groupsOfShard(*launch, axis).value_or(workgroups(*launch->grid()->Get(axis), sizes));
       uint32_t limit = state.device.info().maxWorkgroups[axis];
       if (groups > limit)
         return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "': kernel '",
@@ -183,10 +212,16 @@ Status EntryRunner::submit(const Programs &recordings, std::span<const Input> in
 }
 
 Status EntryRunner::runChecked(std::span<const Input> inputs) {
+  for (const schema::Launch *launch : *entry.launches())
+    if (launch->shard() && state.shards.ranks() > 1)
+      return makeError(ErrorKind::Unsupported, "numbers are not checked where ranks keep a part each of the optimizer's state; compile the "
+                                               "model with --shard=none for that.");
   HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
   NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());
   HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, Send::All));
+  for (const hal::Upload &upload : uploads)
+    HEDDLE_CHECK(state.device.write(*upload.to, upload.offset, upload.data));
   uint32_t done = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
     HEDDLE_CHECK(doTogether(collectives.countBefore(runs[i]), done));
@@ -194,14 +229,13 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
       continue; // past the longest sequence
     HEDDLE_CHECK(check.before(runs[i]));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
-    HEDDLE_CHECK(state.device.submit(*one, i == 0 ? uploads : std::vector<hal::Upload>(), counts));
+    HEDDLE_CHECK(state.device.submit(*one, {}, counts));
     HEDDLE_CHECK(state.device.wait());
     HEDDLE_CHECK(check.after(runs[i]));
   }
   HEDDLE_CHECK(doTogether(collectives.count(), done));
   sizes = std::move(binding.sizes);
-  // What has no launches has outputs all the same: those of its inputs that it returns.
-  return entry.launches()->size() == 0 ? state.device.submit(*programs.front(), uploads, counts) : Success();
+  return Success();
 }
 
 Status EntryRunner::doTogether(uint32_t until, uint32_t &done) {

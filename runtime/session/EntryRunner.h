@@ -47,6 +47,8 @@ private:
   Result<CallBinding> bind(std::span<const Input> inputs);
   Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding, Send send);
   Status computeCounts(std::span<const int32_t> sizes);
+  std::optional<uint64_t> groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const;
+  Status shard(const schema::Launch &launch, std::span<hal::Argument> arguments) const;
 
   DeviceState &state;
   EntryMemory memory;

@@ -48,6 +48,7 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
     VariableInfo &info = variables[i];
     if (variable.storage() >= 0)
       variables[static_cast<size_t>(variable.storage())].isStorage = true;
+    info.isSharded = module.variables()->Get(variable.storage() >= 0 ? static_cast<uint32_t>(variable.storage()) : static_cast<uint32_t>(i))->sharded();
     info.role = static_cast<VariableRole>(variable.role());
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
@@ -122,8 +123,7 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
     HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
   }
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
-  state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target);
-  state->onDevice->collectives = options.collectives;
+  state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target, options.collectives);
   state->entries = describeEntries(state->module());
   state->variables = describeVariables(state->module());
   return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -339,15 +339,20 @@ Status Session::init(uint64_t seed) {
     HostTensor value = HostTensor::vector<int32_t>({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)});
     HEDDLE_CHECK(writeVariable(seeded->name, value));
   }
+  for (uint32_t i = 0; i < state->variables.size(); ++i) {
+    const schema::Variable &variable = *state->module().variables()->Get(i);
+    std::vector<std::byte> zeros(variable.sharded() ? variable.bytes() : 0);
+    if (!zeros.empty())
+      HEDDLE_CHECK(state->onDevice->write(i, 0, zeros)); // `init` leaves them alone
+  }
   return run("init");
 }
 
 Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
-  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
-  HEDDLE_CHECK(state->device->read(*buffer, state->onDevice->variableOffset(index), tensor.bytes()));
+  HEDDLE_CHECK(state->onDevice->read(index, tensor.bytes()));
   return tensor;
 }
 
@@ -355,6 +360,8 @@ Result<PendingTensor> Session::variableLater(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
+  if (state->onDevice->shards.has(index))
+    return makeError(ErrorKind::Unsupported, "variable '", name, "' is not read later: each rank keeps a part of it.");
   return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape);
 }
 
@@ -380,9 +387,8 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
-  HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   state->weightsWritten |= info.isWeight();
-  return state->device->write(*buffer, state->onDevice->variableOffset(index), value.bytes);
+  return state->onDevice->write(index, 0, value.bytes);
 }
 
 MemoryReport Session::memory() const {

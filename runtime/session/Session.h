@@ -122,6 +122,7 @@ struct VariableInfo {
   bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that it belongs to
+  bool isSharded = false; // of several ranks each keeps a part (runtime/session/Shards.h)
 
   bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }
 };
@@ -254,7 +255,8 @@ public:
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
-  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape.
+  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape. A sharded one
+  // all ranks read together, in the same order; what is written there each rank takes its rows of.
   Result<HostTensor> readVariable(std::string_view name);
   // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).
   Status writeVariable(std::string_view name, const TensorView &value);
@@ -262,6 +264,9 @@ public:
   // Writes the variables of these kinds, and the metadata, as a safetensors file, wholly or not at all.
   Status save(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState,
               const std::map<std::string, std::string> &metadata = {});
+
+  // What other ranks do while one saves the same kinds: they give it their parts of the sharded variables.
+  Status takePartInSave(const VariableKinds &kinds = kTrainingState);
 
   // Reads every variable of these kinds from a safetensors file. Nothing is changed unless the file has them all, with
   // their shapes and types, and no tensors of another model.

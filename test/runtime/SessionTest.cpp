@@ -116,6 +116,12 @@ public:
       value *= 3;
     return Success();
   }
+  Status gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) override {
+    asked.push_back(str(what, ": ", own.size() / sizeof(float)));
+    for (uint32_t rank = 0; rank < ranks(); ++rank)
+      std::ranges::copy(own, all.begin() + rank * own.size());
+    return Success();
+  }
   Status broadcast(std::span<std::byte>, std::string_view) override { return Success(); }
   std::vector<std::string> asked;
 };
@@ -238,7 +244,7 @@ TEST_P(SessionTest, entriesOfRanksAreTimed) {
   std::vector<Input> inputs{{"a", a}};
   for (uint32_t before : {0, 1, 2}) { // there are parts without launches where a sum comes first or last
     ThreeAlike others;
-    auto session = openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1 : 3}); }, {.collectives = &others});
+    auto session = openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1u : 3u}); }, {.collectives = &others});
     ASSERT_TRUE(session);
     auto launches = session->profile("chain", inputs);
     ASSERT_TRUE(launches.ok()) << launches.message();

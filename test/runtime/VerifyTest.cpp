@@ -56,6 +56,36 @@ schema::CollectiveT &collective(schema::ModuleT &module, uint32_t before = 1) {
   entry(module).collectives.push_back(std::move(collective));
   return *entry(module).collectives.back();
 }
+/// A sharded variable of 64 numbers; its index.
+uint32_t sharded(schema::ModuleT &module) {
+  auto variable = std::make_unique<schema::VariableT>();
+  variable->name = "state";
+  variable->kind = schema::VariableKind::OptimizerState;
+  variable->type = std::make_unique<schema::TensorTypeT>();
+  variable->type->dims = {schema::Dim(-1, 64)};
+  variable->bytes = 256;
+  variable->sharded = true;
+  module.variables.push_back(std::move(variable));
+  return static_cast<uint32_t>(module.variables.size() - 1);
+}
+/// The first launch, whose second axis has one workgroup, shared out by the rows of such a variable.
+schema::ShardT &shard(schema::ModuleT &module) {
+  auto shard = std::make_unique<schema::ShardT>();
+  shard->variable = sharded(module);
+  shard->axis = 1;
+  shard->tile = 64;
+  shard->row_bytes.assign(entry(module).launches[0]->bindings.size(), 0);
+  entry(module).launches[0]->shard = std::move(shard);
+  return *entry(module).launches[0]->shard;
+}
+/// A collective that gathers what is as large as such a variable.
+schema::CollectiveT &gather(schema::ModuleT &module) {
+  schema::CollectiveT &gather = collective(module);
+  gather.kind = schema::CollectiveKind::AllGather;
+  gather.from = gather.to = {schema::Binding(schema::Space::Arena, 0, 256, 256)};
+  gather.like = {sharded(module)};
+  return gather;
+}
 schema::Binding arena(uint64_t offset, uint64_t bytes) { return {schema::Space::Arena, 0, offset, bytes}; }
 
 schema::KernelT &unreadable(schema::ModuleT &module) {
@@ -268,6 +298,38 @@ const Rule rules[] = {
     {"G2_unaligned", [](auto &m) { collective(m).from[0] = arena(66, 32); }, "lies at 66"},
     {"G2_variable", [](auto &m) { collective(m).to[0] = schema::Binding(schema::Space::Variable, 9, 0, 32); }, "names variable 9"},
     {"G2_location", [](auto &m) { collective(m).location.assign(20000, 'x'); }, "a location of 20000 bytes"},
+    {"G4_gathers_like_nothing", [](auto &m) { gather(m).like.clear(); }, "names 0 sharded variables for 1 tensors"},
+    {"G4_sums_like_a_variable", [](auto &m) { gather(m).kind = schema::CollectiveKind::AllReduce; }, "names 1 sharded variables for 1"},
+    {"G4_whole", [](auto &m) { gather(m).like = {0}; }, "variable 0 is no sharded one of as many"},
+    {"G4_no_variable", [](auto &m) { gather(m).like = {99}; }, "variable 99 is no sharded one of as many"},
+    {"G4_bytes", [](auto &m) { auto &some = gather(m); some.from = some.to = {schema::Binding(schema::Space::Arena, 0, 256, 128)}; },
+     "has 128 bytes, and variable"},
+    {"V4_weight", [](auto &m) { m.variables[sharded(m)]->kind = schema::VariableKind::Weight; }, "'state' is sharded, and no"},
+    {"V4_integers", [](auto &m) { m.variables[sharded(m)]->type->element = schema::ElementType::I32; }, "'state' is sharded, and no"},
+    {"V4_view", [](auto &m) { m.variables[sharded(m)]->storage = 0; }, "'state' is sharded, and no"},
+    {"V4_version", [](auto &m) { sharded(m), m.schema_version = 3; }, "'state' is sharded, and no"},
+    {"V4_bytes",
+     [](auto &m) {
+       auto &state = *m.variables[sharded(m)];
+       state.type->dims = {schema::Dim(-1, 65)};
+       state.bytes = 260;
+     },
+     "'state' is sharded, and no"},
+    {"L6_whole", [](auto &m) { shard(m).variable = 0; }, "is shared out as variable 0 along axis 1 by 64"},
+    {"L6_no_variable", [](auto &m) { shard(m).variable = 99; }, "is shared out as variable 99"},
+    {"L6_axis", [](auto &m) { shard(m).axis = 3; }, "along axis 3"},
+    {"L6_tile", [](auto &m) { shard(m).tile = 0; }, "by 0 rows"},
+    {"L6_repeated", [](auto &m) { shard(m), repeat(m); }, "which cannot be"},
+    {"L6_workgroups", [](auto &m) { shard(m).tile = 32; }, "has 1 workgroups for 64 rows, 32 each"},
+    {"L6_varying_workgroups", [](auto &m) { shard(m).axis = 0; }, "workgroups for 64 rows"},
+    {"L6_rows_of_more", [](auto &m) { shard(m).row_bytes.push_back(0); }, "has the rows of"},
+    {"L6_no_such_rows", [](auto &m) { shard(m).row_bytes[0] = 4; }, "binding 0 has no rows of 4 bytes"},
+    {"L6_state_without_rows",
+     [](auto &m) {
+       launch(m).bindings[0] = schema::Binding(schema::Space::Variable, shard(m).variable, 0, 256);
+       launch(m).reads.clear(), launch(m).writes.clear();
+     },
+     "binding 0 has no rows of 0 bytes"},
     {"G3_result_over_its_tensor", [](auto &m) { collective(m).to[0] = arena(80, 32); }, "overlap at byte 80"},
     {"G3_results",
      [](auto &m) {

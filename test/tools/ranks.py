@@ -4,6 +4,8 @@ Every number of ranks has the losses of one rank, also with clipping, a scaled l
 bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once.
 """
 import os
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -21,7 +23,7 @@ def main():
         run([tools / "heddle-numbers", "--out", "data", "--train", "3000", "--valid", "40", "--test", "1"], folder)
 
         def compile(name, *settings):
-            run([tools / "heddle-compile", models / "numbers.toml", "--shard=none", "--set", "accumulate=true", *settings,
+            run([tools / "heddle-compile", models / "numbers.toml", *([] if "--shard=optimizer" in settings else ["--shard=none"]), "--set", "accumulate=true", *settings,
                  "-o", f"{name}.heddle"], folder)
 
         def train(ranks, artifact, checkpoint, *flags, steps=STEPS, succeeds=True, environment=None):
@@ -80,6 +82,37 @@ def main():
             train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
             compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
 
+        # A sharded optimizer: each rank keeps a part of the moments, and all bits are those of whole ones. 12, 3 and 7 divide no extent of
+        # the model: some parts overlap, and some tensors stay whole.
+        compile("sharded", "--shard=optimizer", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
+        compile("whole", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
+        for ranks in (2, 3, 4):
+            train(ranks, "whole", f"whole{ranks}", steps=20)
+            said = train(ranks, "sharded", f"sharded{ranks}", "--save-every", "10", "--keep-last", "9", steps=20)
+            if trained(f"sharded{ranks}") != trained(f"whole{ranks}") or state(f"sharded{ranks}", 20) != state(f"whole{ranks}", 20):
+                fail(f"{ranks} ranks with a sharded optimizer have other weights, moments or losses than with a whole one")
+            kept = re.search(r"of the optimizer's state, ([\d.]+) (\w+), each rank keeps ([\d.]+) (\w+)", said)
+            if not kept or kept[2] != kept[4]:
+                fail(f"it is not said what a rank keeps: {said}")
+            share = float(kept[3]) / float(kept[1])
+            print(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
+            if not 1 / ranks <= share < 1.05 / ranks:
+                fail(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
+        for ranks in (1, 2, 4):
+            resumed = folder / f"sharded-resumed{ranks}"
+            resumed.mkdir()
+            shutil.copytree(folder / "sharded4/step-00000010", resumed / "step-00000010")
+            run([*started_by_mpirun(ranks), tools / "heddle-run", "train", "sharded.heddle", "--src", "data/train.en", "--tgt",
+                 "data/train.de", "--checkpoint", resumed, "--log", f"sharded-resumed{ranks}.jsonl", "--steps", 20, "--resume"], folder)
+            compare(f"sharded, resumed with {ranks}", trained(f"sharded-resumed{ranks}"),
+                    {step: loss for step, loss in trained("sharded4").items() if step > 10}, range(11, 21))
+        if state("sharded-resumed4", 20) != state("sharded4", 20):
+            fail("4 ranks with a sharded optimizer that were resumed are not those that never stopped, bit for bit")
+        train(2, "sharded", "sharded-sum", "--accumulate", "4", steps=4)
+        train(2, "whole", "whole-sum", "--accumulate", "4", steps=4)
+        if state("sharded-sum", 4) != state("whole-sum", 4):
+            fail("with several batches a step, a sharded optimizer is another than a whole one")
+
         # Batches with fewer sequences than ranks.
         train(1, "numbers", "few1", "--batch-sequences", "2", steps=4)
         train(4, "numbers", "few4", "--batch-sequences", "2", steps=4)
@@ -112,7 +145,7 @@ def main():
         mistake("compile the model with --shard=none", *started_by_mpirun(2), *start, "alone.heddle", *data)
         mistake("is not between 1 and", *started_by_mpirun(2), *start, "numbers.heddle", *data, "--batch-tokens", "99999")
         other = ["sh", "-c", 'exec "$@" --shuffle-window $((1000 + OMPI_COMM_WORLD_RANK))', "sh"]
-        mistake("the ranks do not have the same --seed", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
+        mistake("the ranks do not have the same --shuffle-window", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
         mistake("MPI's launcher has not started it", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
                 "mpi", environment={key: value for key, value in ENVIRONMENT.items() if not key.startswith(("PMI", "OMPI_COMM"))})
     print("all as expected")

@@ -58,7 +58,7 @@ def main():
             for rank in (0, 1):
                 (folder / f"pid.{rank}").unlink(missing_ok=True)
             before = newest()
-            command = [*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--timeout", timeout, *(["--resume"] if before else [])]
+            command = [*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--timeout", timeout, "--restart-from-checkpoint"]
             with open(folder / "said.txt", "w+") as said:
                 program = subprocess.Popen([str(part) for part in command], cwd=folder, stdout=said, stderr=said, env=ENVIRONMENT)
                 deadline = time.time() + 60

@@ -272,9 +272,9 @@ std::optional<CommandLine> check(Flags &flags) {
     line.weights = *weights;
   }
   if (flags.shard.getNumOccurrences()) {
-    if (flags.shard != "none")
-      return wrong("--shard: '" + flags.shard + "' is unknown; the only value is 'none': every device keeps the whole optimizer's state.");
-    line.sharding = Sharding::None;
+    if (flags.shard != "none" && flags.shard != "optimizer")
+      return wrong("--shard: '" + flags.shard + "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' (each keeps a part).");
+    line.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
   }
   if (flags.fit.getNumOccurrences()) {
     line.fit = parseBytes(flags.fit);

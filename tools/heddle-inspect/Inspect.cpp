@@ -143,6 +143,11 @@ std::vector<const schema::Variable *> knownVariables(const schema::Module &modul
   return known;
 }
 
+// Whether each of several ranks keeps a part of it.
+bool isSharded(const schema::Module &module, const schema::Variable &variable) {
+  return (variable.storage() < 0 ? variable : *module.variables()->Get(variable.storage())).sharded();
+}
+
 // The variable in whose memory a view lies; empty for others.
 std::string storageName(const schema::Module &module, const schema::Variable &variable) {
   return variable.storage() < 0 ? "" : std::string(view(module.variables()->Get(variable.storage())->name()));
@@ -150,7 +155,7 @@ std::string storageName(const schema::Module &module, const schema::Variable &va
 
 struct KindTotal {
   size_t count = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, sharded = 0;
 };
 
 std::map<schema::VariableKind, KindTotal> variableTotals(const schema::Module &module) {
@@ -158,6 +163,7 @@ std::map<schema::VariableKind, KindTotal> variableTotals(const schema::Module &m
   for (const schema::Variable *variable : knownVariables(module)) {
     ++totals[variable->kind()].count;
     totals[variable->kind()].bytes += variable->bytes();
+    totals[variable->kind()].sharded += isSharded(module, *variable) ? variable->bytes() : 0;
   }
   return totals;
 }
@@ -336,6 +342,8 @@ Json toJson(const Artifact &artifact) {
       root["variables"].back()["role"] = roleName(variable->role());
     if (variable->owner() >= 0)
       root["variables"].back()["owner"] = view(module.variables()->Get(variable->owner())->name());
+    if (isSharded(module, *variable))
+      root["variables"].back()["sharded"] = true;
     if (variable->value_limit())
       root["variables"].back()["value_limit"] = variable->value_limit();
   }
@@ -399,7 +407,8 @@ void printText(const Artifact &artifact) {
 
   std::printf("\nvariables\n");
   for (const auto &[kind, total] : variableTotals(module))
-    std::printf("  %-26s %zu, %s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str());
+    std::printf("  %-26s %zu, %s%s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str(),
+                total.sharded ? str(", ", describeBytes(total.sharded), " of them in parts where several ranks train").c_str() : "");
   for (const schema::Variable *variable : knownVariables(module))
     std::printf("    %-15s %-40s %s%s%s\n", kindName(variable->kind()), variable->name()->c_str(),
                 typeText(module, *variable->type()).c_str(),

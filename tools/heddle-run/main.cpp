@@ -89,6 +89,8 @@ private:
         ->check(kPositive)
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
+    command->add_flag("--restart-from-checkpoint", train.restarts,
+                      "--resume where there is a checkpoint, and begin where there is none: for launchers that start a training again");
     command->add_flag("--verify-resume", train.verifyResume,
                       "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
                       "compare hashes of weights and optimizer; leaves no files");

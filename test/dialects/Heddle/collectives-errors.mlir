@@ -30,3 +30,48 @@ func.func @types(%x: tensor<8xf32>) {
   %0 = "heddle.all_reduce"(%x) : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+
+func.func @many(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{expects at least one tensor, and a sharded variable for each, got 1 and 2}}
+  %0 = heddle.all_gather %x as [@adam.m.w, @adam.m.w] : tensor<8x16xf32>
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+
+func.func @whole(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{expects @w to be a sharded variable of type 'tensor<8x16xf32>'}}
+  %0 = heddle.all_gather %x as [@w] : tensor<8x16xf32>
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+
+func.func @other_type(%x: tensor<4x16xf32>) {
+  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of type 'tensor<4x16xf32>'}}
+  %0 = heddle.all_gather %x as [@adam.m.w] : tensor<4x16xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 with memory of its own}}
+heddle.variable @w weight : tensor<8x16xf32> {sharded}
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32>
+heddle.variable @part weight : tensor<4x16xf32>
+// expected-error @+1 {{@adam.m.part is sharded, and so should be optimizer_state of f32 with memory of its own}}
+heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<4x16xf32> in @adam.m.w from 4 {sharded}

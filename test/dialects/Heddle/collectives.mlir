@@ -32,3 +32,21 @@ func.func @gone() -> tensor<16xf32> {
   %0 = heddle.all_reduce %zero : tensor<16xf32>
   return %0 : tensor<16xf32>
 }
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @b weight : tensor<64xf32>
+// CHECK: heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<64xf32> {sharded}
+
+// CHECK-LABEL: func.func @gathered(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+// SMALL-LABEL: func.func @gathered(
+// SMALL-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+func.func @gathered(%a: tensor<8x16xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK: %[[ALL:.*]]:2 = heddle.all_gather %[[A]], %[[B]] as [@adam.m.w, @adam.m.b] : tensor<8x16xf32>, tensor<64xf32>
+  // SMALL: %[[ONE:.*]] = heddle.all_gather %[[B]] as [@adam.m.b] : tensor<64xf32>
+  // SMALL-NEXT: return %[[ONE]]
+  %0:2 = heddle.all_gather %a, %b as [@adam.m.w, @adam.m.b] : tensor<8x16xf32>, tensor<64xf32>
+  return %0#1 : tensor<64xf32>
+}

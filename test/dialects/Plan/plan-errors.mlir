@@ -93,3 +93,24 @@ plan.entry @step arena 256 {
   // expected-error @+1 {{binds #plan.binding<arena "", 0, 32> and #plan.binding<arena "", 16, 32>, which overlap}}
   plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 16, 32>]
 }
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{names a sharded variable for each tensor where it is all_gather, and only there}}
+  plan.collective all_gather [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 0, 32>]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{names a sharded variable for each tensor where it is all_gather, and only there}}
+  plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 0, 32>] as [@m]
+}
+
+// -----
+
+plan.entry @step arena 256 {
+  // expected-error @+1 {{has shards of 0 rows along axis 1; expects at least one row, and an axis from 0 to 2}}
+  plan.launch @k grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] [] shard <"m", axis 1 tile 0>
+}

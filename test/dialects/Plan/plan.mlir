@@ -3,6 +3,8 @@
 #g = #tile.grid<"", 1, 1>
 heddle.size @n max 16
 heddle.variable @w weight : tensor<8xf32>
+heddle.variable @v weight : tensor<64xf32>
+heddle.variable @adam.m.w optimizer_state of @v as first_moment : tensor<64xf32> {sharded}
 
 // CHECK: plan.entry @eval arena 1024 {
 plan.entry @eval arena 1024 {
@@ -37,4 +39,8 @@ plan.entry @parallel_step arena 1024 {
   // CHECK-SAME: to [#plan.binding<arena "", 256, 32>, #plan.binding<arena "", 512, 32>]
   plan.collective all_reduce [#plan.binding<arena "", 256, 32>, #plan.binding<variable "w", 0, 32>]
     to [#plan.binding<arena "", 256, 32>, #plan.binding<arena "", 512, 32>]
+  // CHECK: plan.launch @k {{.*}}] shard <"adam.m.w", axis 1 tile 4>
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<variable "adam.m.w", 0, 256>] shard <"adam.m.w", axis 1 tile 4>
+  // CHECK: plan.collective all_gather [#plan.binding<variable "v", 0, 256>] to [#plan.binding<variable "v", 0, 256>] as [@adam.m.w]
+  plan.collective all_gather [#plan.binding<variable "v", 0, 256>] to [#plan.binding<variable "v", 0, 256>] as [@adam.m.w]
 }

@@ -29,7 +29,7 @@ struct TrainCommand {
   std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
-  bool resume = false, verifyResume = false, validateBleu = false;
+  bool resume = false, restarts = false, verifyResume = false, validateBleu = false;
   int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
   uint64_t microBatches = 1;
   uint64_t validateEvery = 1'000, saveEvery = 1'000;

@@ -273,6 +273,20 @@ Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trai
                             {"--weights", number(!command.weights.empty())}});
 }
 
+// What a rank keeps of a sharded optimizer.
+void describeState(SessionEngine &engine) {
+  uint64_t whole = 0;
+  bool isSharded = false;
+  for (const VariableInfo &variable : engine.variables())
+    if (variable.kind == VariableKind::OptimizerState && !variable.isStorage) {
+      whole += variable.bytes;
+      isSharded |= variable.isSharded;
+    }
+  if (isSharded)
+    log(LogLevel::Info, str("of the optimizer's state, ", describeBytes(whole), ", each rank keeps ",
+                            describeBytes(engine.onDevice().memory().optimizerState)));
+}
+
 Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
   bool isFirst = !ranks || ranks->isFirst(); // who alone writes files and messages
   std::optional<FolderLock> lock;
@@ -361,6 +375,8 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
   }
 
   HEDDLE_CHECK(trainer.share());
+  if (ranks)
+    describeState(*engine);
 
   TrainingLog trainingLog;
   if (!command.log.empty() && isFirst)
@@ -379,7 +395,26 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
 
 namespace {
 
+// A launcher starts the same command again, whatever became of it before.
+Status chooseStart(TrainCommand &command) {
+  if (!command.restarts)
+    return Success();
+  if (command.resume || command.verifyResume)
+    return makeError(ErrorKind::InvalidArgument, "--restart-from-checkpoint resumes where there is a checkpoint; leave ",
+                     command.resume ? "--resume" : "--verify-resume", " out.");
+  Result<std::filesystem::path> newest = findCheckpoint(command.checkpoint);
+  if (!newest && newest.error().kind != ErrorKind::NotFound)
+    return std::move(newest).error();
+  command.resume = newest.ok();
+  if (command.resume) { // the checkpoint has both
+    command.vocabulary.clear();
+    command.weights.clear();
+  }
+  return Success();
+}
+
 Status trainAs(Ranks *ranks, TrainCommand command) {
+  HEDDLE_CHECK(chooseStart(command));
   HEDDLE_CHECK(checkOptions(command));
   if (ranks && command.verifyResume)
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains in one process; start it without other ranks.");

@@ -204,6 +204,8 @@ Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &
   return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));
 }
 
+Status takePartInWriting(Engine &engine) { return engine.takePartInSave(kOptimizerKinds); }
+
 // The manifest of a checkpoint of a model that computes what this one does, without adapters where these do not matter.
 static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model) {
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));

@@ -58,6 +58,9 @@ struct Manifest {
 Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const TextCodec &vocabulary,
                        Manifest manifest);
 
+// What the other ranks do meanwhile, where one of several writes.
+Status takePartInWriting(Engine &engine);
+
 // The same for tensors that are in no engine: `writeTensors` writes the files of these names into the folder given to
 // it.
 Status writeCheckpoint(const std::filesystem::path &folder, std::span<const char *const> tensorFiles,

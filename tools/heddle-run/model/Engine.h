@@ -43,6 +43,8 @@ public:
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
   virtual Status writeVariable(std::string_view name, const TensorView &value) = 0;
   virtual Status save(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
+  // What a rank does while another one saves.
+  virtual Status takePartInSave(const VariableKinds &) { return Success(); }
   virtual Status load(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
 };
 
@@ -84,6 +86,7 @@ public:
   Status save(const std::filesystem::path &path, const VariableKinds &kinds) override {
     return session->save(path, kinds);
   }
+  Status takePartInSave(const VariableKinds &kinds) override { return session->takePartInSave(kinds); }
   Status load(const std::filesystem::path &path, const VariableKinds &kinds) override {
     return session->load(path, kinds);
   }

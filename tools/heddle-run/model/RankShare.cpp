@@ -24,7 +24,7 @@ Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::st
 Status shareState(Ranks &ranks, Engine &engine) {
   Span span("share state");
   for (const VariableInfo &variable : engine.variables()) {
-    bool isShared = !variable.isStorage && std::ranges::find(kTrainingState, variable.kind) != kTrainingState.end();
+    bool isShared = !variable.isStorage && !variable.isSharded && std::ranges::find(kTrainingState, variable.kind) != kTrainingState.end();
     if (!isShared)
       continue;
     HEDDLE_ASSIGN(HostTensor value, engine.readVariable(variable.name));

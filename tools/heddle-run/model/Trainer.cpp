@@ -263,7 +263,7 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
 
 Status Trainer::save() {
   if (!isFirst())
-    return Success();
+    return takePartInWriting(engine);
   busy("writing a checkpoint");
   if (options.profile)
     options.profile->enterCheckpoint();

@@ -1,0 +1,45 @@
+#include "runtime/session/Shards.h"
+
+#include "runtime/schema/Constants.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace heddle {
+
+Shards::Shards(const schema::Module &module, const schema::Target &target, Collectives *collectives) : module(module), collectives(collectives) {
+  for (uint32_t i = 0; i < module.variables()->size(); ++i)
+    if (const schema::Variable &variable = *module.variables()->Get(i); variable.sharded()) {
+      uint64_t rowBytes = variable.bytes() / rows(i);
+      units[i] = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
+    }
+  for (const schema::Entry *entry : entriesOf(module, target))
+    for (const schema::Launch *launch : *entry->launches())
+      if (const schema::Shard *shard = launch->shard()) {
+        uint64_t &unit = units[shard->variable()];
+        unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(shard->variable()));
+      }
+}
+
+Shards::Rows Shards::rowsOf(uint32_t variable, uint32_t rank) const {
+  uint64_t all = rows(variable), count = ranks(), unit = units.at(variable);
+  uint64_t part = std::min((all + count * unit - 1) / (count * unit) * unit, all);
+  return {std::min(rank * part, all - part), part};
+}
+
+Shards::Range Shards::ownRange(uint32_t variable, uint64_t bytes) const {
+  Rows own = ownRows(variable);
+  uint64_t rowBytes = bytes / rows(variable);
+  return {own.first * rowBytes, own.count * rowBytes};
+}
+
+void Shards::assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const {
+  uint64_t rowBytes = whole.size() / rows(variable);
+  for (uint32_t rank = 0; rank < ranks(); ++rank) {
+    Rows own = rowsOf(variable, rank);
+    std::memcpy(whole.data() + own.first * rowBytes, parts.data() + rank * stride, own.count * rowBytes);
+  }
+}
+
+} // namespace heddle
