@@ -218,8 +218,11 @@ static LogicalResult sumEqual(SumEqualOp op, Frame &frame) {
     int64_t index = indices.whole(row);
     if (index < 0 || index >= first.size())
       return op.emitOpError() << "has the index " << index << " of " << first.size();
+    int64_t place = first.whole(index);
+    if (place < 0 || place >= result.shape[0])
+      return op.emitOpError() << "has index " << index << " first in row " << place << " of " << result.shape[0];
     for (int64_t column = 0; column < rows.shape[1]; ++column)
-      result(first.whole(index), column) += rows(row, column);
+      result(place, column) += rows(row, column);
   }
   return success();
 }
