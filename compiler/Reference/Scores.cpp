@@ -18,7 +18,7 @@ static void locate(LocateOp op, Frame &frame) {
       }
 }
 
-/// A key that scores, of `keys` for each query, have no room for.
+/// Fails where a pair's key has no column in scores of `keys` keys a query.
 template <typename Op> static LogicalResult expectRoom(Op op, ArrayRef<Pair> pairs, int64_t keys) {
   for (const Pair &pair : pairs)
     if (pair.key >= keys)

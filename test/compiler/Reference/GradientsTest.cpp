@@ -24,7 +24,7 @@ using mlir::heddle::reference::Interpreter;
 
 using Check = std::function<void(Program &)>;
 
-// Odd extents and extents of one. All have as many columns as heads times a head's width.
+// Odd extents, extents of one, an empty sequence, and one even case. All have as many columns as heads times a head's width.
 const std::vector<Shape> kShapes = {
     {{1}, {1}, 1, 1, 1},
     {{3}, {5}, 1, 1, 1},
