@@ -36,6 +36,12 @@ static uint64_t unsignedOf(double number, Type type) {
   return bits < 64 ? value & ((uint64_t(1) << bits) - 1) : value;
 }
 
+/// The same bits as a signed number: of one bit 0 or -1.
+static int64_t signedOf(double number, Type type) {
+  auto value = static_cast<int64_t>(number);
+  return type.isInteger(1) ? -value : value;
+}
+
 /// `compute` of the operands' numbers at each place. A single number goes with all others.
 template <typename Compute> static void forEach(Operation *op, Frame &frame, Compute compute) {
   SmallVector<const Array *> operands;
@@ -71,12 +77,12 @@ template <typename Op> static void addFloat(Registry &registry, double (*compute
   });
 }
 
-/// Of two whole numbers, signed and as they are.
+/// Of two whole numbers as signed ones.
 template <typename Op> static void addSigned(Registry &registry, int64_t (*compute)(int64_t, int64_t)) {
   registry.add<Op>([compute](Operation *op, Frame &frame) {
-    forEach(op, frame, [&](ArrayRef<double> x) {
-      return wrap(compute(static_cast<int64_t>(x[0]), static_cast<int64_t>(x[1])), elementOf(op->getResult(0)));
-    });
+    Type type = elementOf(op->getResult(0));
+    forEach(op, frame,
+            [&](ArrayRef<double> x) { return wrap(compute(signedOf(x[0], type), signedOf(x[1], type)), type); });
     return success();
   });
 }
@@ -100,7 +106,7 @@ template <typename Op> static void addDivision(Registry &registry, bool isSigned
         return op->emitError() << "'" << op->getName() << "' divides by zero";
     forEach(op, frame, [&](ArrayRef<double> x) {
       if (isSigned) {
-        auto a = static_cast<int64_t>(x[0]), b = static_cast<int64_t>(x[1]);
+        int64_t a = signedOf(x[0], type), b = signedOf(x[1], type);
         return wrap(b == -1 ? (isRemainder ? 0 : -a) : isRemainder ? a % b : a / b, type);
       }
       uint64_t a = unsignedOf(x[0], type), b = unsignedOf(x[1], type);
@@ -161,24 +167,22 @@ static void compareWholes(arith::CmpIOp op, Frame &frame) {
   using P = arith::CmpIPredicate;
   P predicate = op.getPredicate();
   Type type = elementOf(op.getLhs());
-  // A single bit that is set is -1 as a signed number.
-  auto isSmaller = [&](double a, double b) { return type.isInteger(1) ? a > b : a < b; };
   forEach(op, frame, [&](ArrayRef<double> x) -> double {
-    double a = x[0], b = x[1];
-    uint64_t ua = unsignedOf(a, type), ub = unsignedOf(b, type);
+    int64_t a = signedOf(x[0], type), b = signedOf(x[1], type);
+    uint64_t ua = unsignedOf(x[0], type), ub = unsignedOf(x[1], type);
     switch (predicate) {
     case P::eq:
       return a == b;
     case P::ne:
       return a != b;
     case P::slt:
-      return isSmaller(a, b);
+      return a < b;
     case P::sle:
-      return !isSmaller(b, a);
+      return a <= b;
     case P::sgt:
-      return isSmaller(b, a);
+      return a > b;
     case P::sge:
-      return !isSmaller(a, b);
+      return a >= b;
     case P::ult:
       return ua < ub;
     case P::ule:
@@ -285,8 +289,8 @@ void reference::addArithmetic(Registry &registry) {
   registry.add<bitcast>();
   addConversion<arith::ExtFOp>(registry, [](double x, Type, Type) { return x; });
   addConversion<arith::TruncFOp>(registry, [](double x, Type, Type to) { return round(x, to); });
-  addConversion<arith::SIToFPOp>(registry,
-                                 [](double x, Type from, Type to) { return round(from.isInteger(1) ? -x : x, to); });
+  addConversion<arith::SIToFPOp>(
+      registry, [](double x, Type from, Type to) { return round(static_cast<double>(signedOf(x, from)), to); });
   addConversion<arith::UIToFPOp>(
       registry, [](double x, Type from, Type to) { return round(static_cast<double>(unsignedOf(x, from)), to); });
   addConversion<arith::FPToSIOp>(registry, [](double x, Type, Type to) {
@@ -295,7 +299,8 @@ void reference::addArithmetic(Registry &registry) {
   addConversion<arith::FPToUIOp>(registry, [](double x, Type, Type to) {
     return wrap(static_cast<int64_t>(std::clamp(towardsZero(x), 0.0, 0x1p62)), to);
   });
-  addConversion<arith::ExtSIOp>(registry, [](double x, Type from, Type) { return from.isInteger(1) ? -x : x; });
+  addConversion<arith::ExtSIOp>(registry,
+                                [](double x, Type from, Type) { return static_cast<double>(signedOf(x, from)); });
   addConversion<arith::ExtUIOp>(
       registry, [](double x, Type from, Type to) { return wrap(static_cast<int64_t>(unsignedOf(x, from)), to); });
   addConversion<arith::TruncIOp>(registry, [](double x, Type, Type to) { return wrap(static_cast<int64_t>(x), to); });

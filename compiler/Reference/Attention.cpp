@@ -143,13 +143,19 @@ static void attentionDelta(AttentionDeltaOp op, Frame &frame) {
 
 /// The probabilities of all pairs that count, times dropout's factor, and the gradients of the scaled products.
 struct Slopes {
+  Scored scored;
   Array weight, slope; // pairs x heads
 };
 
-template <typename Op> static FailureOr<Slopes> slopesOf(Op op, Frame &frame, const Scored &scored) {
+template <typename Op> static FailureOr<Slopes> slopesOf(Op op, Frame &frame) {
+  FailureOr<Scored> made = score(op, frame, Value());
+  if (failed(made))
+    return failure();
   const Array &value = frame.get(op.getValue()), &gradient = frame.get(op.getGradient());
   const Array &logSumExp = frame.get(op.getLogSumExp()), &delta = frame.get(op.getDelta());
-  Slopes slopes{Array(scored.scaled.shape), Array(scored.scaled.shape)};
+  Array none(made->scaled.shape);
+  Slopes slopes{std::move(*made), none, none};
+  const Scored &scored = slopes.scored;
   scored.forEach([&](int64_t p, const Pair &pair, int64_t head) {
     double probability = std::exp(scored.score(p, head) - logSumExp(pair.queryRow, head));
     double ofWeight = product(gradient, value, pair, scored.heads, head) * scored.factor(p, head);
@@ -160,44 +166,38 @@ template <typename Op> static FailureOr<Slopes> slopesOf(Op op, Frame &frame, co
     return slopes;
   SmallVector<Array> arguments = argumentsOf(scored);
   arguments.push_back(slopes.slope);
-  FailureOr<Array> made = runElementwise(op.getScoreGradient(), frame, arguments);
-  if (failed(made))
+  FailureOr<Array> ofScaled = runElementwise(op.getScoreGradient(), frame, arguments);
+  if (failed(ofScaled))
     return failure();
-  slopes.slope = spread(std::move(*made), scored.scaled.shape);
+  slopes.slope = spread(std::move(*ofScaled), scored.scaled.shape);
   return slopes;
 }
 
 static LogicalResult attentionGradQuery(AttentionGradQueryOp op, Frame &frame) {
-  FailureOr<Scored> scored = score(op, frame, Value());
-  if (failed(scored))
-    return failure();
-  FailureOr<Slopes> slopes = slopesOf(op, frame, *scored);
+  FailureOr<Slopes> slopes = slopesOf(op, frame);
   if (failed(slopes))
     return failure();
   const Array &key = frame.get(op.getKey());
   Array &result = frame.make(op.getResult());
   double scale = op.getScale().convertToDouble();
-  scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    for (int64_t column = 0; column < scored->heads.width; ++column)
-      result(pair.queryRow, scored->heads.query(head, column)) +=
-          scale * slopes->slope(p, head) * key(pair.keyRow, scored->heads.key(head, column));
+  slopes->scored.forEach([&](int64_t p, const Pair &pair, int64_t head) {
+    for (int64_t column = 0; column < slopes->scored.heads.width; ++column)
+      result(pair.queryRow, slopes->scored.heads.query(head, column)) +=
+          scale * slopes->slope(p, head) * key(pair.keyRow, slopes->scored.heads.key(head, column));
   });
   return success();
 }
 
 static LogicalResult attentionGradKeyValue(AttentionGradKeyValueOp op, Frame &frame) {
-  FailureOr<Scored> scored = score(op, frame, Value());
-  if (failed(scored))
-    return failure();
-  FailureOr<Slopes> slopes = slopesOf(op, frame, *scored);
+  FailureOr<Slopes> slopes = slopesOf(op, frame);
   if (failed(slopes))
     return failure();
   const Array &query = frame.get(op.getQuery()), &gradient = frame.get(op.getGradient());
   Array &ofKey = frame.make(op.getKeyGradient()), &ofValue = frame.make(op.getValueGradient());
   double scale = op.getScale().convertToDouble();
-  scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    for (int64_t column = 0; column < scored->heads.width; ++column) {
-      int64_t from = scored->heads.query(head, column), to = scored->heads.key(head, column);
+  slopes->scored.forEach([&](int64_t p, const Pair &pair, int64_t head) {
+    for (int64_t column = 0; column < slopes->scored.heads.width; ++column) {
+      int64_t from = slopes->scored.heads.query(head, column), to = slopes->scored.heads.key(head, column);
       ofKey(pair.keyRow, to) += scale * slopes->slope(p, head) * query(pair.queryRow, from);
       ofValue(pair.keyRow, to) += slopes->weight(p, head) * gradient(pair.queryRow, from);
     }

@@ -195,15 +195,15 @@ static void adam(AdamOp op, Frame &frame) {
   Array &newWeight = frame.make(op.getNewWeight()), &newFirst = frame.make(op.getNewFirstMoment());
   Array &newSecond = frame.make(op.getNewSecondMoment());
   Array *newAverage = average ? &frame.make(op.getNewAverage()) : nullptr;
-  bool isNone = op.getSkips() && !(scale > 0);
+  bool isSkipped = op.getSkips() && !(scale > 0);
   for (int64_t i = 0; i < weight.size(); ++i) {
     double g = gradient(i) * scale;
-    newFirst(i) = isNone ? first(i) : beta1 * first(i) + (1 - beta1) * g;
-    newSecond(i) = isNone ? second(i) : beta2 * second(i) + (1 - beta2) * g * g;
+    newFirst(i) = isSkipped ? first(i) : beta1 * first(i) + (1 - beta1) * g;
+    newSecond(i) = isSkipped ? second(i) : beta2 * second(i) + (1 - beta2) * g * g;
     double step = rate * newFirst(i) * correction1 / (std::sqrt(newSecond(i) * correction2) + epsilon);
-    newWeight(i) = isNone ? weight(i) : weight(i) - step;
+    newWeight(i) = isSkipped ? weight(i) : weight(i) - step;
     if (average)
-      (*newAverage)(i) = isNone ? (*average)(i) : decay * (*average)(i) + (1 - decay) * newWeight(i);
+      (*newAverage)(i) = isSkipped ? (*average)(i) : decay * (*average)(i) + (1 - decay) * newWeight(i);
   }
 }
 

@@ -31,25 +31,25 @@ Interpreter::Interpreter(ModuleOp module) : module(module) {
   }
 }
 
-/// A view and what it is a view of: the numbers that lie before it.
-static int64_t getOffset(VariableOp view, const Array &storage) {
-  return static_cast<int64_t>(view.getFrom()) * storage.width();
+Interpreter::Place Interpreter::placeOf(VariableOp variable) const {
+  int64_t rows = 0;
+  for (; variable.getStorageAttr(); variable = variables.lookup(*variable.getStorage()))
+    rows += static_cast<int64_t>(variable.getFrom());
+  StringRef storage = variable.getSymName();
+  return {storage, rows * memory.find(storage)->second.width()};
 }
 
 Array Interpreter::getVariable(VariableOp variable) const {
-  if (!variable.getStorageAttr())
-    return memory.find(variable.getSymName())->second;
-  const Array &storage = memory.find(*variable.getStorage())->second;
-  Array rows(variable.getTensorType().getShape());
-  std::copy_n(storage.numbers.begin() + getOffset(variable, storage), rows.size(), rows.numbers.begin());
-  return rows;
+  Place place = placeOf(variable);
+  Array value(variable.getTensorType().getShape());
+  std::copy_n(memory.find(place.storage)->second.numbers.begin() + place.offset, value.size(), value.numbers.begin());
+  return value;
 }
 
 void Interpreter::setVariable(VariableOp variable, const Array &value) {
   assert(ArrayRef(value.shape) == variable.getTensorType().getShape() && "values are of their variable's shape");
-  Array &storage = memory[variable.getStorageAttr() ? *variable.getStorage() : variable.getSymName()];
-  int64_t offset = variable.getStorageAttr() ? getOffset(variable, storage) : 0;
-  std::copy(value.numbers.begin(), value.numbers.end(), storage.numbers.begin() + offset);
+  Place place = placeOf(variable);
+  llvm::copy(value.numbers, memory.find(place.storage)->second.numbers.begin() + place.offset);
 }
 
 //===-- Sizes ---------------------------------------------------------------------------------------------------===//

@@ -25,7 +25,7 @@ public:
   void observe(Observer observer) { this->observer = std::move(observer); }
 
   /// The entry's outputs. Fails after an error, at the op or the function, where the inputs are not of the entry's
-  /// shapes, an op has no meaning here, or an index is none of what it chooses from.
+  /// shapes, an op has no meaning here, or an index lies outside of what it indexes.
   FailureOr<SmallVector<Array>> call(func::FuncOp entry, ArrayRef<Array> inputs);
 
   /// A variable by its name; a view is its rows. Null where there is none.
@@ -40,6 +40,13 @@ public:
 
 private:
   friend class Frame;
+  /// Where a variable lies: in the memory of one that is no view, behind so many numbers.
+  struct Place {
+    StringRef storage;
+    int64_t offset;
+  };
+  /// A view may be one of another view.
+  Place placeOf(VariableOp variable) const;
   LogicalResult bindSizes(func::FuncOp entry, ArrayRef<Array> inputs);
   LogicalResult bindSize(func::FuncOp entry, SizeOp size, ArrayRef<Array> inputs, llvm::StringMap<int64_t> &seen);
 

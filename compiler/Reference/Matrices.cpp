@@ -7,26 +7,17 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::reference;
 
-static void matmul(MatmulOp op, Frame &frame) {
+/// Which pieces the parts of partial products contract is a target's choice; their sum is what has a meaning. The first
+/// part is the whole product here.
+template <typename Op> static void product(Op op, Frame &frame) {
   const Array &a = frame.get(op.getLhs()), &b = frame.get(op.getRhs());
   Array &result = frame.make(op.getResult());
-  int64_t contracted = a.shape[op.getTransposeLhs() ? 0 : 1];
+  int64_t contracted = a.shape[op.getTransposeLhs() ? 0 : 1], columns = result.shape.back(), width = result.width();
   for (int64_t i = 0; i < result.shape[0]; ++i)
-    for (int64_t j = 0; j < result.shape[1]; ++j)
+    for (int64_t j = 0; j < columns; ++j)
       for (int64_t k = 0; k < contracted; ++k)
-        result(i, j) += (op.getTransposeLhs() ? a(k, i) : a(i, k)) * (op.getTransposeRhs() ? b(j, k) : b(k, j));
-}
-
-/// Which pieces the parts contract is a target's choice; their sum is what has a meaning. The first part is the whole
-/// product here.
-static void partialProducts(PartialProductsOp op, Frame &frame) {
-  const Array &a = frame.get(op.getLhs()), &b = frame.get(op.getRhs());
-  Array &result = frame.make(op.getResult());
-  int64_t contracted = a.shape[op.getTransposeLhs() ? 0 : 1];
-  for (int64_t i = 0; i < result.shape[0]; ++i)
-    for (int64_t j = 0; j < result.shape[2]; ++j)
-      for (int64_t k = 0; k < contracted; ++k)
-        result(i, 0, j) += (op.getTransposeLhs() ? a(k, i) : a(i, k)) * (op.getTransposeRhs() ? b(j, k) : b(k, j));
+        result(i * width + j) +=
+            (op.getTransposeLhs() ? a(k, i) : a(i, k)) * (op.getTransposeRhs() ? b(j, k) : b(k, j));
 }
 
 static void project(ProjectOp op, Frame &frame) {
@@ -218,15 +209,18 @@ static LogicalResult sumEqual(SumEqualOp op, Frame &frame) {
     int64_t index = indices.whole(row);
     if (index < 0 || index >= first.size())
       return op.emitOpError() << "has the index " << index << " of " << first.size();
+    int64_t place = first.whole(index);
+    if (place < 0 || place >= result.shape[0])
+      return op.emitOpError() << "has index " << index << " first in row " << place << " of " << result.shape[0];
     for (int64_t column = 0; column < rows.shape[1]; ++column)
-      result(first.whole(index), column) += rows(row, column);
+      result(place, column) += rows(row, column);
   }
   return success();
 }
 
 void reference::addMatrices(Registry &registry) {
-  registry.add<matmul>();
-  registry.add<partialProducts>();
+  registry.add<product<MatmulOp>>();
+  registry.add<product<PartialProductsOp>>();
   registry.add<project>();
   registry.add<projectGradInput>();
   registry.add<projectGradWeights>();

@@ -106,7 +106,8 @@ static LogicalResult upsample(UpsampleOp op, Frame &frame) {
   });
 }
 
-/// Elements that are at most -FLT_MAX, or no numbers, are none; the places of what is not there are the segment's first element.
+/// Elements of at most -FLT_MAX and NaNs are left out. Where fewer than k remain, values are -FLT_MAX and places those of
+/// the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
               &lengths = frame.get(op.getLengths());

@@ -103,31 +103,40 @@ static LogicalResult repeat(RepeatOp op, Frame &frame) {
 
 //===-- Rows of a step ------------------------------------------------------------------------------------------===//
 
-/// Rows that are there: none past the last.
-static SmallVector<int64_t> rowsFrom(int64_t first, int64_t count, int64_t all) {
+/// Rows that are there: none past the last. Fails after an error where they begin before the first.
+static FailureOr<SmallVector<int64_t>> rowsFrom(Operation *op, int64_t first, int64_t count, int64_t all) {
+  if (first < 0)
+    return op->emitOpError() << "begins at row " << first << " of " << all;
   SmallVector<int64_t> rows(static_cast<size_t>(std::max<int64_t>(std::min(count, all - first), 0)));
   std::iota(rows.begin(), rows.end(), first);
   return rows;
 }
 
-static void stepRows(StepRowsOp op, Frame &frame) {
+static LogicalResult stepRows(StepRowsOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput());
   Array &result = frame.make(op.getResult());
-  SmallVector<int64_t> rows = rowsFrom(frame.get(op.getStart()).whole(0), result.rows(), input.rows());
-  Array taken = gather(input, rows);
+  auto rows = rowsFrom(op, frame.get(op.getStart()).whole(0), result.rows(), input.rows());
+  if (failed(rows))
+    return failure();
+  Array taken = gather(input, *rows);
   llvm::copy(taken.numbers, result.numbers.begin());
+  return success();
 }
 
-static void insertRows(InsertRowsOp op, Frame &frame) {
+static LogicalResult insertRows(InsertRowsOp op, Frame &frame) {
   Array &result = frame.set(op.getResult(), frame.get(op.getDestination()));
   const Array &rows = frame.get(op.getRows());
-  scatterTo(result, rows, rowsFrom(frame.get(op.getStart()).whole(0), rows.rows(), result.rows()));
+  auto places = rowsFrom(op, frame.get(op.getStart()).whole(0), rows.rows(), result.rows());
+  if (failed(places))
+    return failure();
+  scatterTo(result, rows, *places);
+  return success();
 }
 
 static void replaceFirst(ReplaceFirstOp op, Frame &frame) {
   Array &result = frame.set(op.getResult(), frame.get(op.getDestination()));
   const Array &rows = frame.get(op.getRows());
-  scatterTo(result, rows, rowsFrom(0, rows.rows(), result.rows()));
+  scatterTo(result, rows, *rowsFrom(op, 0, rows.rows(), result.rows()));
 }
 
 //===-- The order of steps --------------------------------------------------------------------------------------===//

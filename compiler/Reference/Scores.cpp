@@ -18,12 +18,20 @@ static void locate(LocateOp op, Frame &frame) {
       }
 }
 
-/// A key that scores, of `keys` for each query, have no room for.
+/// Fails where a pair's key has no column in scores of `keys` keys a query.
 template <typename Op> static LogicalResult expectRoom(Op op, ArrayRef<Pair> pairs, int64_t keys) {
   for (const Pair &pair : pairs)
     if (pair.key >= keys)
       return op.emitOpError() << "has a key " << pair.key << " of " << keys << " of a query";
   return success();
+}
+
+/// Calls `visit` with each pair, its number, and each head and column of a head.
+template <typename Visit> static void forEachColumn(ArrayRef<Pair> pairs, const Heads &heads, Visit visit) {
+  for (auto [p, pair] : llvm::enumerate(pairs))
+    for (int64_t head = 0; head < heads.count; ++head)
+      for (int64_t column = 0; column < heads.width; ++column)
+        visit(static_cast<int64_t>(p), pair, head, column);
 }
 
 /// What `region` makes of the elements of queries and keys at each column of a pair's head, of the parameters' there,
@@ -35,19 +43,15 @@ static FailureOr<Array> combine(Op op, Frame &frame, Region &region, ArrayRef<Pa
   auto count = static_cast<int64_t>(pairs.size());
   SmallVector<Array> arguments(2 + op.getParameters().size() + (gradient ? 1 : 0),
                                Array({count, heads.count, heads.width}));
-  for (auto [p, pair] : llvm::enumerate(pairs))
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column) {
-        auto at = [&](size_t argument) -> double & {
-          return arguments[argument](static_cast<int64_t>(p), head, column);
-        };
-        at(0) = query(pair.queryRow, heads.query(head, column));
-        at(1) = key(pair.keyRow, heads.key(head, column));
-        for (auto [i, parameter] : llvm::enumerate(op.getParameters()))
-          at(2 + i) = frame.get(parameter)(heads.query(head, column));
-        if (gradient)
-          at(arguments.size() - 1) = (*gradient)(pair.queryRow, head, pair.key);
-      }
+  forEachColumn(pairs, heads, [&](int64_t p, const Pair &pair, int64_t head, int64_t column) {
+    auto at = [&](size_t argument) -> double & { return arguments[argument](p, head, column); };
+    at(0) = query(pair.queryRow, heads.query(head, column));
+    at(1) = key(pair.keyRow, heads.key(head, column));
+    for (auto [i, parameter] : llvm::enumerate(op.getParameters()))
+      at(2 + i) = frame.get(parameter)(heads.query(head, column));
+    if (gradient)
+      at(arguments.size() - 1) = (*gradient)(pair.queryRow, head, pair.key);
+  });
   FailureOr<Array> parts = runElementwise(region, frame, arguments);
   // A region that yields a constant makes a single number.
   if (succeeded(parts) && parts->size() == 1 && arguments[0].size() != 1) {
@@ -70,13 +74,10 @@ static LogicalResult scores(ScoresOp op, Frame &frame) {
     parts = combine(op, frame, op.getCombine(), *pairs, heads, nullptr);
   if (failed(parts))
     return failure();
-  for (auto [p, pair] : llvm::enumerate(*pairs))
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column) {
-        double product = query(pair.queryRow, heads.query(head, column)) * key(pair.keyRow, heads.key(head, column));
-        result(pair.queryRow, head, pair.key) +=
-            op.getCombine().empty() ? product : (*parts)(static_cast<int64_t>(p), head, column);
-      }
+  forEachColumn(*pairs, heads, [&](int64_t p, const Pair &pair, int64_t head, int64_t column) {
+    double product = query(pair.queryRow, heads.query(head, column)) * key(pair.keyRow, heads.key(head, column));
+    result(pair.queryRow, head, pair.key) += op.getCombine().empty() ? product : (*parts)(p, head, column);
+  });
   return success();
 }
 
@@ -90,10 +91,9 @@ static LogicalResult scoresGradQuery(ScoresGradQueryOp op, Frame &frame) {
   FailureOr<Array> parts = combine(op, frame, op.getSlope(), *pairs, heads, &gradient);
   if (failed(parts))
     return failure();
-  for (auto [p, pair] : llvm::enumerate(*pairs))
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column)
-        result(pair.queryRow, heads.query(head, column)) += (*parts)(static_cast<int64_t>(p), head, column);
+  forEachColumn(*pairs, heads, [&](int64_t p, const Pair &pair, int64_t head, int64_t column) {
+    result(pair.queryRow, heads.query(head, column)) += (*parts)(p, head, column);
+  });
   return success();
 }
 
@@ -107,10 +107,9 @@ static LogicalResult scoresGradKey(ScoresGradKeyOp op, Frame &frame) {
   FailureOr<Array> parts = combine(op, frame, op.getSlope(), *pairs, heads, &gradient);
   if (failed(parts))
     return failure();
-  for (auto [p, pair] : llvm::enumerate(*pairs))
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column)
-        result(pair.keyRow, heads.key(head, column)) += (*parts)(static_cast<int64_t>(p), head, column);
+  forEachColumn(*pairs, heads, [&](int64_t p, const Pair &pair, int64_t head, int64_t column) {
+    result(pair.keyRow, heads.key(head, column)) += (*parts)(p, head, column);
+  });
   return success();
 }
 
@@ -121,11 +120,10 @@ static LogicalResult context(ContextOp op, Frame &frame) {
   if (failed(pairs) || failed(expectRoom(op, *pairs, weights.shape[2])))
     return failure();
   Heads heads(weights.shape[1], result.shape[1], value.shape[1]);
-  for (const Pair &pair : *pairs)
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column)
-        result(pair.queryRow, heads.query(head, column)) +=
-            weights(pair.queryRow, head, pair.key) * value(pair.keyRow, heads.key(head, column));
+  forEachColumn(*pairs, heads, [&](int64_t, const Pair &pair, int64_t head, int64_t column) {
+    result(pair.queryRow, heads.query(head, column)) +=
+        weights(pair.queryRow, head, pair.key) * value(pair.keyRow, heads.key(head, column));
+  });
   return success();
 }
 
@@ -136,11 +134,10 @@ static LogicalResult transposedContext(TransposedContextOp op, Frame &frame) {
   if (failed(pairs) || failed(expectRoom(op, *pairs, weights.shape[2])))
     return failure();
   Heads heads(weights.shape[1], input.shape[1], result.shape[1]);
-  for (const Pair &pair : *pairs)
-    for (int64_t head = 0; head < heads.count; ++head)
-      for (int64_t column = 0; column < heads.width; ++column)
-        result(pair.keyRow, heads.key(head, column)) +=
-            weights(pair.queryRow, head, pair.key) * input(pair.queryRow, heads.query(head, column));
+  forEachColumn(*pairs, heads, [&](int64_t, const Pair &pair, int64_t head, int64_t column) {
+    result(pair.keyRow, heads.key(head, column)) +=
+        weights(pair.queryRow, head, pair.key) * input(pair.queryRow, heads.query(head, column));
+  });
   return success();
 }
 

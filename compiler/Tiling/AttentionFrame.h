@@ -69,7 +69,8 @@ public:
   Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// One number per query of this head: a column, or a row where the queries are visited.
   Value loadPerQuery(Value value, const Place &place);
-  /// Writes such numbers, or has `finish` write them, where they are on the matrix of the other results.
+  /// Writes such numbers. With one column a head log-sum-exp has the result's shape, and `finish` writes both: it is
+  /// defined instead.
   void storePerQuery(Value result, Value tile);
   void definePerQuery(Value result, Value tile);
   /// Writes what the kernel makes of the op's results, of which these are the tiles of the owned rows.

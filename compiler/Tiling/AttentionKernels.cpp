@@ -91,7 +91,7 @@ private:
     auto logSumExp = [&]() -> Value {
       return arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
     };
-    // Of heads of one column it is on the result's matrix, and written with that.
+    // With one column a head, log-sum-exp has the result's shape, and `finish` writes both.
     if (width == 1)
       frame.definePerQuery(attention.getLogSumExp(), logSumExp());
     frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});

@@ -154,7 +154,7 @@ public:
   Value evaluate(Value value, const Place &place, Padding padding = Padding::Zero);
   /// What an anchor has computed for one of its results at a place; `evaluate` and `finish` find it there.
   void define(Value result, const Place &place, Value tile);
-  /// Whether the kernel has a result that is computed on a tensor of this type, and then maybe part of a wider one.
+  /// Whether a result of the kernel is computed on a tensor of this shape, even if it is stored as part of a wider one.
   bool hasResultOn(RankedTensorType type);
   /// Writes a result of the kernel, if it is one.
   void store(Value value, Value tile, const Place &place);

@@ -45,7 +45,8 @@ struct RowFrame {
   /// and walks over the part that `part` says.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
-    emitter.setVector({width, emitter.getVector()}); // a single column says nothing of how wide registers are
+    // The vector divides the row's width, too, which may be one: the kernel's own vector leaves out tensors of one column.
+    emitter.setVector({width, emitter.getVector()});
     bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);

@@ -249,6 +249,9 @@ LogicalResult VariableOp::verify() {
   if (getKind() != heddle::getKind(*role) && !isFrozen)
     return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
                          << stringifyVariableKind(heddle::getKind(*role));
+  auto words = RankedTensorType::get({2}, IntegerType::get(getContext(), 32));
+  if (*role == VariableRole::Seed && getTensorType() != words)
+    return emitOpError() << "is the model's seed, which is a " << words << ", got " << getType();
   return success();
 }
 
@@ -319,6 +322,11 @@ LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (from < 0 || from + view.getDimSize(0) > whole.getDimSize(0))
     return emitOpError() << "expects rows that " << getStorageAttr() << " has, got " << view << " from row " << from
                          << " of " << whole;
+  llvm::SmallPtrSet<Operation *, 8> chain; // of views, which ends at memory
+  for (; storage && storage.getStorageAttr() && chain.insert(storage).second;
+       storage = symbols.lookupNearestSymbolFrom<VariableOp>(*this, storage.getStorageAttr()))
+    if (storage == *this)
+      return emitOpError() << "@" << getSymName() << " is a view of itself";
   return success();
 }
 

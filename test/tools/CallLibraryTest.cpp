@@ -54,6 +54,40 @@ TEST(Compare, ShapesAndTypesMustAgree) {
   EXPECT_FALSE(compare(HostTensor::vector<float>({1}), HostTensor::vector<int32_t>({1}), 1).ok());
 }
 
+TEST(WholeComparison, IntegersLendFloatsNoScale) {
+  WholeComparison comparison;
+  HostTensor tokens = HostTensor::vector<int32_t>({1'000'000, 2}), small = HostTensor::vector<float>({0.001f});
+  ASSERT_TRUE(comparison.add("tokens", "a", tokens, tokens).ok());
+  ASSERT_TRUE(comparison.add("loss", "a", HostTensor::vector<float>({0.002f}), small).ok());
+  auto verdict = comparison.judge(1e-4);
+  EXPECT_EQ(verdict.tensors, 2u);
+  ASSERT_EQ(verdict.wrong.size(), 1u);
+  EXPECT_EQ(verdict.wrong[0].name, "loss");
+  EXPECT_NEAR(verdict.worst, 1, 1e-3);
+}
+
+TEST(WholeComparison, FloatsOfOneGroupShareAScale) {
+  auto judge = [](const char *group) {
+    WholeComparison comparison;
+    HostTensor large = HostTensor::vector<float>({100}), small = HostTensor::vector<float>({0.001f});
+    EXPECT_TRUE(comparison.add("large", "a", large, large).ok());
+    EXPECT_TRUE(comparison.add("small", group, HostTensor::vector<float>({0.00101f}), small).ok());
+    return comparison.judge(1e-4).wrong.size();
+  };
+  EXPECT_EQ(judge("a"), 0u); // off by 1e-5, a hundred-thousandth of a hundredth of 100
+  EXPECT_EQ(judge("b"), 1u);
+}
+
+TEST(WholeComparison, IntegersOfAGroupWithoutFloatsAreEqualOrWrong) {
+  WholeComparison comparison;
+  HostTensor zero = HostTensor::vector<int32_t>({0}), one = HostTensor::vector<int32_t>({1});
+  ASSERT_TRUE(comparison.add("same", "a", zero, zero).ok());
+  ASSERT_TRUE(comparison.add("other", "a", one, zero).ok());
+  auto verdict = comparison.judge(1e-4);
+  ASSERT_EQ(verdict.wrong.size(), 1u);
+  EXPECT_EQ(verdict.wrong[0].name, "other");
+}
+
 EntryInfo evalEntry() {
   return {"eval",
           {{"source", ElementType::I32, {{"source_tokens", 100}}, 50},

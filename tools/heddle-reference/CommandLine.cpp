@@ -108,12 +108,18 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;
+  if (!flags.diff &&
+      (flags.target.getNumOccurrences() || flags.device.getNumOccurrences() || flags.floor.getNumOccurrences()))
+    return wrong("--target, --device and --floor go with --diff");
+  std::string problem;
+  command.target = lookupTargetProfile(flags.target, problem);
+  if (!command.target)
+    return wrong("--target: " + problem);
   if (!(flags.tolerance >= 0) || !(flags.floor >= 0))
     return wrong("--tolerance and --floor expect numbers of at least 0");
   if (flags.repeat < 1)
     return wrong("--repeat: expects a number of at least 1");
   command.diff = flags.diff;
-  command.target = flags.target;
   command.device = flags.device;
   command.floor = flags.floor;
   if (command.diff && (!command.outputs.empty() || !command.expectations.empty() || !flags.savedVariables.empty()))

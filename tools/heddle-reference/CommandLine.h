@@ -23,7 +23,8 @@ struct ReferenceCommand {
   std::optional<uint64_t> seed;
   uint64_t repeat = 1;
   bool diff = false; // compare with what the compiler makes of the model, on a device
-  std::string target, device;
+  const TargetProfile *target = nullptr;
+  std::string device;
   double floor = 0; // numbers that are smaller count as large as this
 };
 

@@ -16,19 +16,15 @@ std::unique_ptr<Session> mlir::heddle::compileForDevice(ModuleOp module, const R
     emitError(UnknownLoc::get(module.getContext())) << message;
     return nullptr;
   };
-  std::string problem;
-  const TargetProfile *profile = lookupTargetProfile(command.target, problem);
-  if (!profile)
-    return fail("--target: " + problem);
   PipelineOptions options;
   options.fusion = command.fusion;
-  options.profile = profile;
-  options.heads = profile->heads;
+  options.profile = command.target;
+  options.heads = command.target->heads;
   PassManager passes(module.getContext());
   buildPhasePipeline(passes, Phase::Fuse, Phase::Plan, options);
   if (failed(passes.run(module)))
     return nullptr;
-  PlannedTarget planned{profile, module};
+  PlannedTarget planned{command.target, module};
   FailureOr<Artifact> artifact = emitArtifact(planned);
   if (failed(artifact))
     return nullptr;

@@ -8,7 +8,7 @@
 #include "tools/heddle-run/bench/FillVariables.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/RandomInputs.h"
-#include "llvm/ADT/StringExtras.h"
+#include "tools/heddle-run/call/VariableFile.h"
 
 #include <cstdio>
 
@@ -47,7 +47,7 @@ private:
   Status compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected,
                         WholeComparison &comparison);
   Status compareVariables(WholeComparison &comparison);
-  LogicalResult report(StringRef what, const WholeComparison &comparison);
+  LogicalResult report(StringRef what, const WholeComparison::Verdict &verdict);
 
   ModuleOp module;
   const ReferenceCommand &command;
@@ -95,7 +95,7 @@ Status Comparison::compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<ref
   for (auto [i, array] : llvm::enumerate(expected)) {
     std::string name = entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), "heddle.name").str();
     HEDDLE_ASSIGN(HostTensor value, toTensor(array, entry.getResultTypes()[i]));
-    HEDDLE_CHECK(comparison.add("output " + name, -1, *outputs.find(name), value));
+    HEDDLE_CHECK(comparison.add(nameOfOutput(name), nameOfOutput(name), *outputs.find(name), value));
   }
   return ::heddle::Success();
 }
@@ -107,21 +107,23 @@ Status Comparison::compareVariables(WholeComparison &comparison) {
       continue;
     HEDDLE_ASSIGN(HostTensor expected, toTensor(interpreter.getVariable(variable), variable.getType()));
     HEDDLE_ASSIGN(HostTensor actual, session->readVariable(info.name));
-    HEDDLE_CHECK(comparison.add(info.name, static_cast<int>(info.kind), actual, expected));
+    HEDDLE_CHECK(comparison.add(info.name, ::heddle::run::sortOf(info), actual, expected));
   }
   return ::heddle::Success();
 }
 
-LogicalResult Comparison::report(StringRef what, const WholeComparison &comparison) {
-  WholeComparison::Verdict verdict = comparison.judge(command.tolerance);
+LogicalResult Comparison::report(StringRef what, const WholeComparison::Verdict &verdict) {
   std::printf("%s: %zu tensors, largest relative error %g\n", what.str().c_str(), verdict.tensors, verdict.worst);
   if (verdict.wrong.empty())
     return success();
   constexpr size_t most = 8;
-  std::string names = llvm::join(ArrayRef(verdict.wrong).take_front(most), ", ");
+  std::string names;
+  for (const WholeComparison::Wrong &tensor : ArrayRef(verdict.wrong).take_front(most))
+    names += (names.empty() ? "" : ", ") + tensor.describe();
   if (verdict.wrong.size() > most)
     names += " and " + std::to_string(verdict.wrong.size() - most) + " more";
-  return fail(what + ": not what the reference interpreter computes, within --tolerance: " + names);
+  return fail(what + ": not what the reference interpreter computes, within --tolerance " +
+              ::heddle::str(command.tolerance) + ": " + names);
 }
 
 LogicalResult Comparison::compareCalls() {
@@ -140,13 +142,16 @@ LogicalResult Comparison::compareCalls() {
   for (uint64_t call = 1; call <= command.repeat; ++call) {
     reference::Interpreter before = interpreter;
     auto outputs = valueOf(session->call(command.entry, onDevice));
+    if (failed(outputs)) // what the device refuses, the interpreter may take hours for
+      return failure();
     FailureOr<SmallVector<reference::Array>> expected = interpreter.call(entry, arrays);
     WholeComparison comparison(command.floor);
-    if (failed(outputs) || failed(expected) || failed(check(compareOutputs(*outputs, *expected, comparison))) ||
+    if (failed(expected) || failed(check(compareOutputs(*outputs, *expected, comparison))) ||
         failed(check(compareVariables(comparison))))
       return failure();
-    if (failed(report("call " + std::to_string(call), comparison))) {
-      reportFirstDifference(module, command, before, *inputs);
+    WholeComparison::Verdict verdict = comparison.judge(command.tolerance);
+    if (failed(report("call " + std::to_string(call), verdict))) {
+      reportFirstDifference(module, command, before, *inputs, verdict.wrong);
       return failure();
     }
   }

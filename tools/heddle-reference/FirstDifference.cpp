@@ -1,10 +1,12 @@
 #include "tools/heddle-reference/FirstDifference.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "tools/heddle-reference/Device.h"
 #include "tools/heddle-reference/Tensors.h"
-#include "tools/heddle-run/call/Compare.h"
 #include "llvm/ADT/SetVector.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -20,6 +22,13 @@ static constexpr size_t kAtOnce = 8;
 
 namespace {
 
+/// A result to be looked at, and how it is judged: as the comparison of outputs and variables does, beside others.
+struct Look {
+  Value value;
+  double floor;               // numbers that are smaller count as large as this
+  SmallVector<Value> besides; // noise that is nothing beside these is right
+};
+
 class Search {
 public:
   Search(ModuleOp module, const ReferenceCommand &command, const reference::Interpreter &variables,
@@ -27,18 +36,32 @@ public:
       : module(module), command(command), start(variables), inputs(inputs),
         entry(module.lookupSymbol<func::FuncOp>(command.entry)) {}
 
-  void run();
+  void run(ArrayRef<WholeComparison::Wrong> wrong);
 
 private:
+  enum class State { Right, Wrong, Hidden };
+
   LogicalResult interpret();
-  /// How far each of these values is off; more than the tolerance where integers differ. Zero for values that cannot be
-  /// outputs, because they would have to be copied.
-  SmallVector<double> errorsOf(ArrayRef<Value> values);
-  FailureOr<SmallVector<double>> compileAndCompare(ArrayRef<Value> values);
-  Status call(Session &session, ArrayRef<Value> values, SmallVectorImpl<double> &errors);
-  bool isWrong(double error) const { return !(error <= command.tolerance); }
-  /// The first of `values` that is wrong, as far as halving tells, and its error.
-  std::pair<Value, double> findWrong(ArrayRef<Value> values);
+  /// The value that makes this output or variable; null where it agrees once it is looked at.
+  Value findStart(const WholeComparison::Wrong &wrong);
+  /// The values that writes up to `before`, or all, give to this variable or what it lies in or is the memory of.
+  SmallVector<Value> valuesOf(VariableOp variable, Operation *before);
+  /// What a result is computed from, in this entry.
+  SmallVector<Value> sourcesOf(Value value);
+  /// Unknown results that lead to a wrong one, the nearest first, or one that is known to be wrong.
+  SmallVector<Look> collect(Value wrong);
+  /// The last wrong one on the way back from one that is.
+  Value goBack(Value wrong);
+  /// Compiles and calls the entry with these as outputs, and notes which are wrong.
+  void look(ArrayRef<Look> looks);
+  /// The entry's output that this value is, and the variable that has it after a call; nothing, and null, where there
+  /// is none. What is an output or written cannot be an output once more without a copy.
+  std::optional<std::string> findOutput(Value value);
+  VariableOp findVariable(Value value);
+  bool isSeen(Value value) { return findOutput(value) || findVariable(value); }
+  FailureOr<SmallVector<double>> compileAndCompare(ArrayRef<Look> looks);
+  Status call(Session &session, ArrayRef<Look> looks, SmallVectorImpl<double> &errors);
+  State stateOf(Value value) const;
 
   ModuleOp module;
   const ReferenceCommand &command;
@@ -46,6 +69,8 @@ private:
   ArrayRef<NamedTensor> inputs;
   func::FuncOp entry;
   DenseMap<Value, Array> expected;
+  DenseMap<Value, State> states; // of what was looked at
+  DenseMap<Value, double> errors;
 };
 
 } // namespace
@@ -55,6 +80,12 @@ static bool isVisible(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && (type.getElementType().isF32() || type.getElementType().isInteger(32)) &&
          !value.getDefiningOp<ReadOp>();
+}
+
+/// Whether a result is only as exact as the largest operand: noise in place of a zero is nothing beside it.
+static bool addsUp(Operation *op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp, JoinOp, ScatterAddOp>(
+      op);
 }
 
 LogicalResult Search::interpret() {
@@ -72,21 +103,62 @@ LogicalResult Search::interpret() {
   return interpreter.call(entry, arrays);
 }
 
-SmallVector<double> Search::errorsOf(ArrayRef<Value> values) {
-  {
-    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-    if (FailureOr<SmallVector<double>> errors = compileAndCompare(values); succeeded(errors))
-      return *errors;
+//===-- What a value comes from ---------------------------------------------------------------------------------===//
+
+SmallVector<Value> Search::valuesOf(VariableOp variable, Operation *before) {
+  auto isWithin = [&](VariableOp view, VariableOp storage) {
+    while (view != storage && view.getStorageAttr())
+      view = start.findVariable(*view.getStorage());
+    return view == storage;
+  };
+  SmallVector<Value> values;
+  for (auto write : entry.getBody().front().getOps<WriteOp>()) {
+    VariableOp written = start.findVariable(write.getVariable());
+    if ((!before || write->isBeforeInBlock(before)) && (isWithin(written, variable) || isWithin(variable, written)))
+      values.push_back(write.getValue());
   }
-  if (values.size() == 1)
-    return {0};
-  SmallVector<double> errors;
-  for (Value value : values)
-    llvm::append_range(errors, errorsOf(value));
-  return errors;
+  return values;
 }
 
-FailureOr<SmallVector<double>> Search::compileAndCompare(ArrayRef<Value> values) {
+SmallVector<Value> Search::sourcesOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto read = dyn_cast<ReadOp>(op))
+    return valuesOf(start.findVariable(read.getVariable()), read);
+  SetVector<Value> sources;
+  op->walk([&](Operation *inner) { // regions may read values around them
+    for (Value operand : inner->getOperands())
+      if (operand.getDefiningOp() && operand.getParentBlock() == op->getBlock())
+        sources.insert(operand);
+  });
+  return llvm::to_vector(sources);
+}
+
+//===-- Looking at values ---------------------------------------------------------------------------------------===//
+
+Search::State Search::stateOf(Value value) const {
+  assert(isVisible(value) && "of others nothing is known");
+  return states.lookup(value);
+}
+
+void Search::look(ArrayRef<Look> looks) {
+  {
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    if (FailureOr<SmallVector<double>> found = compileAndCompare(looks); succeeded(found)) {
+      for (auto [one, error] : llvm::zip_equal(looks, *found)) {
+        states[one.value] = error <= command.tolerance ? State::Right : State::Wrong;
+        errors[one.value] = error;
+      }
+      return;
+    }
+  }
+  if (looks.size() == 1) // an output that would have to be copied
+    states[looks.front().value] = State::Hidden;
+  else
+    for (const Look &one : looks)
+      look(one);
+}
+
+FailureOr<SmallVector<double>> Search::compileAndCompare(ArrayRef<Look> looks) {
   IRMapping mapping;
   OwningOpRef<ModuleOp> clone(cast<ModuleOp>(module->clone(mapping)));
   auto function = clone->lookupSymbol<func::FuncOp>(command.entry);
@@ -99,9 +171,11 @@ FailureOr<SmallVector<double>> Search::compileAndCompare(ArrayRef<Value> values)
   SmallVector<DictionaryAttr> attributes;
   function.getAllResultAttrs(attributes);
   Builder builder(module.getContext());
-  for (auto [i, value] : llvm::enumerate(values)) {
-    outputs.push_back(mapping.lookup(value));
-    types.push_back(value.getType());
+  for (auto [i, one] : llvm::enumerate(looks)) {
+    if (isSeen(one.value))
+      continue;
+    outputs.push_back(mapping.lookup(one.value));
+    types.push_back(one.value.getType());
     attributes.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr("heddle.name", builder.getStringAttr("heddle.looked_at." + Twine(i)))));
   }
@@ -111,80 +185,141 @@ FailureOr<SmallVector<double>> Search::compileAndCompare(ArrayRef<Value> values)
   std::unique_ptr<Session> session = compileForDevice(*clone, command);
   if (!session)
     return failure();
-  SmallVector<double> errors;
-  if (Status status = call(*session, values, errors); !status.ok())
+  SmallVector<double> found;
+  if (Status status = call(*session, looks, found); !status.ok())
     return emitError(UnknownLoc::get(module.getContext())) << status.message();
-  return errors;
+  return found;
 }
 
-Status Search::call(Session &session, ArrayRef<Value> values, SmallVectorImpl<double> &errors) {
+std::optional<std::string> Search::findOutput(Value value) {
+  for (auto [i, output] : llvm::enumerate(entry.getBody().front().getTerminator()->getOperands()))
+    if (output == value)
+      return entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), "heddle.name").str();
+  return std::nullopt;
+}
+
+VariableOp Search::findVariable(Value value) {
+  for (Operation *user : value.getUsers())
+    if (auto write = dyn_cast<WriteOp>(user); write && write->getBlock() == &entry.getBody().front()) {
+      VariableOp variable = start.findVariable(write.getVariable());
+      if (valuesOf(variable, nullptr).back() == value)
+        return variable;
+    }
+  return {};
+}
+
+/// How far each value is off; more than the tolerance where integers differ.
+Status Search::call(Session &session, ArrayRef<Look> looks, SmallVectorImpl<double> &found) {
   HEDDLE_CHECK(session.prepare({command.entry}));
   HEDDLE_CHECK(copyToDevice(start, session));
   std::vector<::heddle::Input> given;
   for (const NamedTensor &input : inputs)
     given.push_back({input.name, input.tensor});
   HEDDLE_ASSIGN(::heddle::Outputs outputs, session.call(command.entry, given));
-  for (auto [i, value] : llvm::enumerate(values)) {
-    std::string name = "heddle.looked_at." + std::to_string(i);
-    HEDDLE_ASSIGN(HostTensor right, toTensor(expected.find(value)->second, value.getType()));
-    WholeComparison comparison(command.floor);
-    HEDDLE_CHECK(comparison.add(name, 0, *outputs.find(name), right));
+  for (auto [i, one] : llvm::enumerate(looks)) {
+    HEDDLE_ASSIGN(HostTensor right, toTensor(expected.find(one.value)->second, one.value.getType()));
+    WholeComparison comparison(one.floor);
+    std::optional<std::string> output = findOutput(one.value);
+    if (VariableOp variable = findVariable(one.value); variable && !output) {
+      HEDDLE_ASSIGN(HostTensor written, session.readVariable(variable.getSymName().str()));
+      HEDDLE_CHECK(comparison.add("it", "", written, right));
+    } else {
+      std::string name = output.value_or("heddle.looked_at." + std::to_string(i));
+      HEDDLE_CHECK(comparison.add("it", "", *outputs.find(name), right));
+    }
+    for (Value beside : one.besides) {
+      HEDDLE_ASSIGN(HostTensor other, toTensor(expected.find(beside)->second, beside.getType()));
+      HEDDLE_CHECK(comparison.add("beside it", "", other, other));
+    }
     WholeComparison::Verdict verdict = comparison.judge(command.tolerance);
-    errors.push_back(verdict.wrong.empty() ? 0 : std::max(verdict.worst, 2 * command.tolerance));
+    found.push_back(verdict.wrong.empty() ? 0 : std::max(verdict.worst, 2 * command.tolerance));
   }
   return ::heddle::Success();
 }
 
-std::pair<Value, double> Search::findWrong(ArrayRef<Value> values) {
-  std::pair<Value, double> found;
-  while (!values.empty()) {
-    SmallVector<size_t> places; // spread over all, the last one among them
-    size_t count = std::min(kAtOnce, values.size());
-    for (size_t i = 1; i <= count; ++i)
-      places.push_back(values.size() * i / count - 1);
-    SmallVector<Value> some;
-    for (size_t place : places)
-      some.push_back(values[place]);
-    SmallVector<double> errors = errorsOf(some);
-    auto wrong = llvm::find_if(errors, [&](double error) { return isWrong(error); });
-    if (wrong == errors.end())
-      break;
-    size_t i = static_cast<size_t>(wrong - errors.begin());
-    found = {some[i], *wrong};
-    values = values.slice(i == 0 ? 0 : places[i - 1] + 1, places[i] - (i == 0 ? 0 : places[i - 1] + 1));
+//===-- The search ----------------------------------------------------------------------------------------------===//
+
+Value Search::findStart(const WholeComparison::Wrong &wrong) {
+  for (auto [i, value] : llvm::enumerate(entry.getBody().front().getTerminator()->getOperands()))
+    if (nameOfOutput(entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), "heddle.name")) == wrong.name &&
+        value.getDefiningOp()) {
+      errors[value] = wrong.error; // it has been looked at
+      return value;
+    }
+  VariableOp variable = start.findVariable(wrong.name);
+  if (!variable)
+    return {};
+  for (Value value : valuesOf(variable, nullptr)) {
+    if (!value.getDefiningOp())
+      continue;
+    auto count = static_cast<double>(variable.getTensorType().getNumElements());
+    Look one{value, std::max(command.floor, wrong.scale / std::sqrt(count)), {}};
+    if (isVisible(value) && !states.contains(value))
+      look(one);
+    // One that cannot be looked at is what the comparison found.
+    if (!isVisible(value) || stateOf(value) == State::Hidden)
+      errors[value] = wrong.error;
+    else if (stateOf(value) == State::Right)
+      continue;
+    return value;
   }
-  return found;
+  return {};
 }
 
-void Search::run() {
+SmallVector<Look> Search::collect(Value wrong) {
+  SmallVector<Look> looks;
+  SetVector<Value> queue; // grows as it is walked
+  queue.insert(wrong);
+  for (size_t next = 0; next < queue.size() && looks.size() < kAtOnce; ++next) {
+    SmallVector<Value> sources = sourcesOf(queue[next]), besides;
+    if (addsUp(queue[next].getDefiningOp()))
+      llvm::copy_if(sources, std::back_inserter(besides),
+                    [](Value source) { return source.getDefiningOp() && isVisible(source); });
+    for (Value source : sources) {
+      bool isKnown = isVisible(source) && states.contains(source);
+      if (!source.getDefiningOp() || (isKnown && stateOf(source) == State::Right) || !queue.insert(source))
+        continue;
+      if (isKnown && stateOf(source) == State::Wrong)
+        return {Look{source, 0, {}}};
+      if (isVisible(source) && !isKnown && looks.size() < kAtOnce)
+        looks.push_back({source, command.floor, besides});
+    }
+  }
+  return looks;
+}
+
+Value Search::goBack(Value wrong) {
+  while (true) {
+    SmallVector<Look> looks = collect(wrong);
+    if (looks.empty())
+      return wrong;
+    if (states.contains(looks.front().value))
+      wrong = looks.front().value; // nothing that is right lies between the two
+    else
+      look(looks);
+  }
+}
+
+void Search::run(ArrayRef<WholeComparison::Wrong> wrong) {
   if (failed(interpret()))
     return;
-  SmallVector<Value> values;
-  for (Operation &op : entry.getBody().front())
-    llvm::append_range(values, llvm::make_filter_range(op.getResults(), isVisible));
-  std::pair<Value, double> wrong = findWrong(values);
-  if (!wrong.first) {
+  Value found;
+  for (const WholeComparison::Wrong &tensor : wrong)
+    if (found = findStart(tensor); found)
+      break;
+  if (!found) {
     entry.emitError() << "entry '" << command.entry
-                      << "': no single result parts where it is looked at, which changes what is fused "
-                      << "with what; --fuse-kernels=false and the like tell which fusion it is";
+                      << "': what is wrong agrees where it is looked at, which changes what is fused with what; "
+                      << "--fuse-kernels=false and the like tell which fusion it is";
     return;
   }
-  // Another branch may have parted before: an operand that is wrong leads further back.
-  while (true) {
-    SetVector<Value> operands;
-    for (Value operand : wrong.first.getDefiningOp()->getOperands())
-      if (operand.getDefiningOp() && isVisible(operand))
-        operands.insert(operand);
-    std::pair<Value, double> earlier = findWrong(operands.getArrayRef());
-    if (!earlier.first)
-      break;
-    wrong = earlier;
-  }
-  wrong.first.getDefiningOp()->emitOpError() << "is where compiled and reference part: its result is off by "
-                                             << wrong.second << " (relative), and its operands agree";
+  found = goBack(found);
+  found.getDefiningOp()->emitOpError() << "is where compiled and reference part: its result is off by "
+                                       << errors.lookup(found) << " (relative), and its operands agree";
 }
 
 void mlir::heddle::reportFirstDifference(ModuleOp module, const ReferenceCommand &command,
-                                         const reference::Interpreter &variables, ArrayRef<NamedTensor> inputs) {
-  Search(module, command, variables, inputs).run();
+                                         const reference::Interpreter &variables, ArrayRef<NamedTensor> inputs,
+                                         ArrayRef<WholeComparison::Wrong> wrong) {
+  Search(module, command, variables, inputs).run(wrong);
 }

@@ -14,6 +14,8 @@
 #include "llvm/Support/InitLLVM.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -137,7 +139,7 @@ LogicalResult Reference::finish(func::FuncOp entry, ArrayRef<reference::Array> o
     isRight = isRight && comparison->matches();
   }
   if (!isRight)
-    return fail("outputs are not as expected within --tolerance " + Twine(std::to_string(command.tolerance)));
+    return fail("outputs are not as expected within --tolerance " + ::heddle::str(command.tolerance));
   return success();
 }
 
@@ -173,10 +175,19 @@ static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) 
   return command.diff ? diff(*module, command) : Reference(*module, command).run();
 }
 
+[[noreturn]] static void tellOfMemory() {
+  std::fputs("heddle-reference: error: the model is too large for this machine's memory: the interpreter takes 64 bits "
+             "for each number\n",
+             stderr);
+  std::_Exit(::heddle::cli::kWorkFailed);
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  std::set_new_handler(tellOfMemory);
   ::heddle::cli::beginProgram();
   std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures come before the error that they explain
+  registerAllTargets(); // of which the command line names one
   std::optional<ReferenceCommand> command = parseReferenceCommand(argc, argv);
   if (!command)
     return ::heddle::cli::kWrongCommandLine;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace {
@@ -79,6 +80,47 @@ TEST_F(InterpreterTest, KeepsVariablesFromCallToCallAndViewsInTheirStorage) {
   EXPECT_EQ(interpreter->getVariable(interpreter->findVariable("whole")).numbers, (std::vector<double>{0, 11, 22, 0}));
 }
 
+TEST_F(InterpreterTest, FollowsAViewOfAView) {
+  const char *text = R"(
+    heddle.variable @whole weight : tensor<4x2xf32>
+    heddle.variable @half weight : tensor<3x2xf32> in @whole from 1
+    heddle.variable @row weight : tensor<1x2xf32> in @half from 2
+    func.func @f(%x: tensor<1x2xf32>) -> tensor<3x2xf32> {
+      heddle.write @row, %x : tensor<1x2xf32>
+      %0 = heddle.read @half : tensor<3x2xf32>
+      return %0 : tensor<3x2xf32>
+    })";
+  Array x({1, 2});
+  x.numbers = {5, 6};
+  auto results = call(text, x);
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, (std::vector<double>{0, 0, 0, 0, 5, 6}));
+  EXPECT_EQ(interpreter->getVariable(interpreter->findVariable("row")).numbers, x.numbers);
+  EXPECT_EQ(interpreter->getVariable(interpreter->findVariable("whole")).numbers,
+            (std::vector<double>{0, 0, 0, 0, 0, 0, 5, 6}));
+}
+
+TEST_F(InterpreterTest, TakesASetBitAsMinusOneWhereItIsSigned) {
+  const char *text = R"(
+    func.func @f(%x: tensor<4xi1>, %y: tensor<4xi1>) -> (tensor<4xf32>, tensor<4xi32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>) {
+      %0 = arith.sitofp %x : tensor<4xi1> to tensor<4xf32>
+      %1 = arith.extsi %x : tensor<4xi1> to tensor<4xi32>
+      %2 = arith.maxsi %x, %y : tensor<4xi1>
+      %3 = arith.minsi %x, %y : tensor<4xi1>
+      %4 = arith.cmpi slt, %x, %y : tensor<4xi1>
+      return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xi32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>
+    })";
+  auto results = call(text, {row({0, 0, 1, 1}), row({0, 1, 0, 1})});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, (std::vector<double>{0, 0, -1, -1}));
+  EXPECT_FALSE(std::signbit((*results)[0](0)));
+  EXPECT_EQ((*results)[1].numbers, (std::vector<double>{0, 0, -1, -1}));
+  EXPECT_FALSE(std::signbit((*results)[1](0)));
+  EXPECT_EQ((*results)[2].numbers, (std::vector<double>{0, 0, 0, 1}));
+  EXPECT_EQ((*results)[3].numbers, (std::vector<double>{0, 1, 1, 1}));
+  EXPECT_EQ((*results)[4].numbers, (std::vector<double>{0, 0, 1, 0}));
+}
+
 TEST_F(InterpreterTest, RunsWholeNumbersInTheirBits) {
   const char *text = R"(
     func.func @f(%x: tensor<3xi32>, %y: tensor<3xi32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xi1>) {
@@ -123,6 +165,51 @@ TEST_F(InterpreterTest, TellsOfIndicesThatChooseNothing) {
   EXPECT_TRUE(succeeded(call(text, {row({3, 0}), row({1, 2, 3, 4})})));
   EXPECT_TRUE(failed(call(text, {row({3, 4}), row({1, 2, 3, 4})})));
   EXPECT_NE(problems.find("takes row 4 of 4"), std::string::npos) << problems;
+}
+
+TEST_F(InterpreterTest, TellsOfStepsThatBeginBeforeTheFirstRow) {
+  const char *text = R"(
+    func.func @f(%start: tensor<1xi32>, %x: tensor<2x3xf32>, %all: tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<4x3xf32>) {
+      STEPS
+    })";
+  const std::pair<const char *, const char *> cases[] = {
+      {"'heddle.step_rows' op begins at row -1 of 4", R"(
+      %0 = heddle.step_rows %all at %start : tensor<4x3xf32> to tensor<2x3xf32>
+      return %0, %all : tensor<2x3xf32>, tensor<4x3xf32>)"},
+      {"'heddle.insert_rows' op begins at row -1 of 4", R"(
+      %0 = heddle.insert_rows %x into %all at %start : tensor<2x3xf32> into tensor<4x3xf32>
+      return %x, %0 : tensor<2x3xf32>, tensor<4x3xf32>)"}};
+  for (auto [problem, steps] : cases) {
+    std::string whole = text;
+    whole.replace(whole.find("STEPS"), 5, steps);
+    EXPECT_TRUE(succeeded(call(whole, {row({3}), Array({2, 3}), Array({4, 3})}))) << problems;
+    EXPECT_TRUE(failed(call(whole, {row({-1}), Array({2, 3}), Array({4, 3})})));
+    EXPECT_NE(problems.find(problem), std::string::npos) << problems;
+  }
+}
+
+TEST_F(InterpreterTest, TellsOfFirstPlacesThatAreNoRows) {
+  const char *text = R"(
+    func.func @f(%x: tensor<2xi32>, %first: tensor<3x1xi32>, %rows: tensor<2x2xf32>) -> tensor<2x2xf32> {
+      %0 = heddle.sum_equal %x, %first, %rows : tensor<2xi32>, tensor<3x1xi32>, tensor<2x2xf32>
+      return %0 : tensor<2x2xf32>
+    })";
+  auto first = [](ArrayRef<double> numbers) {
+    Array array({3, 1});
+    llvm::copy(numbers, array.numbers.begin());
+    return array;
+  };
+  Array rows({2, 2});
+  rows.numbers = {1, 2, 3, 4};
+  auto results = call(text, {row({2, 2}), first({-1, -1, 0}), rows});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, (std::vector<double>{4, 6, 0, 0}));
+  for (double place : {-1.0, 2.0}) {
+    problems.clear();
+    EXPECT_TRUE(failed(call(text, {row({2, 2}), first({-1, -1, place}), rows})));
+    EXPECT_NE(problems.find("has index 2 first in row " + std::to_string(int(place)) + " of 2"), std::string::npos)
+        << problems;
+  }
 }
 
 TEST_F(InterpreterTest, TellsOfOpsWithoutAMeaning) {

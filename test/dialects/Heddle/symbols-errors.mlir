@@ -131,6 +131,22 @@ heddle.variable @v weight : tensor<4x8xf32> in @w from 0
 
 // -----
 
+// expected-error @+1 {{@w is a view of itself}}
+heddle.variable @w weight : tensor<8x4xf32> in @v from 0
+heddle.variable @v weight : tensor<8x4xf32> in @w from 0
+
+// -----
+
+// expected-error @+1 {{is the model's seed, which is a 'tensor<2xi32>', got 'tensor<4xi32>'}}
+heddle.variable @seed counter as seed : tensor<4xi32>
+
+// -----
+
+// expected-error @+1 {{is the model's seed, which is a 'tensor<2xi32>', got 'tensor<2xf32>'}}
+heddle.variable @seed counter as seed : tensor<2xf32>
+
+// -----
+
 heddle.variable @w weight : tensor<8x4xf32>
 // expected-error @+1 {{expects rows that @w has, got 'tensor<4x4xf32>' from row 5 of 'tensor<8x4xf32>'}}
 heddle.variable @v weight : tensor<4x4xf32> in @w from 5

@@ -65,7 +65,10 @@ Result<Comparison> compare(const TensorView &actual, const TensorView &expected,
   return result;
 }
 
-Status WholeComparison::add(const std::string &name, int group, const TensorView &actual, const TensorView &expected) {
+std::string WholeComparison::Wrong::describe() const { return str("'", name, "' (", error, ")"); }
+
+Status WholeComparison::add(const std::string &name, const std::string &group, const TensorView &actual,
+                            const TensorView &expected) {
   if (actual.type != expected.type || !std::ranges::equal(actual.shape, expected.shape))
     return makeError(ErrorKind::InvalidArgument, "'", name, "' is ", describe(actual.type, actual.shape), ", and ",
                      describe(expected.type, expected.shape), " is expected.");
@@ -73,7 +76,7 @@ Status WholeComparison::add(const std::string &name, int group, const TensorView
   auto [ofError, ofExpected] = isFloat ? squares(actual.values<float>(), expected.values<float>())
                                        : squares(actual.values<int32_t>(), expected.values<int32_t>());
   compared.push_back({name, group, isFloat, ofError, ofExpected, expected.bytes.size() / kElementBytes});
-  ofGroup[group] += ofExpected;
+  ofGroup[group] += isFloat ? ofExpected : 0; // integers have no scale that floats share
   return Success();
 }
 
@@ -86,7 +89,7 @@ WholeComparison::Verdict WholeComparison::judge(double tolerance) const {
     verdict.worst = std::max(verdict.worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
     bool right = tensor.isFloat ? error <= tolerance : tensor.error == 0; // a NaN is wrong
     if (!right)
-      verdict.wrong.push_back(str("'", tensor.name, "' (", error, ")"));
+      verdict.wrong.push_back({tensor.name, error, scale});
   }
   return verdict;
 }

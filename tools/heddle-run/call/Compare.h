@@ -27,34 +27,41 @@ struct Comparison {
 Result<Comparison> compare(const TensorView &actual, const TensorView &expected, double tolerance);
 
 // Compares several tensors, each of them as a whole, by norms: one of f32 is right where the norm of its error is at most
-// `tolerance` times its own norm, or, where that is all but nothing beside the others of its group (gradients that are zero but
-// for rounding), times a hundredth of theirs. Numbers smaller than the `floor` count as large as that: results that are zero but
-// for rounding have no size of their own. Integers must be equal, and a NaN is wrong.
+// `tolerance` times its own norm, or, where that is all but nothing beside the others of f32 of its group (gradients that are
+// zero but for rounding), times a hundredth of theirs. Only tensors of one sort belong in a group. Numbers smaller than the
+// `floor` count as large as that: results that are zero but for rounding have no size of their own. Integers must be equal, and a
+// NaN is wrong.
 class WholeComparison {
 public:
   explicit WholeComparison(double floor = 0) : floor(floor) {}
 
   // Fails where types or shapes differ.
-  Status add(const std::string &name, int group, const TensorView &actual, const TensorView &expected);
+  Status add(const std::string &name, const std::string &group, const TensorView &actual, const TensorView &expected);
 
+  // A tensor that is not right: its error relative to the scale, a norm.
+  struct Wrong {
+    std::string name;
+    double error, scale;
+
+    std::string describe() const; // 'name' (error)
+  };
   struct Verdict {
     size_t tensors = 0;
-    double worst = 0;               // relative error
-    std::vector<std::string> wrong; // names, with their errors
+    double worst = 0; // relative error
+    std::vector<Wrong> wrong;
   };
   Verdict judge(double tolerance) const;
 
 private:
   struct Compared {
-    std::string name;
-    int group;
+    std::string name, group;
     bool isFloat;
     double error, expected; // sums of squares
     size_t count;
   };
   double floor;
   std::vector<Compared> compared;
-  std::map<int, double> ofGroup; // the sum of squares of all that is expected
+  std::map<std::string, double> ofGroup; // the sum of squares of all f32 that is expected
 };
 
 } // namespace heddle::run

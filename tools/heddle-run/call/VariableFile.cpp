@@ -79,20 +79,24 @@ Status saveVariables(Session &session, std::span<const std::string_view> entries
   return writer.commit();
 }
 
+std::string sortOf(const VariableInfo &variable) {
+  return variable.role == VariableRole::None ? str("kind ", int(variable.kind)) : str("role ", int(variable.role));
+}
+
 Status expectVariables(Session &session, const std::filesystem::path &path, double tolerance) {
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   WholeComparison comparison;
   for (const SafetensorsEntry &entry : reader.entries()) {
     HEDDLE_ASSIGN(HostTensor expected, reader.read(entry.name));
     HEDDLE_ASSIGN(HostTensor actual, session.readVariable(entry.name));
-    if (Status status = comparison.add(entry.name, int(session.findVariable(entry.name)->kind), actual, expected); !status.ok())
+    if (Status status = comparison.add(entry.name, sortOf(*session.findVariable(entry.name)), actual, expected); !status.ok())
       return std::move(status).error().within(str("variables against '", path.string(), "'"));
   }
   WholeComparison::Verdict verdict = comparison.judge(tolerance);
   std::printf("%zu variables: largest relative error %g\n", verdict.tensors, verdict.worst);
   std::string wrong;
-  for (const std::string &name : verdict.wrong)
-    wrong += (wrong.empty() ? "" : ", ") + name;
+  for (const WholeComparison::Wrong &tensor : verdict.wrong)
+    wrong += (wrong.empty() ? "" : ", ") + tensor.describe();
   if (!wrong.empty())
     return makeError(ErrorKind::InvalidArgument, "not as expected within --tolerance ", tolerance, ": variable ", wrong,
                      ".");
