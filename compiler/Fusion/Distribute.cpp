@@ -264,9 +264,9 @@ public:
       function.walk([&](Operation *op) {
         bool isOfRanks = function->hasAttr(kRanksAttrName);
         if (auto read = dyn_cast<ReadOp>(op); read && isOfRanks)
-          note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? read : nullptr);
+          note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? op : nullptr);
         else if (auto write = dyn_cast<WriteOp>(op))
-          note(write.getVariable(), isUpdate(write) || isZero(write.getValue()) || (!isOfRanks && isReadBeside(write)) ? write : nullptr);
+          note(write.getVariable(), isUpdate(write) || isZero(write.getValue()) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
       });
   }
 
@@ -291,9 +291,8 @@ public:
       auto variable = symbols.lookup<VariableOp>(old.getDefiningOp<ReadOp>().getVariable());
       variable.setSharded(true);
       for (Operation *use : uses.lookup(variable.getSymName()))
-        if (auto write = dyn_cast<WriteOp>(use); write && isZero(write.getValue())) {
+        if (auto write = dyn_cast<WriteOp>(use); write && isZero(write.getValue()))
           zeros.insert(write);
-        }
     }
   }
 
@@ -331,8 +330,10 @@ private:
   void note(StringRef name, Operation *use) {
     auto variable = symbols.lookup<VariableOp>(name);
     uses[name].push_back(use);
+    auto write = dyn_cast_if_present<WriteOp>(use);
+    bool isBegun = write && isZero(write.getValue());
     while (variable && variable.getStorage()) { // what uses a view uses some of the storage's rows
-      uses[*variable.getStorage()].push_back(nullptr);
+      uses[*variable.getStorage()].push_back(isBegun ? use : nullptr);
       variable = symbols.lookup<VariableOp>(*variable.getStorage());
     }
   }

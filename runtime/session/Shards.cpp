@@ -16,10 +16,12 @@ Shards::Shards(const schema::Module &module, const schema::Target &target, Colle
     }
   for (const schema::Entry *entry : entriesOf(module, target))
     for (const schema::Launch *launch : *entry->launches())
-      if (const schema::Shard *shard = launch->shard()) {
-        uint64_t &unit = units[shard->variable()];
-        unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(shard->variable()));
-      }
+      if (const schema::Shard *shard = launch->shard())
+        for (const schema::Binding *binding : *launch->bindings())
+          if (binding->space() == schema::Space::Variable && module.variables()->Get(binding->index())->sharded()) {
+            uint64_t &unit = units[binding->index()];
+            unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(binding->index()));
+          }
 }
 
 Shards::Rows Shards::rowsOf(uint32_t variable, uint32_t rank) const {

@@ -92,11 +92,12 @@ def main():
             if trained(f"sharded{ranks}") != trained(f"whole{ranks}") or state(f"sharded{ranks}", 20) != state(f"whole{ranks}", 20):
                 fail(f"{ranks} ranks with a sharded optimizer have other weights, moments or losses than with a whole one")
             kept = re.search(r"of the optimizer's state, ([\d.]+) (\w+), each rank keeps ([\d.]+) (\w+)", said)
-            if not kept or kept[2] != kept[4]:
+            if not kept:
                 fail(f"it is not said what a rank keeps: {said}")
-            share = float(kept[3]) / float(kept[1])
+            units = {"KiB": 1, "MiB": 1024}
+            share = float(kept[3]) * units[kept[4]] / float(kept[1]) / units[kept[2]]
             print(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
-            if not 1 / ranks <= share < 1.05 / ranks:
+            if not 1 / ranks <= share < 1.25 / ranks:  # of tensors as small as these a few rows are a large part
                 fail(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
         for ranks in (1, 2, 4):
             resumed = folder / f"sharded-resumed{ranks}"

@@ -4,15 +4,13 @@
 // WHOLE-NOT: sharded
 // WHOLE-NOT: all_gather
 
-heddle.size @n max 8
-
-// CHECK: heddle.variable @adam.m.w {{.*}} : tensor<8x16xf32> {sharded}
-// CHECK: heddle.variable @adam.v.w {{.*}} : tensor<8x16xf32> {sharded}
-// CHECK: heddle.variable @ema.w {{.*}} : tensor<8x16xf32> {sharded}
-heddle.variable @w weight : tensor<8x16xf32>
-heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32>
-heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8x16xf32>
-heddle.variable @ema.w optimizer_state of @w as average : tensor<8x16xf32>
+// CHECK: heddle.variable @adam.m.w {{.*}} : tensor<32x16xf32> {sharded}
+// CHECK: heddle.variable @adam.v.w {{.*}} : tensor<32x16xf32> {sharded}
+// CHECK: heddle.variable @ema.w {{.*}} : tensor<32x16xf32> {sharded}
+heddle.variable @w weight : tensor<32x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<32x16xf32>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<32x16xf32>
+heddle.variable @ema.w optimizer_state of @w as average : tensor<32x16xf32>
 
 // Parts of 7 numbers would begin where a GPU does not read several at once.
 // CHECK: heddle.variable @adam.m.odd {{.*}} : tensor<7xf32>{{$}}
@@ -36,28 +34,31 @@ heddle.variable @adam.v.begun optimizer_state of @begun as second_moment : tenso
 heddle.variable @v weight : tensor<64xf32>
 heddle.variable @adam.m.v optimizer_state of @v as first_moment : tensor<64xf32>
 heddle.variable @adam.v.v optimizer_state of @v as second_moment : tensor<64xf32>
+heddle.variable @part weight : tensor<16xf32> in @v from 16
+heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<16xf32> in @adam.m.v from 16
 
 // What a bucket's updates make travels together. Writes that stood between them follow.
 // CHECK-LABEL: func.func @step
 // CHECK:         %[[S:.*]]:2 = heddle.all_reduce
-// CHECK:         %[[W:.*]], %{{.*}}, %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#0, {{.*}} sharded
-// CHECK:         %[[V:.*]], %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#1, {{.*}} sharded
-// CHECK-NEXT:    %[[NEW:.*]]:2 = heddle.all_gather %[[W]], %[[V]] as [@adam.m.w, @adam.m.v] : tensor<8x16xf32>, tensor<64xf32>
+// CHECK:         %[[W:.*]], %{{.*}}, %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#1, {{.*}} sharded
+// CHECK:         %[[V:.*]], %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#0, {{.*}} sharded
+// CHECK-NEXT:    %[[NEW:.*]]:2 = heddle.all_gather %[[W]], %[[V]] as [@adam.m.w, @adam.m.v] : tensor<32x16xf32>, tensor<64xf32>
 // CHECK-DAG:     heddle.write @w, %[[NEW]]#0
 // CHECK-DAG:     heddle.write @v, %[[NEW]]#1
-func.func @step(%gw: tensor<8x16xf32>, %gv: tensor<64xf32>, %r: tensor<1xf32>) attributes {heddle.ranks} {
-  %a = math.exp %gw : tensor<8x16xf32>
+func.func @step(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
   %b = math.exp %gv : tensor<64xf32>
-  %w = heddle.read @w : tensor<8x16xf32>
-  %mw = heddle.read @adam.m.w : tensor<8x16xf32>
-  %vw = heddle.read @adam.v.w : tensor<8x16xf32>
-  %ew = heddle.read @ema.w : tensor<8x16xf32>
-  %w2, %mw2, %vw2, %ew2 = heddle.adam %w, %a, %mw, %vw rate %r corrections %r, %r scale %r average %ew : tensor<8x16xf32> -> tensor<8x16xf32>
-    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, decay = 0.5 : f32} : tensor<8x16xf32>
-  heddle.write @w, %w2 : tensor<8x16xf32>
-  heddle.write @adam.m.w, %mw2 : tensor<8x16xf32>
-  heddle.write @adam.v.w, %vw2 : tensor<8x16xf32>
-  heddle.write @ema.w, %ew2 : tensor<8x16xf32>
+  %a = math.exp %gw : tensor<32x16xf32>
+  %w = heddle.read @w : tensor<32x16xf32>
+  %mw = heddle.read @adam.m.w : tensor<32x16xf32>
+  %vw = heddle.read @adam.v.w : tensor<32x16xf32>
+  %ew = heddle.read @ema.w : tensor<32x16xf32>
+  %w2, %mw2, %vw2, %ew2 = heddle.adam %w, %a, %mw, %vw rate %r corrections %r, %r scale %r average %ew : tensor<32x16xf32> -> tensor<32x16xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, decay = 0.5 : f32} : tensor<32x16xf32>
+  heddle.write @w, %w2 : tensor<32x16xf32>
+  heddle.write @adam.m.w, %mw2 : tensor<32x16xf32>
+  heddle.write @adam.v.w, %vw2 : tensor<32x16xf32>
+  heddle.write @ema.w, %ew2 : tensor<32x16xf32>
   %v = heddle.read @v : tensor<64xf32>
   %mv = heddle.read @adam.m.v : tensor<64xf32>
   %vv = heddle.read @adam.v.v : tensor<64xf32>
@@ -72,8 +73,11 @@ func.func @step(%gw: tensor<8x16xf32>, %gv: tensor<64xf32>, %r: tensor<1xf32>) a
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     sharded
 // CHECK-NOT:     all_gather
-func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>, %r: tensor<1xf32>) -> tensor<64xf32> attributes {heddle.ranks} {
+func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>) -> tensor<64xf32> attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
   %a = math.exp %go : tensor<7xf32>
+  %b = math.exp %gs : tensor<64xf32>
+  %c = math.exp %gb : tensor<64xf32>
   %o = heddle.read @odd : tensor<7xf32>
   %mo = heddle.read @adam.m.odd : tensor<7xf32>
   %vo = heddle.read @adam.v.odd : tensor<7xf32>
@@ -82,7 +86,6 @@ func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>, 
   heddle.write @odd, %o2 : tensor<7xf32>
   heddle.write @adam.m.odd, %mo2 : tensor<7xf32>
   heddle.write @adam.v.odd, %vo2 : tensor<7xf32>
-  %b = math.exp %gs : tensor<64xf32>
   %s = heddle.read @seen : tensor<64xf32>
   %ms = heddle.read @adam.m.seen : tensor<64xf32>
   %vs = heddle.read @adam.v.seen : tensor<64xf32>
@@ -92,7 +95,6 @@ func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>, 
   heddle.write @adam.m.seen, %ms2 : tensor<64xf32>
   heddle.write @adam.v.seen, %vs2 : tensor<64xf32>
   %look = math.exp %ms : tensor<64xf32>
-  %c = math.exp %gb : tensor<64xf32>
   %w = heddle.read @begun : tensor<64xf32>
   %mb = heddle.read @adam.m.begun : tensor<64xf32>
   %vb = heddle.read @adam.v.begun : tensor<64xf32>
@@ -111,17 +113,20 @@ func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>, 
 // CHECK-NOT:     heddle.write @adam.v.w
 // CHECK:         heddle.write @adam.m.odd
 // CHECK:         heddle.write @adam.m.begun
+// CHECK-NOT:     heddle.write @adam.m.part
 // WHOLE-LABEL: func.func @init
 // WHOLE:         heddle.write @adam.m.w
 func.func @init() {
-  %zero = heddle.fill 0.0 : f32 : tensor<8x16xf32>
-  heddle.write @adam.m.w, %zero : tensor<8x16xf32>
-  heddle.write @w, %zero : tensor<8x16xf32>
-  %zero2 = heddle.fill 0.0 : f32 : tensor<8x16xf32>
-  heddle.write @adam.v.w, %zero2 : tensor<8x16xf32>
+  %zero = heddle.fill 0.0 : f32 : tensor<32x16xf32>
+  heddle.write @adam.m.w, %zero : tensor<32x16xf32>
+  heddle.write @w, %zero : tensor<32x16xf32>
+  %zero2 = heddle.fill 0.0 : f32 : tensor<32x16xf32>
+  heddle.write @adam.v.w, %zero2 : tensor<32x16xf32>
   %zero3 = heddle.fill 0.0 : f32 : tensor<7xf32>
   heddle.write @adam.m.odd, %zero3 : tensor<7xf32>
   %one = heddle.fill 1.0 : f32 : tensor<64xf32>
   heddle.write @adam.m.begun, %one : tensor<64xf32>
+  %zero4 = heddle.fill 0.0 : f32 : tensor<16xf32>
+  heddle.write @adam.m.part, %zero4 : tensor<16xf32>
   return
 }

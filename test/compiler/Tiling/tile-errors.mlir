@@ -193,3 +193,21 @@ func.func @numbers_in_a_row(%i: !ids, %t: tensor<100xf32>) -> tensor<?xf32, #hed
   %n = heddle.embedding %i, %t : !ids, tensor<100xf32> -> tensor<?xf32, #heddle.dims<"tokens">>
   return %n : tensor<?xf32, #heddle.dims<"tokens">>
 }
+
+// -----
+
+heddle.variable @w weight : tensor<8x32xf32>
+heddle.variable @m optimizer_state of @w as first_moment : tensor<8x32xf32> {sharded}
+heddle.variable @s optimizer_state of @w as second_moment : tensor<8x32xf32> {sharded}
+
+func.func @no_rows_of_a_rank(%g: tensor<8x32xf32>, %row: tensor<32xf32>, %r: tensor<1xf32>) -> tensor<8x32xf32> {
+  %w = heddle.read @w : tensor<8x32xf32>
+  %m = heddle.read @m : tensor<8x32xf32>
+  %s = heddle.read @s : tensor<8x32xf32>
+  %wide = heddle.broadcast %row : tensor<32xf32> to tensor<8x32xf32>
+  // expected-error @+1 {{ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than 'tensor<8x32xf32>' and single numbers, or is no elementwise kernel}}
+  %scaled = arith.mulf %g, %wide : tensor<8x32xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %scaled, %m, %s rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, sharded} : tensor<8x32xf32>
+  return %w2 : tensor<8x32xf32>
+}
