@@ -1,0 +1,96 @@
+// The rows that ranks keep of a sharded variable: together all, each a whole number of workgroups' rows, from an aligned byte on.
+#include "runtime/schema/Constants.h"
+#include "runtime/session/Shards.h"
+#include "test/runtime/ArtifactBuilder.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+class Rank final : public Collectives {
+public:
+  Rank(uint32_t number, uint32_t count) : number(number), count(count) {}
+  uint32_t rank() const override { return number; }
+  uint32_t ranks() const override { return count; }
+  Status sum(std::span<float>, std::string_view) override { return Success(); }
+  Status gather(std::span<const std::byte>, std::span<std::byte>, std::string_view) override { return Success(); }
+  Status broadcast(std::span<std::byte>, std::string_view) override { return Success(); }
+
+private:
+  uint32_t number, count;
+};
+
+constexpr uint32_t kState = 1; // the adder's `total`
+
+// A state of `rows` x `columns`, which launches share out by `tile` rows each.
+std::vector<std::byte> artifactOf(int64_t rows, int64_t columns, std::vector<uint32_t> tiles) {
+  return test::changed(test::buildAdder(), [&](schema::ModuleT &module) {
+    schema::VariableT &state = *module.variables[kState];
+    state.type->dims = {schema::Dim(-1, rows), schema::Dim(-1, columns)};
+    state.bytes = uint64_t(rows * columns) * sizeof(float);
+    state.sharded = true;
+    auto &launches = module.entries[0]->launches;
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      if (i == launches.size())
+        launches.push_back(std::make_unique<schema::LaunchT>(*launches[0]));
+      launches[i]->bindings = {schema::Binding(schema::Space::Variable, kState, 0, state.bytes)};
+      launches[i]->shard = std::make_unique<schema::ShardT>();
+      launches[i]->shard->variable = kState;
+      launches[i]->shard->tile = tiles[i];
+    }
+  });
+}
+
+TEST(ShardsTest, ranksKeepAllRowsTogether) {
+  for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{64, 64}, {123, 64}, {180, 64}, {64, 180}, {4096, 1}, {320, 1}, {2, 64}})
+    for (const auto &tiles : std::vector<std::vector<uint32_t>>{{1}, {4}, {3, 4}, {128}})
+      for (uint32_t count : {1, 2, 3, 4, 7, 16}) {
+        std::vector<std::byte> bytes = artifactOf(rows, columns, tiles);
+        const schema::Module &module = *schema::GetModule(bytes.data());
+        Rank first(0, count);
+        Shards shards(module, *module.targets()->Get(0), &first);
+        uint64_t covered = 0, rowBytes = uint64_t(columns) * sizeof(float), kept = shards.ownRows(kState).count;
+        for (uint32_t rank = 0; rank < count; ++rank) {
+          Shards::Rows own = shards.rowsOf(kState, rank);
+          ASSERT_LE(own.first, covered) << "a gap";
+          ASSERT_LE(own.first + own.count, uint64_t(rows));
+          ASSERT_EQ(own.count, kept);
+          ASSERT_EQ(own.first * rowBytes % schema::kShardAlignment, 0u);
+          for (uint32_t tile : tiles)
+            ASSERT_TRUE(own.count % tile == 0 || own.count == uint64_t(rows));
+          covered = std::max(covered, own.first + own.count);
+        }
+        EXPECT_EQ(covered, uint64_t(rows)) << rows << " x " << columns << ", " << count << " ranks";
+        EXPECT_EQ(shards.has(kState), count > 1);
+        // No more than a unit above the fair part.
+        uint64_t unit = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
+        for (uint32_t tile : tiles)
+          unit = std::lcm(unit, uint64_t(tile));
+        EXPECT_LT(kept * count, uint64_t(rows) + count * unit);
+      }
+}
+
+TEST(ShardsTest, partsAreAssembled) {
+  std::vector<std::byte> bytes = artifactOf(123, 64, {4});
+  const schema::Module &module = *schema::GetModule(bytes.data());
+  constexpr uint32_t count = 3;
+  std::vector<float> expected(123 * 64), whole(expected.size());
+  std::iota(expected.begin(), expected.end(), 0.0f);
+  std::vector<std::byte> parts;
+  uint64_t stride = 0;
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    Rank self(rank, count);
+    Shards::Range own = Shards(module, *module.targets()->Get(0), &self).ownRange(kState, expected.size() * sizeof(float));
+    auto of = std::as_bytes(std::span(expected)).subspan(own.offset, own.bytes);
+    parts.insert(parts.end(), of.begin(), of.end());
+    stride = own.bytes;
+  }
+  Rank self(1, count);
+  Shards(module, *module.targets()->Get(0), &self).assemble(kState, parts, stride, std::as_writable_bytes(std::span(whole)));
+  EXPECT_EQ(whole, expected);
+}
+
+} // namespace
+} // namespace heddle
