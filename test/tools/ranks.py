@@ -76,9 +76,9 @@ def main():
         if skipped[0] != skipped[1] or not 0 < max(skipped[0]) < 9:
             fail(f"steps are skipped otherwise with two ranks: {skipped}")
 
-        # Four batches a step: two ranks take two each, four one each, and of three each has a part of all.
+        # Four batches a step: two ranks take two each, and of three each has a part of all.
         train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
-        for ranks in (2, 3, 4):
+        for ranks in (2, 3):
             train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
             compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
 
@@ -86,7 +86,7 @@ def main():
         # the model: some parts overlap, and some tensors stay whole.
         compile("sharded", "--shard=optimizer", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
         compile("whole", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
-        for ranks in (2, 3, 4):
+        for ranks in (3, 4):
             train(ranks, "whole", f"whole{ranks}", steps=20)
             said = train(ranks, "sharded", f"sharded{ranks}", "--save-every", "10", "--keep-last", "9", steps=20)
             if trained(f"sharded{ranks}") != trained(f"whole{ranks}") or state(f"sharded{ranks}", 20) != state(f"whole{ranks}", 20):

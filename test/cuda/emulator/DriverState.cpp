@@ -178,9 +178,26 @@ static void launch(Context &context, const Operation &operation) {
   context.sticky = fault.code;
 }
 
+// What is done, a line each, into the file that HEDDLE_EMULATOR_LOG names.
+static void note(const Operation &operation) {
+  static std::FILE *log = [] {
+    const char *path = std::getenv("HEDDLE_EMULATOR_LOG");
+    return path ? std::fopen(path, "w") : nullptr;
+  }();
+  if (!log)
+    return;
+  if (operation.kind == Operation::Kernel)
+    std::fprintf(log, "launch %s\n", operation.kernel->name.c_str());
+  if (operation.kind == Operation::HostToDevice || operation.kind == Operation::DeviceToHost)
+    std::fprintf(log, "%s %llu\n", operation.kind == Operation::HostToDevice ? "to-device" : "to-host",
+                 static_cast<unsigned long long>(operation.bytes));
+  std::fflush(log);
+}
+
 void execute(Context &context, const Operation &operation) {
   if (context.sticky)
     return;
+  note(operation);
   Memory &memory = Memory::get();
   auto *to = reinterpret_cast<uint8_t *>(operation.to);
   auto *from = reinterpret_cast<const uint8_t *>(operation.from);
