@@ -29,6 +29,8 @@ class Text:
 
     def __init__(self, arguments, folder, command, sizes):
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
+        backend = arguments.target.split(":")[0]
+        self.two_devices = f"--devices={backend},{backend}"  # a device twice
         sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
         run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "-o", f"{folder}/model.heddle",
              f"--target={arguments.target}", *sets])
@@ -196,6 +198,10 @@ def generate(arguments, folder, family=LanguageModel):
     report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
                                                               model.said.count("is not continued") - cut), 0)
     print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
+    if family is LanguageModel:
+        some = range(0, len(texts), 7)
+        report.check("continuations of two devices that differ", differ(
+            model.lines([escape(texts[i]) for i in some], "--tokens", str(most), model.two_devices), [said[i] for i in some]), 0)
     return report
 
 
@@ -315,6 +321,7 @@ def fill(arguments, folder):
             expected.append((number, 0, float("nan"), ""))
         filled.append(text)
     report.check("filled lines that differ", differ(model.lines(lines), filled), 0)
+    report.check("filled lines of two devices that differ", differ(model.lines(lines, model.two_devices), filled), 0)
     report.check("what is said of lines without a mask and of long ones",
                  int(not ("line 3 has no [MASK]" in model.said and "line 7 has" in model.said and "line 4 " not in model.said)),
                  0)

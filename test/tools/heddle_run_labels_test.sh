@@ -36,6 +36,10 @@ for kind in texts words; do
   "$bin/heddle-run" score $kind.heddle --checkpoint $kind --data valid.$kind --log $kind.score > score.txt 2> said.txt ||
     fail "$(cat said.txt)"
   "$bin/heddle-run" predict $kind.heddle --checkpoint $kind --records < valid.$kind > predicted.txt 2> said.txt || fail "$(cat said.txt)"
+  device=$(sed -n 's/.*device \([a-z]*:[0-9]*\):.*/\1/p' said.txt)
+  "$bin/heddle-run" predict $kind.heddle --checkpoint $kind --records --devices="$device,$device" < valid.$kind > two.txt 2> said.txt ||
+    fail "$(cat said.txt)"
+  cmp two.txt predicted.txt || fail "two devices predict other labels"
   cat score.txt
   /usr/bin/python3 - $kind << 'END' || fail "$kind: $(cat score.txt)"
 import json, sys

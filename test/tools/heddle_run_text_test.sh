@@ -53,6 +53,18 @@ for flags in "" "--sample --seed 2 --temperature 0.5"; do
     fail "$(cat said.txt)"
   [ "$(cat out.txt)" = "seven eight nine ten one" ] || fail "two tokens with '$flags' give $(cat out.txt)"
 done
+# Several devices, here one of them twice, say the same.
+device=$(sed -n 's/.*device \([a-z]*:[0-9]*\):.*/\1/p' said.txt)
+{ cut -d ' ' -f 1-2 valid.txt; echo; printf 'one %.0s' {1..30}; echo; } > prompts.txt
+for flags in "" "--sample --seed 2 --stop six --json"; do
+  for devices in "--device=$device" "--devices=$device,$device"; do
+    # shellcheck disable=SC2086
+    "$bin/heddle-run" generate lm.heddle --checkpoint ck $flags "$devices" < prompts.txt > "of$devices.txt" 2> said.txt || fail "$(cat said.txt)"
+    grep -q 'line 202 has .* tokens and is not continued' said.txt || fail "line 202 is not named: $(cat said.txt)"
+  done
+  [ "$(wc -l < "of$devices.txt")" = 202 ] || fail "not as many answers as prompts"
+  cmp "of--device=$device.txt" "of$devices.txt" || fail "several devices with '$flags' continue in another way"
+done
 ids=$(echo "one two" | "$bin/heddle-run" tokenize ck | cut -f 1)
 [ "$(echo "$ids" | "$bin/heddle-run" tokenize ck --decode)" = "one two" ] || fail "tokens of a checkpoint: $ids"
 quietly "$bin/heddle-run" average --checkpoint ck --last 2 --output mean
@@ -124,6 +136,7 @@ refuses 1 "'blank.txt' leaves no document to use (0 documents)." "$bin/heddle-ru
   --valid-text blank.txt --checkpoint other
 refuses 1 "has no vocab.json, and the vocabulary of GPT-2" "$bin/heddle-run" train lm.heddle --text train.txt --vocab . \
   --checkpoint other
+refuses 2 "--devices excludes --stream" "$bin/heddle-run" generate lm.heddle --checkpoint ck --devices=all --stream
 refuses 1 "cannot open" "$bin/heddle-run" train lm.heddle --text absent.txt --checkpoint other
 refuses 2 "--src and --tgt, or --text" "$bin/heddle-run" train lm.heddle --checkpoint other
 refuses 2 "--text" "$bin/heddle-run" train lm.heddle --text train.txt "${pairs[@]}" --checkpoint other

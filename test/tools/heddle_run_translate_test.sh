@@ -65,19 +65,43 @@ for beam in 1 3; do
     cmp - prefixed.txt || fail "a prefix in a column is another one than in a file"
 done
 
+# Several devices, here one of them twice: lines are dealt to them, and answers, their order and warnings stay.
+warnings() { grep -v 'device\|checkpoint' said.txt | sort; }
+translate greedy.txt
+warnings > warnings.txt
+[ "$(wc -l < warnings.txt)" -ge 2 ] || fail "no warnings to compare: $(cat said.txt)"
+device=$(sed -n 's/.*device \([a-z]*:[0-9]*\):.*/\1/p' said.txt)
+two=--devices=$device,$device
+translate two.txt "$two"
+[ "$(grep -c "device $device:" said.txt)" = 2 ] || fail "$two does not name two devices: $(cat said.txt)"
+cmp two.txt greedy.txt || fail "several devices translate in another way"
+diff <(warnings) warnings.txt || fail "several devices name other lines in warnings"
+translate two.txt "$two" --beam 4 --n-best 3
+cmp two.txt nbest.txt || fail "several devices give other n-best translations"
+translate two.txt "$two" --sample --temperature 1.5 --seed 3
+cmp two.txt sampled.txt || fail "samples depend on the number of devices"
+translate two.txt "$two" --beam 3 --prefix prefix.txt
+cmp two.txt prefixed.txt || fail "several devices mix up the prefixes"
+translate all.txt --devices=all
+cmp all.txt greedy.txt || fail "all devices translate in another way"
+
 # A pipe: a line is answered while the input stays open, and a reader that leaves is no error.
-coproc PIPE { "$bin/heddle-run" translate n.heddle --checkpoint c 2> said.txt; }
-pid=$PIPE_PID
-for line in 1 2; do
-  sed -n "${line}p" in.txt >&"${PIPE[1]}"
-  read -r -t 60 answer <&"${PIPE[0]}" || fail "no answer to line $line in a pipe: $(cat said.txt)"
-  [ "$answer" = "$(sed -n "${line}p" greedy.txt)" ] || fail "another answer in a pipe: $answer"
+for flags in "" "$two"; do
+  # shellcheck disable=SC2086
+  coproc PIPE { "$bin/heddle-run" translate n.heddle --checkpoint c $flags 2> said.txt; }
+  pid=$PIPE_PID
+  for line in 1 2; do
+    sed -n "${line}p" in.txt >&"${PIPE[1]}"
+    read -r -t 60 answer <&"${PIPE[0]}" || fail "no answer to line $line in a pipe: $(cat said.txt)"
+    [ "$answer" = "$(sed -n "${line}p" greedy.txt)" ] || fail "another answer in a pipe: $answer"
+  done
+  eval "exec ${PIPE[1]}>&-"
+  wait "$pid" || fail "a pipe that ends is an error"
+  # shellcheck disable=SC2086
+  yes "two" | "$bin/heddle-run" translate n.heddle --checkpoint c $flags 2> said.txt | head -n 3 > three.txt || true
+  [ "$(wc -l < three.txt)" = 3 ] || fail "not three lines"
+  [ "$(grep -cv 'device\|checkpoint\|target' said.txt)" = 0 ] || fail "a reader that leaves is an error: $(cat said.txt)"
 done
-eval "exec ${PIPE[1]}>&-"
-wait "$pid" || fail "a pipe that ends is an error"
-yes "two" | "$bin/heddle-run" translate n.heddle --checkpoint c 2> said.txt | head -n 3 > three.txt || true
-[ "$(wc -l < three.txt)" = 3 ] || fail "not three lines"
-[ "$(grep -cv 'device\|checkpoint\|target' said.txt)" = 0 ] || fail "a reader that leaves is an error: $(cat said.txt)"
 
 # refuses CODE TEXT FLAG...
 refuses() {
@@ -94,8 +118,14 @@ refuses 2 "--sample" --temperature 2
 refuses 2 "--top-p" --sample --top-p 1.5
 refuses 2 "--prefix" --prefix prefix.txt --prefix-column
 refuses 1 "cannot open 'absent'" --prefix absent
+refuses 2 "--device excludes --devices" "$two" --device "$device"
+refuses 2 "--profile excludes --devices" "$two" --profile trace.json
+refuses 2 "names no device" --devices="$device,"
+refuses 2 "'all' stands alone" --devices="all,$device"
+refuses 1 "there is no device 'vulkan:99'" --devices="$device,vulkan:99"
 head -n 5 prefix.txt > short.txt
 refuses 1 "has 5 lines" --prefix short.txt
+refuses 1 "has 5 lines" "$two" --prefix short.txt
 if [ -e /dev/full ]; then
   got=0
   "$bin/heddle-run" translate n.heddle --checkpoint c < in.txt > /dev/full 2> said.txt || got=$?

@@ -206,6 +206,7 @@ private:
     addArtifact(command, translate.common);
     addBase(command, translate.common);
     addProfile(command, translate.common);
+    addSharing(command, translate.common);
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
@@ -288,6 +289,7 @@ private:
     addArtifact(command, generate.common);
     addBase(command, generate.common);
     addProfile(command, generate.common);
+    CLI::Option *devices = addSharing(command, generate.common);
     command->add_option("--checkpoint", generate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     command
@@ -313,7 +315,8 @@ private:
         "Answer by an object of JSON: prompt, completion, the number of its tokens, and why it ends (end, stop, length or\n"
         "room: the model was compiled for no more)");
     command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
-        ->excludes(json);
+        ->excludes(json)
+        ->excludes(devices);
   }
 
   void addFill() {
@@ -322,6 +325,7 @@ private:
     addArtifact(command, fill.common);
     addBase(command, fill.common);
     addProfile(command, fill.common);
+    addSharing(command, fill.common);
     command->add_option("--checkpoint", fill.checkpoint, "Hugging Face folder")->required();
     command
         ->add_option(
@@ -340,6 +344,7 @@ private:
     addArtifact(command, predict.common);
     addBase(command, predict.common);
     addProfile(command, predict.common);
+    addSharing(command, predict.common);
     command->add_option("--checkpoint", predict.checkpoint, "Folder of the checkpoint")->required();
     command->add_flag("--records", predict.records,
                       "Lines are records of JSON, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");

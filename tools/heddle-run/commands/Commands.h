@@ -17,6 +17,8 @@ namespace heddle::run {
 struct ArtifactOptions {
   std::string artifact;
   std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
+  // Of commands that share lines out, in place of `device`; "all" alone: those like the one that is chosen without it.
+  std::vector<std::string> devices;
   std::string profile;        // where to write what host and device do when; empty: nowhere
   bool debugNumerics = false; // for `call` and `train`
   std::string base;           // the folder of the weights that an adapter is for

@@ -33,14 +33,17 @@ Status fill(const FillCommand &command, Profile *profile) {
                      MaskFiller::kMask, ", so it has no mask to fill in.");
   HEDDLE_CHECK(openBase(command.common.base, command.checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(loadOthers(command.common.base, command.checkpoint, model));
 
-  MaskFiller filler(*model.engine, model.description, vocabulary, std::max<int64_t>(command.choices, 1));
-  auto add = [&](const std::string &line) -> Status {
-    filler.add(line);
-    return Success();
+  auto lineOf = [](std::string &line) -> Result<LinePool<MaskFiller>::Line> {
+    return [line = std::move(line)](MaskFiller &filler) {
+      filler.add(line);
+      return Status(Success());
+    };
   };
   auto print = [&](const FilledLine &line) { command.choices == 0 ? printLine(line.text) : printChoices(line); };
-  return answerLines(filler, kCallsAhead * uint64_t(model.description.maximumSequences), add, print);
+  return shareLines(workersFor<MaskFiller>(model, vocabulary, std::max<int64_t>(command.choices, 1)),
+                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, print);
 }
 
 } // namespace

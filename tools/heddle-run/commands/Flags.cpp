@@ -1,5 +1,6 @@
 #include "tools/heddle-run/commands/Flags.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace heddle::run {
@@ -32,6 +33,23 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
       "--profile", options.profile,
       "Write a timeline of host and device as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
       "its FLOP/s and bytes/s; launches are timed and run in sequence meanwhile");
+}
+
+CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
+  auto take = [&options](const std::string &text) {
+    options.devices = CLI::detail::split(text, ',');
+    if (text.empty() || text.back() == ',' || std::ranges::count(options.devices, "") != 0)
+      throw CLI::ValidationError("--devices", "'" + text + "' names no device between two commas; leave no name out");
+    if (options.devices.size() > 1 && std::ranges::count(options.devices, "all") != 0)
+      throw CLI::ValidationError("--devices", "'all' stands alone");
+  };
+  return command
+      ->add_option_function<std::string>(
+          "--devices", take,
+          "Share the lines out among several devices, each with the whole model: vulkan:0,vulkan:1, or all, which\n"
+          "are those like the one that is chosen without this flag. Answers and their order stay as they are")
+      ->excludes(command->get_option("--device"))
+      ->excludes(command->get_option("--profile"));
 }
 
 void addBase(CLI::App *command, ArtifactOptions &options) {

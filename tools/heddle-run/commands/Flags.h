@@ -15,6 +15,8 @@ extern const CLI::Validator kPositive, kNotNegative;
 
 void addArtifact(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
+// To be called after addArtifact and addProfile.
+CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options);
 void addBase(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
 void addDecoding(CLI::App *command, DecodingOptions &options);

@@ -22,14 +22,16 @@ Status generate(const GenerateCommand &command, Profile *profile) {
     };
   // Heddle's trainings begin each document with the begin mark; published models' as their vocabulary says.
   auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::AsVocabulary;
-  LineGenerator generator(*model.engine, model.description, *model.vocabulary, options, beginning, std::move(answers));
-  auto add = [&](const std::string &line) -> Status {
-    generator.add(line);
-    return Success();
+  auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {
+    return [line = std::move(line)](LineGenerator &generator) {
+      generator.add(line);
+      return Status(Success());
+    };
   };
   // What is streamed is said prompt by prompt.
   uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
-  return answerLines(generator, window, add, printLine);
+  return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, beginning, answers), window, lineOf,
+                    printLine);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/core/Status.h"
+#include "tools/heddle-run/model/LinePool.h"
 #include "tools/heddle-run/text/InputLines.h"
 
 #include <cerrno>
@@ -53,6 +54,29 @@ Status answerLines(Worker &worker, uint64_t window, Add add, Print print) {
     if (worker.held() == 0 && input.ended())
       return Success();
   }
+}
+
+// The same with a worker for each of several devices, and `window` lines in work for each. `lineOf` is called with the
+// lines in their order and makes of each what gives it to a worker: a Result of a LinePool's Line.
+template <typename Worker, typename LineOf, typename Print>
+Status shareLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window, LineOf lineOf, Print print) {
+  using Line = typename LinePool<Worker>::Line;
+  if (workers.size() == 1) { // without a thread more
+    Worker &worker = *workers.front();
+    auto add = [&](std::string &line) -> Status {
+      HEDDLE_ASSIGN(Line give, lineOf(line));
+      return give(worker);
+    };
+    return answerLines(worker, window, add, print);
+  }
+  window *= workers.size();
+  LinePool<Worker> pool(std::move(workers));
+  auto add = [&](std::string &line) -> Status {
+    HEDDLE_ASSIGN(Line give, lineOf(line));
+    pool.add(std::move(give));
+    return Success();
+  };
+  return answerLines(pool, window, add, print);
 }
 
 } // namespace heddle::run

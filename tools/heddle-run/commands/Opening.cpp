@@ -11,15 +11,17 @@
 
 namespace heddle::run {
 
-// Among the devices that are like the one which was opened, the rank's own.
-static Result<std::string> deviceOfRank(const hal::DeviceInfo &opened, uint32_t localRank) {
+// The ids of the devices that are like the one which was opened; it is one of them.
+static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opened) {
   auto backendOf = [](const std::string &id) { return id.substr(0, id.find(':')); };
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   std::vector<std::string> alike;
   for (const hal::DeviceInfo &device : devices)
     if (device.unusable.empty() && device.type == opened.type && backendOf(device.id) == backendOf(opened.id))
       alike.push_back(device.id);
-  return alike.empty() ? opened.id : alike[localRank % alike.size()];
+  if (alike.empty())
+    alike.push_back(opened.id);
+  return alike;
 }
 
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks) {
@@ -29,7 +31,8 @@ Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options
   session.collectives = ranks;
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
   if (ranks && options.device.find(':') == std::string::npos) {
-    HEDDLE_ASSIGN(session.device, deviceOfRank(opened->device(), ranks->others().localRank()));
+    HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(opened->device()));
+    session.device = alike[ranks->others().localRank() % alike.size()];
     if (session.device != opened->device().id) {
       opened.reset();
       HEDDLE_ASSIGN(opened, Session::open(options.artifact, session));
@@ -95,9 +98,27 @@ Status requireEntries(const Engine &engine, std::initializer_list<std::string_vi
 }
 
 Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile) {
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(options, profile));
+  ArtifactOptions each = options;
+  bool all = options.devices == std::vector<std::string>{"all"};
+  if (!options.devices.empty() && !all)
+    each.device = options.devices.front();
+  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(each, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
-  return OpenModel{std::move(engine), std::move(description)};
+  OpenModel model{std::move(engine), std::move(description), {}};
+
+  std::vector<std::string> devices = options.devices;
+  if (all) {
+    HEDDLE_ASSIGN(devices, devicesLike(model.engine->onDevice().device()));
+    std::erase(devices, model.engine->onDevice().device().id);
+  } else if (!devices.empty()) {
+    devices.erase(devices.begin());
+  }
+  for (const std::string &device : devices) {
+    each.device = device;
+    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> other, openEngine(each, profile));
+    model.others.push_back(std::move(other));
+  }
+  return model;
 }
 
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
@@ -107,16 +128,22 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
   return model;
 }
 
-Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
-                const ModelDescription &description) {
+// Whether the engine needs the frozen weights from `base`; fails where the flags do not fit the artifact.
+static Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine) {
   if (!isFrozen(engine) && isAdapterFolder(checkpoint))
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
                      "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
   if (!isFrozen(engine))
-    return base.empty() ? Status(Success())
+    return base.empty() ? Result<bool>(false)
                         : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
                                                                 "artifact's weights are all in --checkpoint.");
-  if (base.empty() && isPublishedModel(checkpoint)) // the model as published, without an adapter
+  return !(base.empty() && isPublishedModel(checkpoint)); // the model as published, without an adapter
+}
+
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description) {
+  HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, engine));
+  if (!needed)
     return Success();
   HEDDLE_CHECK(loadBase(base, engine, description));
   log(LogLevel::Info, str("base ", base));
@@ -130,6 +157,16 @@ Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engin
   return step;
 }
 
+Status loadOthers(const std::string &base, const std::string &checkpoint, const OpenModel &model) {
+  for (const std::unique_ptr<SessionEngine> &engine : model.others) {
+    HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, *engine));
+    if (needed)
+      HEDDLE_CHECK(loadBase(base, *engine, model.description));
+    HEDDLE_CHECK(loadWeights(checkpoint, *engine, model.description));
+  }
+  return Success();
+}
+
 Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint) {
   HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description));
   bool isAdapter = !base.empty() && isAdapterFolder(checkpoint); // which may have no vocabulary
@@ -137,7 +174,8 @@ Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const
                 loadVocabulary(isAdapter ? base : checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
-  return TrainedModel{std::move(model.engine), std::move(model.description), std::move(vocabulary), step};
+  HEDDLE_CHECK(loadOthers(base, checkpoint, model));
+  return TrainedModel{std::move(model), std::move(vocabulary), step};
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace heddle {
 class Ranks; // runtime/ranks/Ranks.h
@@ -40,6 +41,7 @@ Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &f
 struct OpenModel {
   std::unique_ptr<SessionEngine> engine;
   ModelDescription description;
+  std::vector<std::unique_ptr<SessionEngine>> others; // on the further devices of --devices
 };
 
 Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
@@ -55,18 +57,29 @@ Status openBase(const std::string &base, const std::string &checkpoint, Engine &
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
                                             const ModelDescription &description);
 
+// Loads the same weights into the other devices' engines.
+Status loadOthers(const std::string &base, const std::string &checkpoint, const OpenModel &model);
+
 // A trained model, ready to read and write text.
-struct TrainedModel {
-  std::unique_ptr<SessionEngine> engine;
-  ModelDescription description;
+struct TrainedModel : OpenModel {
   std::unique_ptr<TextCodec> vocabulary;
   std::optional<uint64_t> step; // that its weights are of; published weights have none
 };
 
-// Loads the model's weights and vocabulary.
+// Loads the model's weights, on all its devices, and its vocabulary.
 Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint);
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
                                  std::string_view architecture, std::string_view command, Profile *profile);
+
+// A worker for each device of a model: a LineTranslator, a LineGenerator, ...
+template <typename Worker, typename... Arguments>
+std::vector<std::unique_ptr<Worker>> workersFor(const OpenModel &model, const Arguments &...arguments) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  workers.push_back(std::make_unique<Worker>(*model.engine, model.description, arguments...));
+  for (const std::unique_ptr<SessionEngine> &engine : model.others)
+    workers.push_back(std::make_unique<Worker>(*engine, model.description, arguments...));
+  return workers;
+}
 
 TranslationOptions translationOptions(const DecodingOptions &options);
 

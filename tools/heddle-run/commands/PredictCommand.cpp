@@ -34,10 +34,14 @@ Status predict(const PredictCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   if (kind != Labelling::Grades)
     HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
-  Predictor predictor(*model.engine, model.description, *model.vocabulary);
-  auto add = [&](const std::string &line) { return predictor.add(line, command.records); };
+  auto lineOf = [&](std::string &line) -> Result<LinePool<Predictor>::Line> {
+    return [line = std::move(line), records = command.records](Predictor &predictor) {
+      return predictor.add(line, records);
+    };
+  };
   auto print = [&](const PredictedLine &line) { printPrediction(line, kind); };
-  return answerLines(predictor, kCallsAhead * uint64_t(model.description.maximumSequences), add, print);
+  return shareLines(workersFor<Predictor>(model, *model.vocabulary),
+                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, print);
 }
 
 } // namespace

@@ -95,16 +95,18 @@ Status translate(const TranslateCommand &command, Profile *profile) {
                 openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
-  LineTranslator translator(*model.engine, model.description, *model.vocabulary, options);
   UnknownText unknown(*model.vocabulary);
-  auto add = [&](std::string &line) -> Status {
+  auto lineOf = [&](std::string &line) -> Result<LinePool<LineTranslator>::Line> {
     HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
     if (model.description.marks.image.pixels() == 0)
       unknown.look(line);
-    return translator.add(line, prefix);
+    return [line = std::move(line), prefix = std::move(prefix)](LineTranslator &translator) {
+      return translator.add(line, prefix);
+    };
   };
-  return answerLines(translator, kCallsAhead * uint64_t(model.description.maximumSequences), add,
-                     [&](const TranslatedLine &line) { print(line, command.nBest); });
+  return shareLines(workersFor<LineTranslator>(model, *model.vocabulary, options),
+                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf,
+                    [&](const TranslatedLine &line) { print(line, command.nBest); });
 }
 
 } // namespace

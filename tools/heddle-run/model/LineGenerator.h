@@ -36,6 +36,8 @@ public:
   Status step();
   // The answers, escaped or as JSON, in the prompts' order; of those that were streamed what is left.
   std::vector<std::string> take() { return lines.take(); }
+  // As InOrder's.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
   // Added and not yet taken, and of these the ones that still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return generator.pending() != 0; }

@@ -37,6 +37,8 @@ public:
   Status step();
   // Lines that are translated and whose predecessors are.
   std::vector<TranslatedLine> take() { return lines.take(); }
+  // As InOrder's.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
   // Added and not yet taken, and of these the ones that still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return translator.pending() != 0; }

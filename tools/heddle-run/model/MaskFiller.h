@@ -39,6 +39,8 @@ public:
   // One call, for as many of the lines as it holds.
   Status step();
   std::vector<FilledLine> take() { return lines.take(); }
+  // As InOrder's.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
   // Added and not yet taken, and of these the ones that still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return !waiting.empty(); }
