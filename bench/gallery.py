@@ -87,7 +87,7 @@ SYSTEMS = {  # and what the literature calls them
     "captions with soft and hard attention": (Captions(), "Xu et al. 2015"),
     "MPCNN": (Ablation(pairs.EXPERIMENTS["mpcnn"]), "He et al. 2015, 2016"),
     "co-attention": (Ablation(pairs.EXPERIMENTS["coattention"]), "Lu et al. 2016"),
-    "convolutional translation": (Translation("convs2s.weft", {"words": 64}, 1000), "Gehring et al. 2017"),
+    "convolutional translation": (Translation("convs2s.weft", {"words": 64}, 2000), "Gehring et al. 2017"),
 }
 LONG = ("convolutional translation", "captions with soft and hard attention", "MPCNN", "graph attention")
 

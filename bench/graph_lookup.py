@@ -42,7 +42,7 @@ def answers(said, records):
 
 
 def look_up(variants):
-    return Experiment("graph-attention.weft", make_graph, SETTINGS, 900, variants, "the value of the neighbour that has the node's key",
+    return Experiment("graph-attention.weft", make_graph, SETTINGS, 1200, variants, "the value of the neighbour that has the node's key",
                       train=2000, test=200, answers=answers)
 
 

@@ -25,8 +25,6 @@ using namespace mlir::heddle;
 /// on their way the backward pass makes the others.
 static constexpr int64_t kBuckets = 8;
 static constexpr int64_t kFullBucket = 4 << 20;
-/// What is sharded has a multiple of so many elements: any part then begins where a GPU may read several numbers at once.
-static constexpr int64_t kShardElements = 64;
 
 namespace {
 
@@ -266,32 +264,37 @@ public:
         if (auto read = dyn_cast<ReadOp>(op); read && isOfRanks)
           note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? op : nullptr);
         else if (auto write = dyn_cast<WriteOp>(op))
-          note(write.getVariable(), isUpdate(write) || isZero(write.getValue()) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
+          note(write.getVariable(), isUpdate(write) || isBegin(write) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
       });
+    // An update is shared out only where all updates of its states in entries of several ranks are.
+    llvm::StringMap<bool> all;
+    SmallVector<AdamOp> updates;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(kRanksAttrName))
+        function.walk([&](AdamOp adam) { updates.push_back(adam); });
+    auto forEachState = [&](AdamOp adam, function_ref<void(bool &)> visit) {
+      for (auto [old, updated] : states(adam))
+        if (auto read = old.getDefiningOp<ReadOp>())
+          visit(all.try_emplace(read.getVariable(), true).first->second);
+    };
+    for (AdamOp adam : updates)
+      forEachState(adam, [can = fits(adam)](bool &state) { state &= can; });
+    for (AdamOp adam : updates) {
+      bool can = fits(adam);
+      forEachState(adam, [&](bool &state) { can &= state; });
+      if (can)
+        shareable.insert(adam);
+    }
   }
 
-  bool canShard(AdamOp adam) const {
-    auto type = cast<RankedTensorType>(adam.getWeight().getType());
-    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % kShardElements != 0)
-      return false;
-    for (auto [old, updated] : states(adam))
-      if (!isOwn(old, updated))
-        return false;
-    // The new weight alone goes elsewhere, into its variable.
-    return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
-      auto write = dyn_cast<WriteOp>(user);
-      return write && llvm::none_of(adam->getBlock()->getOps<ReadOp>(), [&](ReadOp read) {
-        return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
-      });
-    });
-  }
+  bool canShard(AdamOp adam) const { return shareable.contains(adam); }
 
   void shard(AdamOp adam) {
     for (auto [old, updated] : states(adam)) {
       auto variable = symbols.lookup<VariableOp>(old.getDefiningOp<ReadOp>().getVariable());
       variable.setSharded(true);
       for (Operation *use : uses.lookup(variable.getSymName()))
-        if (auto write = dyn_cast<WriteOp>(use); write && isZero(write.getValue()))
+        if (auto write = dyn_cast<WriteOp>(use); write && isBegin(write))
           zeros.insert(write);
     }
   }
@@ -307,6 +310,22 @@ public:
   }
 
 private:
+  bool fits(AdamOp adam) const {
+    auto type = cast<RankedTensorType>(adam.getWeight().getType());
+    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % kShardElements != 0)
+      return false;
+    for (auto [old, updated] : states(adam))
+      if (!isOwn(old, updated))
+        return false;
+    // The new weight alone goes elsewhere, into its variable.
+    return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<WriteOp>(user);
+      return write && llvm::none_of(adam->getBlock()->getOps<ReadOp>(), [&](ReadOp read) {
+        return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
+      });
+    });
+  }
+
   static SmallVector<std::pair<Value, Value>> states(AdamOp adam) {
     SmallVector<std::pair<Value, Value>> pairs = {{adam.getFirstMoment(), adam.getNewFirstMoment()},
                                                   {adam.getSecondMoment(), adam.getNewSecondMoment()}};
@@ -315,10 +334,11 @@ private:
     return pairs;
   }
 
-  static bool isZero(Value value) {
-    auto fill = value.getDefiningOp<FillOp>();
+  /// The zeros of `init`.
+  static bool isBegin(WriteOp write) {
+    auto fill = write.getValue().getDefiningOp<FillOp>();
     auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
-    return number && number.getValue().isPosZero();
+    return number && number.getValue().isPosZero() && write->getParentOfType<func::FuncOp>().getSymName() == "init";
   }
   static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
   /// Whether the value is made of the old one by the step of one rank.
@@ -331,8 +351,8 @@ private:
     auto variable = symbols.lookup<VariableOp>(name);
     uses[name].push_back(use);
     auto write = dyn_cast_if_present<WriteOp>(use);
-    bool isBegun = write && isZero(write.getValue());
-    while (variable && variable.getStorage()) { // what uses a view uses some of the storage's rows
+    bool isBegun = write && isBegin(write);
+    while (variable && variable.getStorage()) { // rows that a view has may be several ranks'
       uses[*variable.getStorage()].push_back(isBegun ? use : nullptr);
       variable = symbols.lookup<VariableOp>(*variable.getStorage());
     }
@@ -351,6 +371,7 @@ private:
   SymbolTable &symbols;
   llvm::StringMap<SmallVector<Operation *>> uses; // by variable; null where a use needs all rows
   llvm::SetVector<WriteOp> zeros;
+  DenseSet<Operation *> shareable;
 };
 
 void DistributePass::runOnOperation() {

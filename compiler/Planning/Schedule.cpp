@@ -163,7 +163,8 @@ private:
     updates[value.launch] = true;
     for (EntryGraph::Id old : graph.getOldValues(variable))
       addReadersBefore(old, value.launch);
-    if (isa<AllGatherOp>(graph.launches[value.launch])) // in whose place the variable's new value is made
+    // Adam makes the new value in the variable's memory before ranks gather it: it, too, follows the readers of the old one.
+    if (isa<AllGatherOp>(graph.launches[value.launch]))
       if (auto made = graph.getReuse(value.launch, value.result))
         addUpdate(variable, graph.values[*made]);
   }

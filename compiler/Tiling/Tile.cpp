@@ -122,6 +122,26 @@ private:
         Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(), emitter.getSizes(), emitter.getRowGrid()});
   }
 
+  /// Moments and average are sharded variables, from which the kernel's operands are read and to which its results are written.
+  LogicalResult verifyStates(KernelOp kernel, AdamOp adam) {
+    auto isUpdated = [&](Value old, Value updated) {
+      auto argument = dyn_cast<BlockArgument>(old);
+      auto read = argument ? kernel.getInputs()[argument.getArgNumber()].getDefiningOp<ReadOp>() : ReadOp();
+      auto variable = read ? getOperation().lookupSymbol<VariableOp>(read.getVariable()) : VariableOp();
+      auto yielded = kernel.getBody().front().getTerminator()->getOperands();
+      auto place = llvm::find(yielded, updated);
+      return variable && variable.getSharded() && place != yielded.end() &&
+             llvm::any_of(kernel.getResult(place - yielded.begin()).getUsers(), [&](Operation *user) {
+               auto write = dyn_cast<WriteOp>(user);
+               return write && write.getVariable() == read.getVariable();
+             });
+    };
+    if (isUpdated(adam.getFirstMoment(), adam.getNewFirstMoment()) && isUpdated(adam.getSecondMoment(), adam.getNewSecondMoment()) &&
+        (!adam.getAverage() || isUpdated(adam.getAverage(), adam.getNewAverage())))
+      return success();
+    return adam.emitOpError("is sharded, and so should read its moments and average from sharded variables and write them there");
+  }
+
   /// Ranks do some rows each of an update with a sharded state: all that the kernel takes and makes then has as many, or is one number.
   LogicalResult shard(KernelOp kernel, tile::LaunchOp launch, const Tiled &tiled) {
     auto updates = kernel.getBody().getOps<AdamOp>();
@@ -135,6 +155,9 @@ private:
     if (!fits)
       return kernel.emitError() << "ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than "
                                 << type << " and single numbers, or is no elementwise kernel";
+    for (AdamOp adam : updates)
+      if (failed(verifyStates(kernel, adam)))
+        return failure();
     launch->setDiscardableAttr(tile::kShardAttrName,
                                DenseI64ArrayAttr::get(&getContext(), {tiled.rowGrid->axis, tiled.rowGrid->tile}));
     return success();

@@ -232,8 +232,10 @@ LogicalResult VariableOp::verify() {
   if (!isTensorOfKernels(getTensorType()) || getTensorType().getElementType().isInteger(1))
     return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
                          << "; truth values are not stored";
-  if (getSharded() && (getKind() != VariableKind::OptimizerState || getStorageAttr() || !getTensorType().getElementType().isF32()))
-    return emitOpError() << "@" << getSymName() << " is sharded, and so should be optimizer_state of f32 with memory of its own";
+  if (getSharded() && (getKind() != VariableKind::OptimizerState || getStorageAttr() || !getTensorType().getElementType().isF32() ||
+                       getTensorType().getNumElements() % kShardElements != 0))
+    return emitOpError() << "@" << getSymName() << " is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of "
+                         << kShardElements << " numbers";
   std::optional<VariableRole> role = getRole();
   if (!role)
     return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "

@@ -35,8 +35,8 @@
 //   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies where it
 //       has to at the last step too
 //   L6  a launch of which ranks do some rows each names a sharded variable; it is in no repetition; the grid's axis has as many workgroups
-//       as the rows make; rows' bytes are as many as the bindings: those of sharded variables have the variable's rows, sizes none, and
-//       others either as many rows, of a multiple of 4 bytes, or none
+//       as the rows make; rows' bytes are as many as the bindings, each that of the variable's rows, whose bytes the binding then has, or 0;
+//       a binding of a sharded variable is the whole of it, with as many rows
 //   R0  an artifact with repetitions is of version 2 or later
 //   R1  repetitions come in the order of their launches, and no launch is in two
 //   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at most
@@ -47,7 +47,7 @@
 //   G2  a collective takes as many tensors as it makes, from 1 to 16384, each of as many bytes, a whole number of f32, in its
 //       variable or in the arena of every target that uses the entry, 4-byte aligned; a location is at most 16 KiB
 //   G3  nothing that a collective takes or makes overlaps, but for a result in the place of its tensor
-//   G4  a collective that gathers names a sharded variable of as many bytes for each tensor, and others name none
+//   G4  no tensor is a sharded variable's; a collective that gathers names a sharded variable of as many bytes for each tensor, and others name none
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative

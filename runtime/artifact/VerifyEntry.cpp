@@ -190,6 +190,8 @@ private:
         if (binding->space() == schema::Space::Size || binding->bytes() == 0 || binding->bytes() % alignment)
           return broken(which + " is no tensor of f32.");
         HEDDLE_CHECK(verifyBinding(*binding, 0, 1, which));
+        if (binding->space() == schema::Space::Variable && isSharded(binding->index()))
+          return broken(which + " is a sharded variable's, of which a rank has some rows only.");
         uint64_t index = binding->space() == schema::Space::Arena ? 0 : binding->index();
         Range range(static_cast<int>(binding->space()), index, binding->offset(), binding->offset() + binding->bytes());
         if (binding == from.Get(i) || range != ranges.back())
@@ -211,8 +213,17 @@ private:
     return Success();
   }
 
-  bool isSharded(uint32_t variable) const {
-    return variable < module.variables()->size() && module.variables()->Get(variable)->sharded();
+  // Of a view: whether the variable that it lies in is.
+  bool isSharded(uint32_t index) const {
+    if (index >= module.variables()->size())
+      return false;
+    const schema::Variable &variable = *module.variables()->Get(index);
+    return variable.storage() < 0 ? variable.sharded() : module.variables()->Get(variable.storage())->sharded();
+  }
+
+  bool isStateOfRows(uint32_t index, uint64_t rows) const {
+    const schema::Variable &variable = *module.variables()->Get(index);
+    return variable.storage() == -1 && static_cast<uint64_t>(variable.type()->dims()->Get(0)->extent()) == rows;
   }
 
   // L6
@@ -221,11 +232,13 @@ private:
     const schema::Shard *shard = launch.shard();
     if (!shard)
       return Success();
-    if (!isSharded(shard->variable()) || shard->axis() > 2 || shard->tile() == 0 || isRepeated(index))
+    bool isState = isSharded(shard->variable()) && module.variables()->Get(shard->variable())->storage() == -1;
+    if (!isState || shard->axis() > 2 || shard->tile() == 0 || isRepeated(index))
       return broken(str(what, " is shared out as variable ", shard->variable(), " along axis ", int(shard->axis()), " by ", shard->tile(),
                         " rows, which cannot be."));
     const auto &variable = *module.variables()->Get(shard->variable());
     auto rows = static_cast<uint64_t>(variable.type()->dims()->Get(0)->extent());
+    uint64_t rowBytesOfState = variable.bytes() / rows;
     const schema::Grid &grid = *launch.grid()->Get(shard->axis());
     if (grid.size() != -1 || grid.repeat() != (rows + shard->tile() - 1) / shard->tile())
       return broken(str(what, " has ", grid.repeat(), " workgroups for ", rows, " rows, ", shard->tile(), " each."));
@@ -235,11 +248,9 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < rowBytes.size(); ++i) {
       const schema::Binding &binding = *launch.bindings()->Get(i);
       bool isState = binding.space() == schema::Space::Variable && isSharded(binding.index());
-      bool hasRows = rowBytes.Get(i) != 0;
-      bool fits = !hasRows ? !isState
-                           : binding.space() != schema::Space::Size && rowBytes.Get(i) % alignment == 0 && binding.bytes() / rows == rowBytes.Get(i) &&
-                                 binding.bytes() % rows == 0 && (!isState || binding.offset() == 0);
-      if (!fits)
+      bool isLike = rowBytes.Get(i) == rowBytesOfState && binding.bytes() == variable.bytes() && binding.space() != schema::Space::Size;
+      bool isWholeState = isState && isLike && binding.offset() == 0 && isStateOfRows(binding.index(), rows);
+      if (isState ? !isWholeState : !isLike && rowBytes.Get(i) != 0)
         return broken(str(what, ", binding ", i, " has no rows of ", rowBytes.Get(i), " bytes, as variable ", shard->variable(), " has ",
                           rows, "."));
     }

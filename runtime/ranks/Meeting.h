@@ -54,7 +54,7 @@ public:
   // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
   void at(std::string_view what);
   // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank takes it to stand
-  // still. A rank begins like this.
+  // still. This is a rank's state at first.
   void busy(std::string_view what);
   // The step that it is at, which messages name too.
   void atStep(uint64_t step);

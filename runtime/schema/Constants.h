@@ -18,6 +18,9 @@ inline constexpr uint32_t kFirstSchemaVersion = 1;
 // have been written from outside.
 inline constexpr std::string_view kRoundEntry = "round_weights";
 
+// The entry that gives variables their values at first. Sharded variables it leaves to the runtime: they begin as zeros.
+inline constexpr std::string_view kInitEntry = "init";
+
 // Vulkan guarantees 128 bytes of push constants: sixteen 64-bit addresses.
 inline constexpr uint32_t kMaxBindings = 16;
 

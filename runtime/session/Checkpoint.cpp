@@ -3,6 +3,7 @@
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace heddle {
 namespace {
@@ -12,6 +13,26 @@ constexpr uint64_t chunkBytes = uint64_t(16) << 20;
 bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
   return !variable.isStorage && std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
 }
+
+// What ranks gather while one saves, once for all views of a variable that stand together.
+class GatheredVariables {
+public:
+  explicit GatheredVariables(DeviceState &device) : device(device) {}
+
+  // All bytes of the variable that this one is or lies in.
+  Result<std::span<const std::byte>> get(uint32_t index) {
+    if (uint32_t storage = device.storageOf(index); last != storage) {
+      HEDDLE_ASSIGN(bytes, device.gather(storage));
+      last = storage;
+    }
+    return std::span<const std::byte>(bytes);
+  }
+
+private:
+  DeviceState &device;
+  std::optional<uint32_t> last;
+  std::vector<std::byte> bytes;
+};
 
 } // namespace
 
@@ -33,12 +54,12 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
 
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries), metadata));
   std::vector<std::byte> chunk;
+  GatheredVariables gathered(*state->onDevice);
   for (uint32_t index : indices) {
     uint64_t bytes = state->variables[index].bytes;
     if (state->onDevice->shards.has(index)) {
-      chunk.resize(bytes);
-      HEDDLE_CHECK(state->onDevice->read(index, chunk));
-      HEDDLE_CHECK(writer.write(chunk));
+      HEDDLE_ASSIGN(std::span<const std::byte> whole, gathered.get(index));
+      HEDDLE_CHECK(writer.write(whole.subspan(state->onDevice->variableOffset(index), bytes)));
       continue;
     }
     for (uint64_t offset = 0; offset < bytes; offset += chunk.size()) {
@@ -52,12 +73,10 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
 }
 
 Status Session::takePartInSave(const VariableKinds &kinds) {
-  std::vector<std::byte> bytes;
+  GatheredVariables gathered(*state->onDevice);
   for (uint32_t i = 0; i < state->variables.size(); ++i)
-    if (chosen(kinds, state->variables[i]) && state->onDevice->shards.has(i)) {
-      bytes.resize(state->variables[i].bytes);
-      HEDDLE_CHECK(state->onDevice->read(i, bytes));
-    }
+    if (chosen(kinds, state->variables[i]) && state->onDevice->shards.has(i))
+      HEDDLE_CHECK(gathered.get(i));
   return Success();
 }
 

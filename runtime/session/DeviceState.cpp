@@ -6,7 +6,7 @@ namespace heddle {
 
 DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives)
     : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives),
-      shards(artifact.module(), target, collectives), variables(module.variables()->size()), kernels(target.kernels()->size()) {}
+      shards(artifact.module(), collectives), variables(module.variables()->size()), kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
   std::unique_ptr<hal::Buffer> &buffer = variables[storageOf(index)];
@@ -32,13 +32,18 @@ Status DeviceState::read(uint32_t index, std::span<std::byte> bytes) {
   HEDDLE_ASSIGN(hal::Buffer * buffer, variable(index));
   if (!shards.has(index))
     return device.read(*buffer, variableOffset(index), bytes);
-  uint32_t storage = storageOf(index);
-  std::vector<std::byte> own(buffer->bytes()), parts(own.size() * shards.ranks()), whole(module.variables()->Get(storage)->bytes());
-  HEDDLE_CHECK(device.read(*buffer, 0, own));
-  HEDDLE_CHECK(collectives->gather(own, parts, str("the gathering of '", view(module.variables()->Get(index)->name()), "'")));
-  shards.assemble(storage, parts, own.size(), whole);
+  HEDDLE_ASSIGN(std::vector<std::byte> whole, gather(storageOf(index)));
   std::ranges::copy(std::span(whole).subspan(variableOffset(index), bytes.size()), bytes.begin());
   return Success();
+}
+
+Result<std::vector<std::byte>> DeviceState::gather(uint32_t storage) {
+  HEDDLE_ASSIGN(hal::Buffer * buffer, variable(storage));
+  std::vector<std::byte> own(buffer->bytes()), parts(own.size() * shards.ranks()), whole(module.variables()->Get(storage)->bytes());
+  HEDDLE_CHECK(device.read(*buffer, 0, own));
+  HEDDLE_CHECK(collectives->gather(own, parts, str("the gathering of '", view(module.variables()->Get(storage)->name()), "'")));
+  shards.assemble(storage, parts, own.size(), whole);
+  return whole;
 }
 
 Result<bool> DeviceState::growArena(uint64_t bytes) {

@@ -26,8 +26,10 @@ public:
 
   // Bytes of a variable from `offset` on, of a sharded one as far as this rank has them.
   Status write(uint32_t index, uint64_t offset, std::span<const std::byte> bytes);
-  // All bytes of a variable. Where it is sharded, all ranks call this in the same order.
+  // All bytes of a variable. Of a sharded one all ranks must call this, in the same order.
   Status read(uint32_t index, std::span<std::byte> bytes);
+  // All bytes of a sharded variable that is no view; the same.
+  Result<std::vector<std::byte>> gather(uint32_t storage);
 
   // Makes the arena at least this large. True where it moved: what was recorded with its address is void.
   Result<bool> growArena(uint64_t bytes);
@@ -40,12 +42,12 @@ public:
   Status loadKernels(std::span<const uint32_t> indices);
   const hal::Executable *kernel(uint32_t index) const { return kernels[index].get(); }
 
-private:
   uint32_t storageOf(uint32_t index) const {
     int32_t storage = module.variables()->Get(index)->storage();
     return storage < 0 ? index : static_cast<uint32_t>(storage);
   }
 
+private:
   std::vector<std::unique_ptr<hal::Buffer>> variables;
   std::unique_ptr<hal::Buffer> arenaBuffer, sizesBuffer;
   std::vector<std::unique_ptr<hal::Executable>> kernels;

@@ -259,7 +259,17 @@ Result<EntryRunner *> Session::State::ready(std::string_view entry, Send send) {
   return runner;
 }
 
+// What `init` leaves to the runtime, which knows how many rows there are.
+Status Session::State::beginShards() {
+  for (uint32_t i = 0; i < variables.size(); ++i)
+    if (const schema::Variable &variable = *module().variables()->Get(i); variable.sharded())
+      HEDDLE_CHECK(onDevice->write(i, 0, std::vector<std::byte>(variable.bytes())));
+  return Success();
+}
+
 Status Session::run(std::string_view entry, std::span<const Input> inputs, Send send) {
+  if (entry == schema::kInitEntry)
+    HEDDLE_CHECK(state->beginShards());
   HEDDLE_ASSIGN(EntryRunner * runner, state->ready(entry, send));
   Span span("start entry");
   span.with("entry", entry);
@@ -339,13 +349,7 @@ Status Session::init(uint64_t seed) {
     HostTensor value = HostTensor::vector<int32_t>({static_cast<int32_t>(seed), static_cast<int32_t>(seed >> 32)});
     HEDDLE_CHECK(writeVariable(seeded->name, value));
   }
-  for (uint32_t i = 0; i < state->variables.size(); ++i) {
-    const schema::Variable &variable = *state->module().variables()->Get(i);
-    std::vector<std::byte> zeros(variable.sharded() ? variable.bytes() : 0);
-    if (!zeros.empty())
-      HEDDLE_CHECK(state->onDevice->write(i, 0, zeros)); // `init` leaves them alone
-  }
-  return run("init");
+  return run(schema::kInitEntry);
 }
 
 Result<HostTensor> Session::readVariable(std::string_view name) {

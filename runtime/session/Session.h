@@ -255,8 +255,8 @@ public:
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
-  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape. A sharded one
-  // all ranks read together, in the same order; what is written there each rank takes its rows of.
+  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape. Of a sharded
+  // variable all ranks must read together, in the same order, and of what is written each rank keeps its rows.
   Result<HostTensor> readVariable(std::string_view name);
   // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).
   Status writeVariable(std::string_view name, const TensorView &value);

@@ -27,6 +27,7 @@ struct Session::State {
   Status loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress);
   Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);
   Status roundWeights(std::string_view before);
+  Status beginShards();
   Result<const schema::Port *> lastOutput(std::string_view name) const;
   Result<uint32_t> variableIndex(std::string_view name) const;
   // Whether a value for a variable, or a part of it, lies within the variable's limit.

@@ -8,20 +8,21 @@
 
 namespace heddle {
 
-Shards::Shards(const schema::Module &module, const schema::Target &target, Collectives *collectives) : module(module), collectives(collectives) {
+Shards::Shards(const schema::Module &module, Collectives *collectives) : module(module), collectives(collectives) {
   for (uint32_t i = 0; i < module.variables()->size(); ++i)
     if (const schema::Variable &variable = *module.variables()->Get(i); variable.sharded()) {
       uint64_t rowBytes = variable.bytes() / rows(i);
       units[i] = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
     }
-  for (const schema::Entry *entry : entriesOf(module, target))
-    for (const schema::Launch *launch : *entry->launches())
-      if (const schema::Shard *shard = launch->shard())
-        for (const schema::Binding *binding : *launch->bindings())
-          if (binding->space() == schema::Space::Variable && module.variables()->Get(binding->index())->sharded()) {
-            uint64_t &unit = units[binding->index()];
-            unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(binding->index()));
-          }
+  for (const schema::Target *target : *module.targets())
+    for (const schema::Entry *entry : entriesOf(module, *target))
+      for (const schema::Launch *launch : *entry->launches())
+        if (const schema::Shard *shard = launch->shard())
+          for (const schema::Binding *binding : *launch->bindings())
+            if (binding->space() == schema::Space::Variable && module.variables()->Get(binding->index())->sharded()) {
+              uint64_t &unit = units[binding->index()];
+              unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(binding->index()));
+            }
 }
 
 Shards::Rows Shards::rowsOf(uint32_t variable, uint32_t rank) const {

@@ -1,7 +1,7 @@
 // Which rows of the sharded variables this rank keeps. With one rank, all of them.
 //
 // Of R rows, N ranks keep P each: R / N, rounded up so that a part begins where kernels can read it and is a whole number of workgroups'
-// rows. Rank r keeps those from min(r P, R - P) on: the last parts may overlap, and ranks compute the same there.
+// rows, whichever of the artifact's targets a rank's device runs. Rank r keeps those from min(r P, R - P) on: the last parts may overlap, and ranks compute the same there.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -16,7 +16,7 @@ namespace heddle {
 class Shards {
 public:
   // `collectives` may be null: one rank.
-  Shards(const schema::Module &module, const schema::Target &target, Collectives *collectives);
+  Shards(const schema::Module &module, Collectives *collectives);
 
   uint32_t ranks() const { return collectives ? collectives->ranks() : 1; }
   // Whether this rank keeps some of the variable's rows only. Of a view: of the variable that it lies in.

@@ -50,7 +50,7 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
         std::vector<std::byte> bytes = artifactOf(rows, columns, tiles);
         const schema::Module &module = *schema::GetModule(bytes.data());
         Rank first(0, count);
-        Shards shards(module, *module.targets()->Get(0), &first);
+        Shards shards(module, &first);
         uint64_t covered = 0, rowBytes = uint64_t(columns) * sizeof(float), kept = shards.ownRows(kState).count;
         for (uint32_t rank = 0; rank < count; ++rank) {
           Shards::Rows own = shards.rowsOf(kState, rank);
@@ -72,6 +72,26 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
       }
 }
 
+// Ranks on devices of two kinds keep the same rows.
+TEST(ShardsTest, allTargetsCount) {
+  std::vector<std::byte> bytes = test::changed(test::buildAdder({.ownEntries = true}), [&](schema::ModuleT &module) {
+    schema::VariableT &state = *module.variables[kState];
+    state.type->dims = {schema::Dim(-1, 96), schema::Dim(-1, 64)};
+    state.bytes = 96 * 64 * sizeof(float);
+    state.sharded = true;
+    uint32_t tile = 8;
+    for (schema::EntryT *entry : {module.entries[0].get(), module.targets[1]->entries[0].get()}) {
+      entry->launches[0]->bindings = {schema::Binding(schema::Space::Variable, kState, 0, state.bytes)};
+      entry->launches[0]->shard = std::make_unique<schema::ShardT>();
+      entry->launches[0]->shard->variable = kState;
+      entry->launches[0]->shard->tile = tile;
+      tile = 12;
+    }
+  });
+  Rank self(0, 3);
+  EXPECT_EQ(Shards(*schema::GetModule(bytes.data()), &self).ownRows(kState).count, 48u);
+}
+
 TEST(ShardsTest, partsAreAssembled) {
   std::vector<std::byte> bytes = artifactOf(123, 64, {4});
   const schema::Module &module = *schema::GetModule(bytes.data());
@@ -82,13 +102,13 @@ TEST(ShardsTest, partsAreAssembled) {
   uint64_t stride = 0;
   for (uint32_t rank = 0; rank < count; ++rank) {
     Rank self(rank, count);
-    Shards::Range own = Shards(module, *module.targets()->Get(0), &self).ownRange(kState, expected.size() * sizeof(float));
+    Shards::Range own = Shards(module, &self).ownRange(kState, expected.size() * sizeof(float));
     auto of = std::as_bytes(std::span(expected)).subspan(own.offset, own.bytes);
     parts.insert(parts.end(), of.begin(), of.end());
     stride = own.bytes;
   }
   Rank self(1, count);
-  Shards(module, *module.targets()->Get(0), &self).assemble(kState, parts, stride, std::as_writable_bytes(std::span(whole)));
+  Shards(module, &self).assemble(kState, parts, stride, std::as_writable_bytes(std::span(whole)));
   EXPECT_EQ(whole, expected);
 }
 

@@ -304,6 +304,36 @@ const Rule rules[] = {
     {"G4_no_variable", [](auto &m) { gather(m).like = {99}; }, "variable 99 is no sharded one of as many"},
     {"G4_bytes", [](auto &m) { auto &some = gather(m); some.from = some.to = {schema::Binding(schema::Space::Arena, 0, 256, 128)}; },
      "has 128 bytes, and variable"},
+    {"G4_state",
+     [](auto &m) {
+       schema::CollectiveT &sum = collective(m);
+       sum.from = sum.to = {schema::Binding(schema::Space::Variable, sharded(m), 0, 256)};
+     },
+     "is a sharded variable's, of which a rank has some rows only"},
+    {"L6_part_of_a_state",
+     [](auto &m) {
+       uint32_t state = shard(m).variable;
+       auto view = std::make_unique<schema::VariableT>(*m.variables[state]);
+       view->name = "view";
+       view->sharded = false;
+       view->storage = int32_t(state);
+       m.variables.push_back(std::move(view));
+       launch(m).bindings[0] = schema::Binding(schema::Space::Variable, state + 1, 0, 256);
+       launch(m).shard->row_bytes[0] = 4;
+       launch(m).reads.clear(), launch(m).writes.clear();
+     },
+     "binding 0 has no rows of 4 bytes"},
+    {"L6_state_of_other_rows",
+     [](auto &m) {
+       shard(m);
+       uint32_t other = sharded(m);
+       m.variables[other]->name = "other";
+       m.variables[other]->type->dims = {schema::Dim(-1, 32), schema::Dim(-1, 2)};
+       launch(m).bindings[0] = schema::Binding(schema::Space::Variable, other, 0, 256);
+       launch(m).shard->row_bytes[0] = 4;
+       launch(m).reads.clear(), launch(m).writes.clear();
+     },
+     "binding 0 has no rows of 4 bytes"},
     {"V4_weight", [](auto &m) { m.variables[sharded(m)]->kind = schema::VariableKind::Weight; }, "'state' is sharded, and no"},
     {"V4_integers", [](auto &m) { m.variables[sharded(m)]->type->element = schema::ElementType::I32; }, "'state' is sharded, and no"},
     {"V4_view", [](auto &m) { m.variables[sharded(m)]->storage = 0; }, "'state' is sharded, and no"},

@@ -30,6 +30,13 @@ heddle.variable @begun weight : tensor<64xf32>
 heddle.variable @adam.m.begun optimizer_state of @begun as first_moment : tensor<64xf32>
 heddle.variable @adam.v.begun optimizer_state of @begun as second_moment : tensor<64xf32>
 
+heddle.variable @reset_often weight : tensor<64xf32>
+heddle.variable @adam.m.reset optimizer_state of @reset_often as first_moment : tensor<64xf32>
+heddle.variable @adam.v.reset optimizer_state of @reset_often as second_moment : tensor<64xf32>
+heddle.variable @both weight : tensor<64xf32>
+heddle.variable @adam.m.both optimizer_state of @both as first_moment : tensor<64xf32>
+heddle.variable @adam.v.both optimizer_state of @both as second_moment : tensor<64xf32>
+
 // CHECK: heddle.variable @adam.m.v {{.*}} : tensor<64xf32> {sharded}
 heddle.variable @v weight : tensor<64xf32>
 heddle.variable @adam.m.v optimizer_state of @v as first_moment : tensor<64xf32>
@@ -70,6 +77,38 @@ func.func @step(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) attributes {heddle.
   return
 }
 
+// Another entry of several ranks returns the weight that it makes: each of them does all of the update, in every entry.
+// CHECK-LABEL: func.func @first
+// CHECK-NOT:     sharded
+// CHECK-LABEL: func.func @second
+// CHECK-NOT:     sharded
+func.func @first(%g: tensor<64xf32>) attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %a = math.exp %g : tensor<64xf32>
+  %w = heddle.read @both : tensor<64xf32>
+  %m = heddle.read @adam.m.both : tensor<64xf32>
+  %v = heddle.read @adam.v.both : tensor<64xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %a, %m, %v rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<64xf32>
+  heddle.write @both, %w2 : tensor<64xf32>
+  heddle.write @adam.m.both, %m2 : tensor<64xf32>
+  heddle.write @adam.v.both, %v2 : tensor<64xf32>
+  return
+}
+func.func @second(%g: tensor<64xf32>) -> tensor<64xf32> attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %a = math.exp %g : tensor<64xf32>
+  %w = heddle.read @both : tensor<64xf32>
+  %m = heddle.read @adam.m.both : tensor<64xf32>
+  %v = heddle.read @adam.v.both : tensor<64xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %a, %m, %v rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<64xf32>
+  heddle.write @both, %w2 : tensor<64xf32>
+  heddle.write @adam.m.both, %m2 : tensor<64xf32>
+  heddle.write @adam.v.both, %v2 : tensor<64xf32>
+  return %w2 : tensor<64xf32>
+}
+
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     sharded
 // CHECK-NOT:     all_gather
@@ -104,6 +143,30 @@ func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>) 
   heddle.write @adam.m.begun, %mb2 : tensor<64xf32>
   heddle.write @adam.v.begun, %vb2 : tensor<64xf32>
   return %look : tensor<64xf32>
+}
+
+// Only `init` may leave zeros to the runtime.
+// CHECK-LABEL: func.func @third
+// CHECK-NOT:     sharded
+// CHECK-LABEL: func.func @reset
+// CHECK:         heddle.write @adam.m.reset
+func.func @third(%g: tensor<64xf32>) attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %a = math.exp %g : tensor<64xf32>
+  %w = heddle.read @reset_often : tensor<64xf32>
+  %m = heddle.read @adam.m.reset : tensor<64xf32>
+  %v = heddle.read @adam.v.reset : tensor<64xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %a, %m, %v rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<64xf32>
+  heddle.write @reset_often, %w2 : tensor<64xf32>
+  heddle.write @adam.m.reset, %m2 : tensor<64xf32>
+  heddle.write @adam.v.reset, %v2 : tensor<64xf32>
+  return
+}
+func.func @reset() {
+  %zero = heddle.fill 0.0 : f32 : tensor<64xf32>
+  heddle.write @adam.m.reset, %zero : tensor<64xf32>
+  return
 }
 
 // The runtime makes the zeros.

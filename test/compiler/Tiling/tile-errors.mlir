@@ -211,3 +211,21 @@ func.func @no_rows_of_a_rank(%g: tensor<8x32xf32>, %row: tensor<32xf32>, %r: ten
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, sharded} : tensor<8x32xf32>
   return %w2 : tensor<8x32xf32>
 }
+
+// -----
+
+heddle.variable @w weight : tensor<8x32xf32>
+heddle.variable @m optimizer_state of @w as first_moment : tensor<8x32xf32> {sharded}
+heddle.variable @s optimizer_state of @w as second_moment : tensor<8x32xf32>
+
+func.func @one_moment_alone(%g: tensor<8x32xf32>, %r: tensor<1xf32>) -> tensor<8x32xf32> {
+  %w = heddle.read @w : tensor<8x32xf32>
+  %m = heddle.read @m : tensor<8x32xf32>
+  %s = heddle.read @s : tensor<8x32xf32>
+  // expected-error @+1 {{is sharded, and so should read its moments and average from sharded variables and write them there}}
+  %w2, %m2, %v2 = heddle.adam %w, %g, %m, %s rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, sharded} : tensor<8x32xf32>
+  heddle.write @m, %m2 : tensor<8x32xf32>
+  heddle.write @s, %v2 : tensor<8x32xf32>
+  return %w2 : tensor<8x32xf32>
+}

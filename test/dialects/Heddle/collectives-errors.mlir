@@ -65,7 +65,7 @@ func.func @other_type(%x: tensor<4x16xf32>) {
 
 // -----
 
-// expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 with memory of its own}}
+// expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @w weight : tensor<8x16xf32> {sharded}
 
 // -----
@@ -73,5 +73,11 @@ heddle.variable @w weight : tensor<8x16xf32> {sharded}
 heddle.variable @w weight : tensor<8x16xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32>
 heddle.variable @part weight : tensor<4x16xf32>
-// expected-error @+1 {{@adam.m.part is sharded, and so should be optimizer_state of f32 with memory of its own}}
+// expected-error @+1 {{@adam.m.part is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<4x16xf32> in @adam.m.w from 4 {sharded}
+
+// -----
+
+heddle.variable @w weight : tensor<8x12xf32>
+// expected-error @+1 {{@adam.m.w is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x12xf32> {sharded}

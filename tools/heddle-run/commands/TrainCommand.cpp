@@ -259,7 +259,7 @@ Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trai
                             {"vocabulary", pieces},
                             {"--resume", number(command.resume)},
                             {"checkpoint", checkpoint},
-                            {"weights of --base", base.hexadecimal()},
+                            {"frozen weights", base.hexadecimal()},
                             {"--seed", number(trainer.seed())},
                             {"--accumulate", number(command.microBatches)},
                             {"--batch-tokens", number(uint64_t(limits.maximumTokens))},
@@ -359,12 +359,12 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
     }
   } else {
     HEDDLE_CHECK(trainer.begin());
-    if (ranks)
-      HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
-    if (!command.weights.empty() && isFirst) { // who hands them over, before the folder may be set aside
+    if (!command.weights.empty()) {
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
+    if (ranks) // behind which all have loaded the weights: the folder may be set aside
+      HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
     if (isFirst && findCheckpoint(command.checkpoint).ok()) {
       lock->release(); // its file is not to move along
       HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));

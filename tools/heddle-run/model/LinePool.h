@@ -51,20 +51,23 @@ public:
     lane.dealt.push_back({answers.add(), std::move(line)});
     ++lane.lines;
   }
-  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails.
+  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later, so that answers
+  // which are there by then can be taken.
   Status step() {
     std::unique_lock lock(mutex);
     for (Lane &lane : lanes)
       std::ranges::move(std::exchange(lane.dealt, {}), std::back_inserter(lane.queue));
     wake.notify_all();
     changed.wait(lock, [&] { return failure || steps != seenSteps || !busy(); });
+    bool isTold = failureSeen; // by the step before this one, whose answers were taken
+    failureSeen = failure.has_value();
     seenSteps = steps;
     for (Lane &lane : lanes) {
       lane.lines -= lane.done.size();
       for (auto &[number, answer] : std::exchange(lane.done, {}))
         answers.finish(number, std::move(answer));
     }
-    return failure ? Status(*failure) : Status(Success());
+    return isTold ? Status(*failure) : Status(Success());
   }
   std::vector<Answer> take() { return answers.take(); }
   uint64_t held() const { return answers.held(); }
@@ -130,6 +133,7 @@ private:
 
   InOrder<Answer> answers;
   uint64_t seenSteps = 0;
+  bool failureSeen = false;
   std::mutex mutex;
   std::condition_variable wake, changed; // of the workers' threads; of the pool's
   uint64_t steps = 0;                    // of all workers

@@ -34,7 +34,8 @@ struct TrainerOptions {
   BatchLimits limits;
   Profile *profile = nullptr; // is told what comes next
   KernelProgress kernelProgress = {};
-  // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and saves.
+  // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and writes checkpoints, to
+  // which the others give their rows of a sharded optimizer.
   Ranks *ranks = nullptr;
 };
 
@@ -62,7 +63,7 @@ public:
   // Draws the weights, or takes up a training where its newest checkpoint left it.
   Status begin();
   Status resume();
-  // After that, and after weights were loaded: all ranks get what rank 0 has.
+  // After that, and after weights were loaded: all ranks get what rank 0 has, but for a sharded optimizer.
   Status share();
   uint64_t step() const { return taken; }
   uint64_t seed() const { return options.seed; } // the checkpoint's where it goes on from one
