@@ -32,6 +32,7 @@ class Experiment:
     test: int = 400
     answers: Callable = None  # the answers of `predict` that count, where it is not the accuracy of `score`
     pictures: Callable = None  # of a trained model what it attends to: (Trained) -> [Picture]
+    explains: bool = True  # pictures come from the model's entry `explain`
 
 
 @dataclass
@@ -83,7 +84,7 @@ def write_records(path, make, count, seed):
 def compile_model(tools, experiment, variant, folder):
     model = folder / "model.heddle"
     sets = [word for key, value in (experiment.settings | {"decay_steps": experiment.steps}).items() for word in ("--set", f"{key}={value}")]
-    explain = ["--set", "explain_entry=true"] if experiment.pictures else []
+    explain = ["--set", "explain_entry=true"] if experiment.pictures and experiment.explains else []
     run(tools / "heddle-compile", ROOT / "models" / experiment.text, *sets, *explain, "--set", variant, "-o", model)
     return model
 

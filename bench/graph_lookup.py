@@ -9,6 +9,7 @@ ask, and prints the share of right answers in 200 graphs that it has not seen. F
 them, or the mean more than 0.5. Additive scores rank neighbours alike for all nodes."""
 
 import experiment
+import maps
 from experiment import Experiment
 
 KEYS = VALUES = 16
@@ -43,7 +44,7 @@ def answers(said, records):
 
 def look_up(variants):
     return Experiment("graph-attention.weft", make_graph, SETTINGS, 1200, variants, "the value of the neighbour that has the node's key",
-                      train=2000, test=200, answers=answers)
+                      train=2000, test=200, answers=answers, pictures=maps.neighbours, explains=False)
 
 
 EXPERIMENTS = {"dynamic": look_up({'score="dynamic"': (0.95, 1), 'score="mean"': (0, 0.5)}),

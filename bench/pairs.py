@@ -10,6 +10,7 @@ right labels, or the Pearson correlation of grades, of 400 that it has not seen.
 attention is not above what there is without it."""
 
 import experiment
+import maps
 from experiment import Experiment
 
 SETTINGS = {"vocab_size": 60, "max_tokens": 1024, "max_length": 24, "max_sequences": 32, "warmup": 100, "schedule": '"cosine"',
@@ -38,11 +39,13 @@ LABELS = SETTINGS | {"classes": 8, "width": 32}
 EXPERIMENTS = {
     "abcnn": Experiment("bcnn.weft", colour_of, LABELS | {"learning_rate": 0.01}, 900,
                         {"attention=none": (0, 0.4), "attention=inputs": (0.98, 1), "attention=pooling": (0.98, 1), "attention=both": (0.98, 1)},
-                        ASKED),
+                        ASKED, pictures=maps.match_scores, explains=False),
     "coattention": Experiment("coattention.weft", colour_of, LABELS | {"learning_rate": 0.005}, 800,
-                              {"attention=none": (0, 0.4), "attention=parallel": (0.98, 1)}, ASKED),
+                              {"attention=none": (0, 0.4), "attention=parallel": (0.98, 1)}, ASKED,
+                              pictures=maps.co_attention, explains=False),
     "mpcnn": Experiment("mpcnn.weft", overlap, SETTINGS | {"learning_rate": 0.005, "vocab_size": WORDS + 20, "width": 32, "filters": 16, "hidden": 32},
-                        1000, {"attention=none": (0, 0.9), "attention=inputs": (0.9, 1)}, "how many words two texts share", above=True, train=20000),
+                        1000, {"attention=none": (0, 0.9), "attention=inputs": (0.9, 1)}, "how many words two texts share", above=True, train=20000,
+                        pictures=maps.word_weights, explains=False),
 }
 
 if __name__ == "__main__":
