@@ -2,6 +2,7 @@
 """Predicts how a training step scales over GPUs, from the compiler's own counts and a machine's rates. Nothing is run.
 
     bench/scaling.py models/transformer-big.toml --machine h100 --target cuda:sm_90a --precision bf16
+    bench/scaling.py models/transformer-big.toml --shard optimizer
     bench/scaling.py report.json --machine a100 --ranks 1,8,64      # of heddle-compile --shard=none --report=report.json
 
 Every rank has a batch of the largest size that the model was compiled for (weak scaling). The page that it prints says all that it
@@ -58,9 +59,16 @@ def all_reduce_seconds(machine, ranks, size):
     return seconds
 
 
-def launch_seconds(machine, launch, slower=1.0):
-    arithmetic = launch["flops"] / (machine.flops * machine.flops_share)
-    traffic = launch["bytes"] / (machine.memory * machine.memory_share)
+def collective_seconds(machine, ranks, item):
+    """A gathering is the second half of a sum: what each has goes around, and nothing is added up before."""
+    (kind, size), = item.items()
+    return all_reduce_seconds(machine, ranks, size) * (0.5 if kind == "all_gather" else 1)
+
+
+def launch_seconds(machine, launch, ranks, slower=1.0):
+    share = ranks if launch.get("shared_out") else 1
+    arithmetic = launch["flops"] / share / (machine.flops * machine.flops_share)
+    traffic = launch["bytes"] / share / (machine.memory * machine.memory_share)
     return machine.launch + max(arithmetic, traffic) * slower
 
 
@@ -72,24 +80,24 @@ class Step:
 
 
 def simulate(machine, order, ranks):
-    """One step: launches one after the other, collectives one after the other beside them; what follows the last collective waits for
-    all of them."""
-    last = max((place for place, item in enumerate(order) if "flops" not in item), default=-1)
+    """One step: launches one after the other, collectives one after the other beside them; what follows the last sum waits for all
+    sums, and the end of the step for everything."""
+    last = max((place for place, item in enumerate(order) if "all_reduce" in item), default=-1)
     backward = max((place for place, item in enumerate(order[:last + 1]) if "flops" in item), default=-1)
     now = link_free = waiting = 0.0
     size = early = 0
     for place, item in enumerate(order):
+        if place == last + 1 and now < link_free:
+            waiting += link_free - now
+            now = link_free
         if "flops" in item:
-            if place > last and now < link_free:
-                waiting += link_free - now
-                now = link_free
             busy = ranks > 1 and now < link_free
-            now += launch_seconds(machine, item, 1 + machine.contention if busy else 1.0)
-        else:
-            bucket = sum(item.values())
-            size += bucket
-            early += bucket if place < backward else 0
-            link_free = max(now, link_free) + all_reduce_seconds(machine, ranks, bucket)
+            now += launch_seconds(machine, item, ranks, 1 + machine.contention if busy else 1.0)
+            continue
+        if "all_reduce" in item:
+            size += item["all_reduce"]
+            early += item["all_reduce"] if place < backward else 0
+        link_free = max(now, link_free) + collective_seconds(machine, ranks, item)
     if now < link_free:
         waiting += link_free - now
         now = link_free
@@ -100,7 +108,7 @@ def compiled_report(arguments):
     compiler = Path(__file__).resolve().parent.parent / "build/bin/heddle-compile"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [compiler, arguments.model, "--shard=none", f"--target={arguments.target}", f"--precision={arguments.precision}",
+        command = [compiler, arguments.model, f"--shard={arguments.shard}", f"--target={arguments.target}", f"--precision={arguments.precision}",
                    f"--report={report}", "-o", f"{folder}/model.heddle"]
         command += [part for setting in arguments.set for part in ("--set", setting)]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -116,6 +124,7 @@ def main():
     parser.add_argument("--ranks", default="1,2,4,8,16,32,64,128,256,512,1024", help="numbers of GPUs, with commas")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument("--precision", default="bf16")
+    parser.add_argument("--shard", choices=("none", "optimizer"), default="none", help="as heddle-compile's")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as heddle-compile's; may be repeated")
     for field in fields(Machine):
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=float, help="another value of the machine's")
@@ -139,18 +148,23 @@ def main():
     if "parallel_train_step" not in entries:
         sys.exit("scaling: the report has no entry 'parallel_train_step'; compile the model with --shard=none")
     order = entries["parallel_train_step"]["order"]
-    collectives = [sum(item.values()) for item in order if "flops" not in item]
+    sums = [item["all_reduce"] for item in order if "all_reduce" in item]
+    gathered = [item["all_gather"] for item in order if "all_gather" in item]
+    launches = [item for item in order if "flops" in item]
     flops = sum(item.get("flops", 0) for item in order)
 
-    print(f"{arguments.model}: {len(order) - len(collectives)} launches, {flops / 1e12:.3f} TFLOP and {sum(collectives) / 2**20:.1f} MiB of "
-          f"gradients in {len(collectives)} buckets a step, the largest batch of the model on every GPU\n")
+    print(f"{arguments.model}: {len(launches)} launches, {flops / 1e12:.3f} TFLOP and {sum(sums) / 2**20:.1f} MiB of "
+          f"gradients in {len(sums)} buckets a step, the largest batch of the model on every GPU")
+    if gathered:
+        print(f"updates are shared out, and {sum(gathered) / 2**20:.1f} MiB of weights gathered")
+    print()
     print("Assumed:")
     for field in fields(Machine):
         print(f"  {field.name.replace('_', ' '):16} {getattr(machine, field.name):.3g}")
     print("  a launch takes the longer of its arithmetic and its traffic, at these shares of the peaks, and a pause\n"
-          "  sums go from GPU to GPU, as by NCCL; Heddle now sends them by Open MPI through host memory, which is slower\n"
+          "  sums go from GPU to GPU, by NCCL; by Open MPI, through host memory, they are slower\n"
           "  sums travel in rings within a node and between nodes, one bucket after the other, beside the launches\n"
-          "  updates wait for all sums; reading text, validation and checkpoints take no time; all GPUs are equally fast\n")
+          "  updates wait for all sums, and the next step for all weights; reading text, validation and checkpoints take no time; all GPUs are equally fast\n")
     print(f"{'GPUs':>6} {'step, ms':>10} {'waiting, ms':>12} {'efficiency':>11}")
     alone = simulate(machine, order, 1).seconds
     for count in counts:

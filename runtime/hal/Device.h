@@ -34,6 +34,7 @@ struct DeviceInfo {
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
   uint32_t vendorId = 0; // PCI
+  std::array<uint8_t, 16> uuid = {}; // which GPU of all machines it is; CUDA only
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
   uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
@@ -150,6 +151,33 @@ public:
   virtual Result<std::span<const std::byte>> bytes() = 0;
 };
 
+// What devices of several processes, one each, do together with what is in their memories, without the hosts' help. All of them start the
+// same exchanges in the same order, and finish them in that order. The device's caller destroys it before the device.
+class DeviceGroup {
+public:
+  // A tensor of an exchange. Sum: `to` gets the sum over all devices of their `from`, f32, the same bits on each. Broadcast: `to` of
+  // all devices gets `from` of the device `root`. `from` and `to` may be the same bytes.
+  struct Tensor {
+    enum Kind { Sum, Broadcast } kind = Sum;
+    uint32_t root = 0;
+    const Buffer *from = nullptr;
+    uint64_t fromOffset = 0;
+    Buffer *to = nullptr;
+    uint64_t toOffset = 0;
+    uint64_t bytes = 0;
+  };
+
+  virtual ~DeviceGroup() = default;
+  // Queues an exchange of any number of tensors, which begins when all that the device was given before is done, beside what it is
+  // given afterwards. Returns at once. No tensor's bytes may be another one's.
+  virtual Status start(std::span<const Tensor> tensors) = 0;
+  // What the device is given from now on waits for the earliest exchange that was started and not finished. Returns at once.
+  virtual Status finish() = 0;
+};
+
+// Names a group that is to be made; the same bytes for all its devices, and for no other group.
+using GroupId = std::array<std::byte, 128>;
+
 struct LaunchTime {
   uint64_t begin = 0, end = 0; // nanoseconds of the device's clock
 };
@@ -185,6 +213,12 @@ public:
 
   // Queues a read and returns: for small values that are wanted while later work runs.
   virtual Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) = 0;
+
+  // By what the device exchanges numbers with other processes' devices: "NCCL 2.21.5". Unsupported, with the reason, where it cannot.
+  virtual Result<std::string> groupEngine() const;
+  virtual Result<GroupId> newGroupId() const;
+  // Returns when devices `0` to `devices - 1` have joined, of which this is number `number`.
+  virtual Result<std::unique_ptr<DeviceGroup>> joinGroup(const GroupId &id, uint32_t number, uint32_t devices);
 
 private:
   virtual Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) = 0;

@@ -38,6 +38,13 @@ short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT
 
 void Meeting::at(std::string_view what) { change(what, Doing::Working); }
 
+void Meeting::together(std::string_view what) {
+  std::lock_guard lock(mutex);
+  own.place = what;
+  own.doing = Doing::Waiting; // but no turn of waiting: the number of runs need not be the same for all ranks
+  ++own.changes;
+}
+
 void Meeting::busy(std::string_view what) { change(what, Doing::Busy); }
 
 void Meeting::atStep(uint64_t step) {
@@ -370,6 +377,11 @@ void Meeting::watch() {
   bool isAnyMoving = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return !peer.left && !isDue(peer.changed); });
   if (peers[*late].state.doing == Doing::Waiting && isAnyMoving)
     return;
+  // Where all wait in the same place, each for all, no rank is to blame.
+  bool isAnyBehind = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return !peer.left && isBehind(peers[*late].state, peer.state); });
+  if (peers[*late].state.doing == Doing::Waiting && !isAnyBehind)
+    end(str("all ranks have waited for each other for almost the --timeout of ", seconds, ", ", describe(peers[*late].state),
+            ": a device, or the connection between two of them, stands still. All ranks end; --resume goes on from the newest checkpoint."));
   end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
           describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
 }
@@ -478,6 +490,17 @@ Result<std::vector<double>> Meeting::sum(const std::vector<double> &values, std:
   std::vector<double> result = std::move(results.front());
   results.erase(results.begin());
   return result;
+}
+
+// Each byte is a number that the other ranks add nothing to.
+Status Meeting::broadcast(std::span<std::byte> bytes, std::string_view what) {
+  std::vector<double> values(bytes.size());
+  for (size_t i = 0; rank() == 0 && i < bytes.size(); ++i)
+    values[i] = double(bytes[i]);
+  HEDDLE_ASSIGN(values, sum(values, what));
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::byte(values[i]);
+  return Success();
 }
 
 void Meeting::fail(std::string_view message) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +54,8 @@ public:
 
   // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
   void at(std::string_view what);
+  // The same, of work in which this rank may have to wait for the others.
+  void together(std::string_view what);
   // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank takes it to stand
   // still. This is a rank's state at first.
   void busy(std::string_view what);
@@ -72,6 +75,8 @@ public:
 
   // The sums over all ranks of a few numbers, added in the order of the ranks. All ranks call it in the same order.
   Result<std::vector<double>> sum(const std::vector<double> &values, std::string_view what);
+  // Replaces a few bytes by those of rank 0. All ranks call it in the same order.
+  Status broadcast(std::span<std::byte> bytes, std::string_view what);
 
   // This rank cannot go on: all ranks end, with this message from rank 0.
   [[noreturn]] void fail(std::string_view message);

@@ -4,29 +4,23 @@
 // are numbers: this needs Open MPI.
 #pragma once
 
-#include "runtime/core/Status.h"
+#include "runtime/ranks/Transport.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
 
 namespace heddle {
 
-class Mpi {
+class Mpi final : public Transport {
 public:
   // Begins MPI. This process is `rank` of `ranks` from here on, whatever number MPI's launcher gave it. Returns when all ranks have
   // called it.
   static Result<std::unique_ptr<Mpi>> open(uint32_t rank, uint32_t ranks);
-  ~Mpi(); // ends MPI, together with all ranks
+  ~Mpi() override; // ends MPI, together with all ranks
 
-  const std::string &version() const { return name; } // "Open MPI 4.1.4"
-
-  // All ranks call these in the same order, with as many elements. Each returns when this rank has its result.
-  Status sum(std::span<float> values);
-  Status gather(std::span<const std::byte> own, std::span<std::byte> all); // all: own.size() bytes of each rank
-  Status broadcast(std::span<std::byte> bytes);
+  std::string version() const override { return name; }
+  Status sum(std::span<float> values) override;
+  Status gather(std::span<const std::byte> own, std::span<std::byte> all) override;
+  Status broadcast(std::span<std::byte> bytes) override;
 
 private:
   Mpi() = default;

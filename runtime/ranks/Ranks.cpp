@@ -3,21 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 namespace heddle {
 
-Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options) {
+Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoice choice) {
   auto ranks = std::make_unique<Ranks>();
+  ranks->choice = choice;
   RankPlace place = options.place;
   if (place.rendezvous.kind != Rendezvous::Mpi) {
     HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options)));
-    Meeting::Waiting waiting(*ranks->meeting, "the begin of MPI");
-    Result<std::unique_ptr<Mpi>> mpi = Mpi::open(place.rank, place.ranks);
-    if (!mpi) {
-      ranks->meeting->fail(mpi.message());
-      return std::move(mpi).error();
-    }
-    ranks->mpi = std::move(*mpi);
     return ranks;
   }
   // Rank 0 says by MPI where it listens.
@@ -41,24 +36,72 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options) {
   return ranks;
 }
 
+Result<std::string> Ranks::whyNotNccl(hal::Device &device) {
+  // Of each rank a number of its own place: 0 where it cannot use NCCL, else by its GPU.
+  Result<std::string> engine = choice == TransportChoice::Mpi ? makeError(ErrorKind::InvalidArgument, "--transport=mpi is given.")
+                                                              : device.groupEngine();
+  std::vector<double> gpus(ranks());
+  if (engine) {
+    const auto &uuid = device.info().uuid;
+    uint64_t hash = std::accumulate(uuid.begin(), uuid.end(), uint64_t(1), [](uint64_t sum, uint8_t byte) { return (sum ^ byte) * 0x100000001b3; });
+    gpus[rank()] = double(hash >> 12) + 1; // exact, and not 0
+  }
+  HEDDLE_ASSIGN(gpus, meeting->sum(gpus, "the choice of what carries numbers"));
+  if (!engine)
+    return engine.message();
+  for (uint32_t i = 0; i < ranks(); ++i) {
+    if (gpus[i] == 0)
+      return str("rank ", i, " cannot use it.");
+    for (uint32_t j = 0; j < i; ++j)
+      if (gpus[i] == gpus[j])
+        return str("ranks ", j, " and ", i, " share a GPU.");
+  }
+  return std::string();
+}
+
+Result<std::unique_ptr<hal::DeviceGroup>> Ranks::begin(hal::Device &device) {
+  HEDDLE_ASSIGN(std::string whyNot, whyNotNccl(device));
+  if (whyNot.empty()) {
+    hal::GroupId id{};
+    if (isFirst()) {
+      HEDDLE_ASSIGN(id, device.newGroupId());
+    }
+    HEDDLE_CHECK(meeting->broadcast(id, "the begin of NCCL"));
+    Meeting::Waiting waiting(*meeting, "the begin of NCCL");
+    HEDDLE_ASSIGN(std::unique_ptr<hal::DeviceGroup> group, device.joinGroup(id, rank(), ranks()));
+    byDevices = transportByDevices(device, *group, rank(), ranks());
+    return group;
+  }
+  if (choice == TransportChoice::Nccl)
+    return makeError(ErrorKind::Unsupported, "--transport=nccl cannot be: ", whyNot);
+  if (!mpi) {
+    Meeting::Waiting waiting(*meeting, "the begin of MPI");
+    Result<std::unique_ptr<Mpi>> begun = Mpi::open(rank(), ranks());
+    if (!begun)
+      return makeError(begun.error().kind, begun.message(), choice == TransportChoice::Mpi ? "" : str(" NCCL is not used: ", whyNot));
+    mpi = std::move(*begun);
+  }
+  return std::unique_ptr<hal::DeviceGroup>();
+}
+
 Ranks::~Ranks() {
-  if (meeting)
+  if (meeting && mpi)
     atTheEnd.emplace(*meeting, "the end of MPI");
 }
 
 Status Ranks::sum(std::span<float> values, std::string_view what) {
   Meeting::Waiting waiting(*meeting, what);
-  return mpi->sum(values);
+  return transport().sum(values);
 }
 
 Status Ranks::gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) {
   Meeting::Waiting waiting(*meeting, what);
-  return mpi->gather(own, all);
+  return transport().gather(own, all);
 }
 
 Status Ranks::broadcast(std::span<std::byte> bytes, std::string_view what) {
   Meeting::Waiting waiting(*meeting, what);
-  return mpi->broadcast(bytes);
+  return transport().broadcast(bytes);
 }
 
 } // namespace heddle

@@ -1,4 +1,4 @@
-// The ranks of a training, as one of them sees them: their meeting, and the engine that moves their numbers.
+// The ranks of a training, as one of them sees them: their meeting, and what carries their numbers.
 #pragma once
 
 #include "runtime/ranks/Collectives.h"
@@ -10,26 +10,40 @@
 
 namespace heddle {
 
+// What carries the numbers of ranks. Auto: NCCL where every rank can use it and has a GPU of its own, else Open MPI.
+enum class TransportChoice : uint8_t { Auto, Nccl, Mpi };
+
 class Ranks final : public Collectives {
 public:
-  // Meets the others, and begins the engine together with them.
-  static Result<std::unique_ptr<Ranks>> join(MeetingOptions options);
+  // Meets the others.
+  static Result<std::unique_ptr<Ranks>> join(MeetingOptions options, TransportChoice choice = TransportChoice::Auto);
   ~Ranks() override;
 
   uint32_t rank() const override { return meeting->rank(); }
   uint32_t ranks() const override { return meeting->ranks(); }
   bool isFirst() const { return rank() == 0; }
+  Result<std::unique_ptr<hal::DeviceGroup>> begin(hal::Device &device) override;
   Status sum(std::span<float> values, std::string_view what) override;
   Status gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) override;
   Status broadcast(std::span<std::byte> bytes, std::string_view what) override;
 
   Meeting &others() { return *meeting; }
-  std::string describeEngine() const { return mpi->version(); }
+  // Once begun.
+  std::string describeTransport() const { return transport().version(); }
+  // What this rank does from now on, where it has its device run something: devices that exchange numbers by themselves wait for each other
+  // unseen.
+  void atRun(std::string_view what) { byDevices ? meeting->together(what) : meeting->at(what); }
 
 private:
+  Transport &transport() const { return byDevices ? *byDevices : *mpi; }
+  // Why numbers are not carried by NCCL, which only `begin` finds out together with all ranks; empty where they are.
+  Result<std::string> whyNotNccl(hal::Device &device);
+
+  TransportChoice choice = TransportChoice::Auto;
   std::unique_ptr<Meeting> meeting;
   std::optional<Meeting::Waiting> atTheEnd;
-  std::unique_ptr<Mpi> mpi; // ends first
+  std::unique_ptr<Mpi> mpi; // ends before the meeting
+  std::unique_ptr<Transport> byDevices;
 };
 
 } // namespace heddle

@@ -4,8 +4,9 @@
 
 namespace heddle {
 
-DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives)
-    : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives),
+DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives,
+                         hal::DeviceGroup *group)
+    : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives), group(group),
       shards(artifact.module(), collectives), variables(module.variables()->size()), kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {

@@ -9,13 +9,15 @@ namespace heddle {
 
 class DeviceState {
 public:
-  DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives);
+  DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives,
+              hal::DeviceGroup *group);
 
   hal::Device &device;
   const Artifact &artifact;
   const schema::Module &module;
   const schema::Target &target;
   Collectives *collectives = nullptr; // with the other ranks; null where there are none
+  hal::DeviceGroup *group = nullptr;  // with the other ranks' devices; null where numbers go through host memory
   Shards shards;
 
   // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time. Of a sharded one it has this rank's rows.

@@ -117,7 +117,30 @@ Shards::Range EntryCollectives::given(const schema::Collective &collective, flat
   return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
 }
 
+// Of a tensor that each rank has a part of, each rank's part is a broadcast.
+Status EntryCollectives::startInGroup(uint32_t index) {
+  const schema::Collective &collective = *entry.collectives()->Get(index);
+  using Tensor = hal::DeviceGroup::Tensor;
+  std::vector<Tensor> tensors;
+  for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
+    HEDDLE_ASSIGN(Place from, placeOf(*collective.from()->Get(i)));
+    HEDDLE_ASSIGN(Place to, placeOf(*collective.to()->Get(i)));
+    uint64_t bytes = collective.from()->Get(i)->bytes();
+    if (collective.kind() == schema::CollectiveKind::AllReduce) {
+      tensors.push_back({Tensor::Sum, 0, from.buffer, from.offset, to.buffer, to.offset, bytes});
+      continue;
+    }
+    for (uint32_t rank = 0; rank < state.shards.ranks(); ++rank) {
+      Shards::Range part = state.shards.rangeOfRankAlone(collective.like()->Get(i), rank, bytes);
+      tensors.push_back({Tensor::Broadcast, rank, from.buffer, from.offset + part.offset, to.buffer, to.offset + part.offset, part.bytes});
+    }
+  }
+  return state.group->start(tensors);
+}
+
 Status EntryCollectives::start(uint32_t index) {
+  if (state.group)
+    return startInGroup(index);
   const schema::Collective &collective = *entry.collectives()->Get(index);
   readbacks[index].clear();
   for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
@@ -132,6 +155,8 @@ Status EntryCollectives::start(uint32_t index) {
 }
 
 Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &uploads) {
+  if (state.group)
+    return state.group->finish();
   const schema::Collective &collective = *entry.collectives()->Get(index);
   std::vector<std::byte> &values = made[index];
   values.clear();

@@ -1,7 +1,8 @@
 // What ranks do together within an entry: the entry's launches in parts, and the collectives between them.
 //
-// A collective begins when the launches before it are done. Its numbers go to the host behind them while the device goes on with the next
-// part; they come back before the first part that uses them.
+// A collective begins when the launches before it are done, and the device goes on with the next part. Where the ranks' devices are a group,
+// they exchange the numbers themselves, and the device waits for them before the first part that uses them. Else the numbers go to the
+// host, and come back before that part.
 #pragma once
 
 #include "runtime/session/EntryMemory.h"
@@ -27,11 +28,13 @@ public:
 
   // Behind all that was submitted so far. Collectives are started, and finished, in their order.
   Status start(uint32_t collective);
-  // Waits for the numbers of this and of all other ranks. The uploads, whose bytes live until the next call, put the sums in their
+  // In host memory: waits for the numbers of this and of all other ranks. The uploads, whose bytes live until the next call, put the sums in their
   // places.
   Status finish(uint32_t collective, std::vector<hal::Upload> &uploads);
 
 private:
+  // The same in a group of devices.
+  Status startInGroup(uint32_t collective);
   struct Place {
     hal::Buffer *buffer;
     uint64_t offset;

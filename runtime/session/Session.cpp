@@ -123,7 +123,11 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
     HEDDLE_ASSIGN(state->device, hal::openDevice(device, options.deviceOptions));
   }
   HEDDLE_ASSIGN(state->target, chooseTarget(*state->artifact, options.target, state->device->info()));
-  state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target, options.collectives);
+  if (options.collectives) {
+    HEDDLE_ASSIGN(state->group, options.collectives->begin(*state->device));
+  }
+  state->onDevice =
+      std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target, options.collectives, state->group.get());
   state->entries = describeEntries(state->module());
   state->variables = describeVariables(state->module());
   return std::unique_ptr<Session>(new Session(std::move(state)));

@@ -10,6 +10,7 @@ struct Session::State {
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
   std::unique_ptr<hal::Device> device;
+  std::unique_ptr<hal::DeviceGroup> group; // with other ranks' devices; null where there is none
   const schema::Target *target = nullptr;
   std::unique_ptr<DeviceState> onDevice;
   std::map<std::string, std::unique_ptr<EntryRunner>, std::less<>> runners; // the prepared entries

@@ -37,6 +37,13 @@ Shards::Range Shards::ownRange(uint32_t variable, uint64_t bytes) const {
   return {own.first * rowBytes, own.count * rowBytes};
 }
 
+Shards::Range Shards::rangeOfRankAlone(uint32_t variable, uint32_t rank, uint64_t bytes) const {
+  uint64_t rowBytes = bytes / rows(variable);
+  Rows own = rowsOf(variable, rank);
+  uint64_t end = rank + 1 == ranks() ? own.first + own.count : rowsOf(variable, rank + 1).first;
+  return {own.first * rowBytes, (end - own.first) * rowBytes};
+}
+
 void Shards::assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const {
   uint64_t rowBytes = whole.size() / rows(variable);
   for (uint32_t rank = 0; rank < ranks(); ++rank) {

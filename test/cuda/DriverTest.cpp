@@ -273,6 +273,50 @@ TEST_F(DriverTest, Events) {
   EXPECT_EQ(cuda("cuEventDestroy_v2", first), kErrorInvalidHandle);
 }
 
+// A host function, and what is behind it in its stream, is done when somebody waits for it and no earlier.
+TEST_F(DriverTest, HostFunctions) {
+  void *stream = nullptr, *other = nullptr, *event = nullptr;
+  EXPECT_CUDA("cuStreamCreate", &stream, 1u);
+  EXPECT_CUDA("cuStreamCreateWithPriority", &other, 1u, -1);
+  EXPECT_CUDA("cuEventCreate", &event, 2u);
+  int least = -1, greatest = 1;
+  EXPECT_CUDA("cuCtxGetStreamPriorityRange", &least, &greatest);
+  EXPECT_EQ(least, 0);
+  EXPECT_LT(greatest, least);
+  uint64_t memory = upload(std::vector<uint32_t>{1});
+  int calls = 0;
+  auto count = +[](void *calls) { ++*static_cast<int *>(calls); };
+  auto value = [&] { return download<uint32_t>(memory, 1)[0]; };
+  auto enqueue = [&] {
+    EXPECT_CUDA("cuLaunchHostFunc", stream, count, static_cast<void *>(&calls));
+    EXPECT_CUDA("cuMemsetD32Async", static_cast<unsigned long long>(memory), static_cast<unsigned>(calls + 7), size_t(1), stream);
+  };
+  enqueue();
+  EXPECT_CUDA("cuEventRecord", event, stream);
+  enqueue();
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(value(), 1u);
+  EXPECT_CUDA("cuStreamWaitEvent", other, event, 0u); // for the first two alone
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(value(), 7u);
+  EXPECT_CUDA("cuStreamSynchronize", other);
+  EXPECT_EQ(calls, 1);
+  EXPECT_CUDA("cuStreamSynchronize", stream);
+  EXPECT_EQ(calls, 2);
+  enqueue();
+  EXPECT_CUDA("cuCtxSynchronize");
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(value(), 9u);
+  enqueue();
+  EXPECT_CUDA("cuEventRecord", event, stream);
+  EXPECT_CUDA("cuStreamDestroy_v2", stream);
+  EXPECT_EQ(calls, 4);
+  EXPECT_CUDA("cuEventSynchronize", event);
+  EXPECT_CUDA("cuEventDestroy_v2", event);
+  EXPECT_CUDA("cuStreamDestroy_v2", other);
+  EXPECT_EQ(cuda("cuLaunchHostFunc", noStream, static_cast<void (*)(void *)>(nullptr), static_cast<void *>(&calls)), kErrorInvalidValue);
+}
+
 TEST_F(DriverTest, Graphs) {
   void *k = scale();
   uint64_t a = upload(std::vector<uint32_t>(4, 1));

@@ -101,7 +101,8 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
   return bytes;
 }
 
-/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, and the bytes of each collective.
+/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, of those that ranks share out all ranks' together,
+/// and the bytes of each collective.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
   json.attributeArray("order", [&] {
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -116,6 +117,8 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
         json.object([&] {
           json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
           json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);
+          if (launch.getShardAttr())
+            json.attribute("shared_out", true);
         });
     });
   });

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <tuple>
 
 using namespace heddle;
@@ -148,6 +149,14 @@ private:
     command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard");
     command->add_option("--rendezvous", train.ranks.rendezvous,
                         "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
+    static const std::map<std::string, TransportChoice> transports{
+        {"auto", TransportChoice::Auto}, {"nccl", TransportChoice::Nccl}, {"mpi", TransportChoice::Mpi}};
+    command
+        ->add_option("--transport", train.transport,
+                     "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) or auto (nccl\n"
+                     "where each has a CUDA device of its own; the default)")
+        ->transform(CLI::CheckedTransformer(transports).description(""))
+        ->type_name("NAME");
     command
         ->add_option("--timeout", train.timeout,
                      "Seconds that one of them may stand still while others wait for it; then all end")

@@ -2,6 +2,7 @@
 #include "runtime/hal/Backend.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace heddle::hal::cuda {
@@ -27,6 +28,10 @@ Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   size_t bytes = 0;
   if (status == CUDA_SUCCESS)
     status = cuda.cuDeviceTotalMem_v2(&bytes, device);
+  CUuuid uuid = {};
+  if (status == CUDA_SUCCESS)
+    status = cuda.cuDeviceGetUuid_v2(&uuid, device);
+  std::copy_n(uuid.bytes, info.uuid.size(), info.uuid.begin());
   int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   info.name = name;

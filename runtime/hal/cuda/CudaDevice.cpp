@@ -1,8 +1,10 @@
 #include "runtime/hal/cuda/CudaDevice.h"
 
 #include "runtime/core/Tensor.h"
+#include "runtime/hal/cuda/CudaGroup.h"
 
 #include <cassert>
+#include <cstring>
 
 namespace heddle::hal::cuda {
 
@@ -99,6 +101,29 @@ Result<std::unique_ptr<Readback>> CudaDevice::readLater(const Buffer &from, uint
   Current current(context);
   HEDDLE_ASSIGN(auto slot, stream->readLater(from.address() + offset, bytes));
   return std::unique_ptr<Readback>(std::make_unique<CudaReadback>(context, *stream, std::move(slot)));
+}
+
+Result<std::string> CudaDevice::groupEngine() const {
+  HEDDLE_ASSIGN(const Nccl *nccl, Nccl::get());
+  return nccl->versionText();
+}
+
+Result<GroupId> CudaDevice::newGroupId() const {
+  HEDDLE_ASSIGN(const Nccl *nccl, Nccl::get());
+  Current current(context);
+  ncclUniqueId name;
+  if (ncclResult_t result = nccl->ncclGetUniqueId(&name))
+    return nccl->error(result, "beginning an exchange between devices");
+  GroupId id;
+  std::memcpy(id.data(), &name, sizeof name);
+  return id;
+}
+
+Result<std::unique_ptr<DeviceGroup>> CudaDevice::joinGroup(const GroupId &id, uint32_t number, uint32_t devices) {
+  HEDDLE_ASSIGN(const Nccl *nccl, Nccl::get());
+  Current current(context);
+  HEDDLE_ASSIGN(std::unique_ptr<CudaGroup> group, CudaGroup::join(context, *stream, *nccl, id, number, devices));
+  return std::unique_ptr<DeviceGroup>(std::move(group));
 }
 
 } // namespace heddle::hal::cuda

@@ -112,6 +112,9 @@ public:
   Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
   Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) override;
+  Result<std::string> groupEngine() const override;
+  Result<GroupId> newGroupId() const override;
+  Result<std::unique_ptr<DeviceGroup>> joinGroup(const GroupId &id, uint32_t number, uint32_t devices) override;
 
 private:
   Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;

@@ -18,6 +18,9 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+struct CUuuid {
+  unsigned char bytes[16];
+};
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
@@ -88,11 +91,15 @@ struct GraphUpdateResult {
   F(cuDeviceGetName, (char *name, int length, CUdevice device))                                                        \
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                            \
   F(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                                                \
+  F(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                                              \
   F(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                                  \
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                                   \
   F(cuCtxGetCurrent, (CUcontext * context))                                                                            \
   F(cuCtxSetCurrent, (CUcontext context))                                                                              \
+  F(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                          \
   F(cuStreamCreate, (CUstream * stream, unsigned flags))                                                               \
+  F(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))                                     \
+  F(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                                               \
   F(cuStreamDestroy_v2, (CUstream stream))                                                                             \
   F(cuStreamSynchronize, (CUstream stream))                                                                            \
   F(cuEventCreate, (CUevent * event, unsigned flags))                                                                  \

@@ -9,10 +9,13 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <string>
+#include <unistd.h>
 
 using namespace heddle::emulator;
 
 namespace {
+
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
 struct ErrorText {
   int code;
@@ -243,12 +246,13 @@ HEDDLE_CUDA_API cuDeviceTotalMem_v2(size_t *bytes, Device device) {
   return kSuccess;
 }
 
+// Another one in each process, as if each had a GPU of its own.
 HEDDLE_CUDA_API cuDeviceGetUuid(Uuid *uuid, Device device) {
   if (int error = initialised(device))
     return error;
   if (!uuid)
     return kErrorInvalidValue;
-  std::memcpy(uuid->bytes, "heddle emulator", 16);
+  std::snprintf(uuid->bytes, sizeof uuid->bytes, "heddle %d", ::getpid());
   return kSuccess;
 }
 
@@ -358,7 +362,23 @@ HEDDLE_CUDA_API cuCtxGetCurrent(void **context) {
 
 HEDDLE_CUDA_API cuCtxSynchronize() {
   Call call;
-  return call.error() ? call.error() : refuseCapture(call.context());
+  if (call.error())
+    return call.error();
+  if (int error = refuseCapture(call.context()))
+    return error;
+  drainAll(call.context());
+  return call.context().sticky;
+}
+
+HEDDLE_CUDA_API cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (least)
+    *least = kLeastPriority;
+  if (greatest)
+    *greatest = kGreatestPriority;
+  return kSuccess;
 }
 
 // Streams and events.
@@ -375,6 +395,11 @@ HEDDLE_CUDA_API cuStreamCreate(void **stream, unsigned flags) {
   return kSuccess;
 }
 
+HEDDLE_CUDA_API cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+  (void)priority; // numbers out of range are brought into it, and the emulator makes nothing of any
+  return cuStreamCreate(stream, flags);
+}
+
 HEDDLE_CUDA_API cuStreamDestroy_v2(void *stream) {
   Call call;
   if (call.error())
@@ -384,6 +409,10 @@ HEDDLE_CUDA_API cuStreamDestroy_v2(void *stream) {
     return kErrorInvalidHandle;
   if (own->capture)
     return kErrorStreamCaptureUnsupported;
+  drain(call.context(), *own);
+  for (Event *event : call.context().events)
+    if (event->stream == own)
+      event->stream = nullptr;
   call.context().streams.erase(own);
   delete own;
   return kSuccess;
@@ -396,10 +425,12 @@ HEDDLE_CUDA_API cuStreamSynchronize(void *handle) {
   Stream *stream = findStream(call.context(), handle);
   if (!stream)
     return kErrorInvalidHandle;
-  if (!stream->capture)
-    return kSuccess;
-  stream->captureBroken = true;
-  return kErrorStreamCaptureUnsupported;
+  if (stream->capture) {
+    stream->captureBroken = true;
+    return kErrorStreamCaptureUnsupported;
+  }
+  drain(call.context(), *stream);
+  return call.context().sticky;
 }
 
 HEDDLE_CUDA_API cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
@@ -414,8 +445,10 @@ HEDDLE_CUDA_API cuStreamWaitEvent(void *handle, void *eventHandle, unsigned flag
     return kErrorInvalidHandle;
   if (flags > 1)
     return kErrorInvalidValue;
-  if (!event->capture)
-    return kSuccess; // work is done when it is submitted: so is whatever the event follows
+  if (!event->capture) { // what the event follows is done, but for what is queued
+    drain(call.context(), *event);
+    return kSuccess;
+  }
   // The stream joins the capture.
   if (stream->capture && stream->capture != event->capture)
     return kErrorIllegalState;
@@ -450,6 +483,8 @@ HEDDLE_CUDA_API cuEventRecord(void *handle, void *streamHandle) {
   event->capture = stream->capture;
   event->captureAfter = stream->captureAfter;
   event->recorded = !stream->capture;
+  event->stream = stream->queued.empty() ? nullptr : stream;
+  event->after = stream->begun + stream->queued.size();
   event->time = std::chrono::steady_clock::now();
   return kSuccess;
 }
@@ -461,7 +496,10 @@ HEDDLE_CUDA_API cuEventSynchronize(void *handle) {
   auto *event = static_cast<Event *>(handle);
   if (!call.context().events.count(event))
     return kErrorInvalidHandle;
-  return event->capture ? kErrorStreamCaptureUnsupported : kSuccess;
+  if (event->capture)
+    return kErrorStreamCaptureUnsupported;
+  drain(call.context(), *event);
+  return call.context().sticky;
 }
 
 HEDDLE_CUDA_API cuEventQuery(void *event) { return cuEventSynchronize(event); }
@@ -518,6 +556,7 @@ HEDDLE_CUDA_API cuMemFree_v2(DevicePointer pointer) {
     return call.error();
   if (!pointer)
     return kSuccess;
+  drainAll(call.context());
   if (!call.context().allocations.erase(pointer))
     return kErrorInvalidValue;
   Memory::get().release(pointer);
@@ -578,6 +617,23 @@ HEDDLE_CUDA_API cuMemsetD8Async(DevicePointer to, unsigned char value, size_t co
 }
 HEDDLE_CUDA_API cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, void *stream) {
   return fill(to, value, 4, count, stream);
+}
+
+// Its function is called when somebody waits for it, or for what comes behind it: so late that a wait that is missing shows.
+HEDDLE_CUDA_API cuLaunchHostFunc(void *handle, void (*function)(void *), void *data) {
+  Call call;
+  if (call.error())
+    return call.error();
+  Stream *stream = findStream(call.context(), handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  if (!function)
+    return kErrorInvalidValue;
+  Operation operation;
+  operation.kind = Operation::HostFunction;
+  operation.function = function;
+  operation.data = data;
+  return submit(call.context(), *stream, operation);
 }
 
 // Modules and kernels.

@@ -222,7 +222,7 @@ HEDDLE_CUDA_API cuGraphLaunch(void *handle, void *streamHandle) {
   }
   for (size_t i : exec->order)
     if (exec->enabled[i])
-      execute(call.context(), exec->operations[i]);
+      runIn(call.context(), *stream, exec->operations[i]);
   return kSuccess;
 }
 
@@ -284,7 +284,7 @@ HEDDLE_CUDA_API cuStreamEndCapture(void *handle, void **result) {
     error = kErrorStreamCaptureUnjoined;
   for (Event *event : call.context().events)
     if (event->capture == graph)
-      *event = Event{event->timed, false, {}, nullptr, {}};
+      *event = Event{.timed = event->timed};
   for (Stream *other : call.context().streams)
     if (other->capture == graph)
       *other = {};

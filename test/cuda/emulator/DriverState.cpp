@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace heddle::emulator {
@@ -179,25 +180,34 @@ static void launch(Context &context, const Operation &operation) {
 }
 
 // What is done, a line each, into the file that HEDDLE_EMULATOR_LOG names.
-static void note(const Operation &operation) {
+static void note(const std::string &line) {
   static std::FILE *log = [] {
     const char *path = std::getenv("HEDDLE_EMULATOR_LOG");
     return path ? std::fopen(path, "w") : nullptr;
   }();
-  if (!log)
+  if (!log || line.empty())
     return;
-  if (operation.kind == Operation::Kernel)
-    std::fprintf(log, "launch %s\n", operation.kernel->name.c_str());
-  if (operation.kind == Operation::HostToDevice || operation.kind == Operation::DeviceToHost)
-    std::fprintf(log, "%s %llu\n", operation.kind == Operation::HostToDevice ? "to-device" : "to-host",
-                 static_cast<unsigned long long>(operation.bytes));
+  std::fprintf(log, "%s\n", line.c_str());
   std::fflush(log);
+}
+
+static std::string lineOf(const Operation &operation) {
+  switch (operation.kind) {
+  case Operation::Kernel:
+    return "launch " + operation.kernel->name;
+  case Operation::HostToDevice:
+    return "to-device " + std::to_string(operation.bytes);
+  case Operation::DeviceToHost:
+    return "to-host " + std::to_string(operation.bytes);
+  default:
+    return {};
+  }
 }
 
 void execute(Context &context, const Operation &operation) {
   if (context.sticky)
     return;
-  note(operation);
+  note(lineOf(operation));
   Memory &memory = Memory::get();
   auto *to = reinterpret_cast<uint8_t *>(operation.to);
   auto *from = reinterpret_cast<const uint8_t *>(operation.from);
@@ -211,6 +221,8 @@ void execute(Context &context, const Operation &operation) {
   switch (operation.kind) {
   case Operation::Empty:
     return;
+  case Operation::HostFunction:
+    return operation.function(operation.data);
   case Operation::Kernel:
     return launch(context, operation);
   case Operation::HostToDevice:
@@ -229,11 +241,40 @@ void execute(Context &context, const Operation &operation) {
   }
 }
 
+void runIn(Context &context, Stream &stream, const Operation &operation) {
+  if (operation.kind == Operation::HostFunction || !stream.queued.empty())
+    stream.queued.push_back(operation);
+  else
+    execute(context, operation);
+}
+
+static void drainUntil(Context &context, Stream &stream, uint64_t end) {
+  while (!stream.queued.empty() && stream.begun < end) {
+    Operation operation = std::move(stream.queued.front());
+    stream.queued.pop_front();
+    ++stream.begun;
+    execute(context, operation);
+  }
+}
+
+void drain(Context &context, Stream &stream) { drainUntil(context, stream, stream.begun + stream.queued.size()); }
+
+void drain(Context &context, const Event &event) {
+  if (event.stream)
+    drainUntil(context, *event.stream, event.after);
+}
+
+void drainAll(Context &context) {
+  drain(context, context.defaultStream);
+  for (Stream *stream : context.streams)
+    drain(context, *stream);
+}
+
 int submit(Context &context, Stream &stream, Operation operation) {
   if (int error = checkOperation(operation))
     return error;
   if (!stream.capture) {
-    execute(context, operation);
+    runIn(context, stream, operation);
     return kSuccess;
   }
   if (stream.captureBroken)
@@ -247,3 +288,18 @@ int submit(Context &context, Stream &stream, Operation operation) {
 }
 
 } // namespace heddle::emulator
+
+// Not functions of NVIDIA's: what the emulated NCCL tells. A line for the log, and an error that ends all further work.
+HEDDLE_CUDA_API heddleNote(const char *line) {
+  std::lock_guard lock(heddle::emulator::Driver::get().mutex);
+  heddle::emulator::note(line);
+  return heddle::emulator::kSuccess;
+}
+
+HEDDLE_CUDA_API heddleFail(const char *message) {
+  heddle::emulator::Driver &driver = heddle::emulator::Driver::get();
+  std::lock_guard lock(driver.mutex);
+  std::fprintf(stderr, "heddle emulator: %s\n", message);
+  driver.context.sticky = heddle::emulator::kErrorLaunchFailed;
+  return heddle::emulator::kSuccess;
+}

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace heddle::emulator {
 
 // What a stream or the node of a graph does.
 struct Operation {
-  enum Kind { Empty, Kernel, HostToDevice, DeviceToHost, DeviceToDevice, Fill } kind = Empty;
+  enum Kind { Empty, Kernel, HostToDevice, DeviceToHost, DeviceToDevice, Fill, HostFunction } kind = Empty;
   // Kernel
   emulator::Kernel *kernel = nullptr;
   uint32_t grid[3] = {}, block[3] = {};
@@ -28,6 +29,9 @@ struct Operation {
   // Copies and fills
   uint64_t to = 0, from = 0, bytes = 0;
   uint32_t value = 0, valueBytes = 0;
+  // HostFunction
+  void (*function)(void *) = nullptr;
+  void *data = nullptr;
 };
 
 struct Node {
@@ -51,6 +55,9 @@ struct Stream {
   std::vector<Node *> captureAfter;
   bool captureOrigin = false;
   bool captureBroken = false;
+  // A function of the host, and what comes behind it, is done when somebody waits for it.
+  std::deque<Operation> queued;
+  uint64_t begun = 0; // of all that was queued, how much is no longer there
 };
 
 struct Event {
@@ -59,6 +66,8 @@ struct Event {
   std::chrono::steady_clock::time_point time;
   Graph *capture = nullptr; // recorded in a stream that captures
   std::vector<Node *> captureAfter;
+  Stream *stream = nullptr; // where it was recorded behind what is queued; else null
+  uint64_t after = 0;       // how much of the stream's queue comes before it
 };
 
 // The primary context of the one device.
@@ -114,5 +123,11 @@ int checkOperation(const Operation &operation);
 void execute(Context &context, const Operation &operation);
 // Does it now, or adds it to the graph that the stream captures.
 int submit(Context &context, Stream &stream, Operation operation);
+// Does it now, or queues it behind what is queued.
+void runIn(Context &context, Stream &stream, const Operation &operation);
+// Does what a stream, an event or everything waits for.
+void drain(Context &context, Stream &stream);
+void drain(Context &context, const Event &event);
+void drainAll(Context &context);
 
 } // namespace heddle::emulator

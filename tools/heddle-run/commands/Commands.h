@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
-#include "runtime/ranks/Launcher.h"
+#include "runtime/ranks/Ranks.h"
 #include "tools/heddle-run/commands/TextFiles.h"
 #include "tools/heddle-run/model/Sampling.h"
 #include "tools/heddle-run/report/Profile.h"
@@ -40,6 +40,7 @@ struct TrainCommand {
   uint64_t shuffleWindow = 1 << 16; // lines
   std::optional<StepWindow> profiledSteps;
   RankFlags ranks;
+  TransportChoice transport = TransportChoice::Auto;
   double timeout = 120; // seconds that a rank may stand still
 };
 

@@ -28,16 +28,13 @@ Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options
   SessionOptions session;
   session.device = options.device;
   session.checkNumbers = options.debugNumerics;
+  if (ranks && options.device.find(':') == std::string::npos) {
+    HEDDLE_ASSIGN(std::unique_ptr<Session> first, Session::open(options.artifact, session));
+    HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(first->device()));
+    session.device = alike[ranks->others().localRank() % alike.size()];
+  }
   session.collectives = ranks;
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
-  if (ranks && options.device.find(':') == std::string::npos) {
-    HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(opened->device()));
-    session.device = alike[ranks->others().localRank() % alike.size()];
-    if (session.device != opened->device().id) {
-      opened.reset();
-      HEDDLE_ASSIGN(opened, Session::open(options.artifact, session));
-    }
-  }
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
   return std::make_unique<SessionEngine>(std::move(opened), profile);

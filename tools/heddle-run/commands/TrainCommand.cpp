@@ -294,8 +294,10 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
   }
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile, ranks));
-  if (ranks)
-    engine->beforeRun = [ranks] { ranks->others().at("computing"); };
+  if (ranks) {
+    log(LogLevel::Info, str("the ranks exchange gradients by ", ranks->describeTransport()));
+    engine->beforeRun = [ranks] { ranks->atRun("computing"); };
+  }
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(command.text.check(model, "train"));
   HEDDLE_CHECK(openBase(command.common.base, "", *engine, model));
@@ -442,8 +444,8 @@ Status runTrain(const TrainCommand &command) {
   if (place.rank != 0)
     logOnlyProblems();
   MeetingOptions options{place, command.timeout, [] { return stopSignal() != 0; }, report};
-  HEDDLE_ASSIGN(std::unique_ptr<Ranks> ranks, Ranks::join(options));
-  log(LogLevel::Info, str(place.ranks, " ranks, started by ", place.launcher, ", exchange gradients by ", ranks->describeEngine()));
+  HEDDLE_ASSIGN(std::unique_ptr<Ranks> ranks, Ranks::join(options, command.transport));
+  log(LogLevel::Info, str(place.ranks, " ranks, started by ", place.launcher));
   if (Status status = trainAs(ranks.get(), command); !status)
     ranks->others().fail(status.message());
   return Success();

@@ -199,6 +199,8 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
   StepReport report = started.report;
   Span span("wait for step");
   span.with("step", int64_t(report.step));
+  if (options.ranks)
+    options.ranks->atRun("computing");
   for (PendingTensor &part : started.losses) {
     HEDDLE_ASSIGN(float loss, readScalar<float>(part, "loss"));
     report.loss += double(loss);

@@ -1,0 +1,223 @@
+// NCCL over the emulated driver: processes of this machine exchange numbers through memory that they share. What ranks ask for has to be the
+// same on all of them, in the same order: what a real NCCL would hang on, or compute nonsense of, is an error here.
+//
+// An exchange is done when somebody waits for its stream, as late as can be, so that a wait that is missing shows in the numbers.
+#include "test/cuda/emulator/Cuda.h"
+#include "test/cuda/emulator/NcclMemory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+using namespace heddle::emulator;
+
+#define HEDDLE_NCCL_API extern "C" __attribute__((visibility("default")))
+
+// Of the emulated driver, which this library is linked with.
+extern "C" {
+int cuCtxGetCurrent(void **context);
+int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
+int cuMemcpyDtoH_v2(void *to, DevicePointer from, size_t bytes);
+int cuMemcpyHtoD_v2(DevicePointer to, const void *from, size_t bytes);
+int heddleNote(const char *line);
+int heddleFail(const char *message);
+}
+
+namespace {
+
+enum NcclResult : int { kNcclSuccess = 0, kNcclSystemError = 2, kNcclInvalidArgument = 4, kNcclInvalidUsage = 5 };
+constexpr int kInt8 = 0, kFloat32 = 7, kSum = 0;
+
+struct Id {
+  char bytes[128];
+};
+
+struct Communicator {
+  std::unique_ptr<NcclMemory> memory;
+  NcclResult failure = kNcclSuccess;
+};
+
+struct Request {
+  Communicator *communicator;
+  Exchange what;
+  DevicePointer from, to;
+};
+
+// What a host function of a stream gets, and frees.
+struct Group {
+  std::vector<Request> requests;
+};
+
+thread_local int openGroups = 0;
+thread_local Group group;
+thread_local void *groupStream = nullptr;
+thread_local std::string lastError;
+
+NcclResult failure(NcclResult result, std::string why) {
+  lastError = std::move(why);
+  return result;
+}
+
+void sum(std::vector<std::byte> &result, std::span<const std::byte *const> parts, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += sizeof(float)) {
+    float total = 0, value = 0;
+    for (size_t rank = 0; rank < parts.size(); ++rank) {
+      std::memcpy(&value, parts[rank] + i, sizeof value);
+      total = rank == 0 ? value : total + value;
+    }
+    std::memcpy(result.data() + i, &total, sizeof total);
+  }
+}
+
+void perform(Request &request) {
+  Communicator &communicator = *request.communicator;
+  const Exchange &what = request.what;
+  bool isOk = true;
+  auto read = [&](size_t at, std::span<std::byte> into) {
+    if (what.kind == Exchange::AllReduce || what.root == communicator.memory->rank())
+      isOk &= cuMemcpyDtoH_v2(into.data(), request.from + at, into.size()) == kSuccess;
+  };
+  auto take = [&](size_t at, std::span<const std::byte *const> parts, size_t bytes) {
+    std::vector<std::byte> result(bytes);
+    if (what.kind == Exchange::AllReduce)
+      sum(result, parts, bytes);
+    else
+      std::memcpy(result.data(), parts[what.root], bytes);
+    isOk &= cuMemcpyHtoD_v2(request.to + at, result.data(), bytes) == kSuccess;
+  };
+  std::string why;
+  if (!communicator.memory->exchange(what, read, take, why)) {
+    communicator.failure = kNcclInvalidUsage;
+    heddleFail(("ranks do not exchange the same: " + why).c_str());
+  } else if (!isOk) {
+    communicator.failure = kNcclInvalidUsage;
+    heddleFail("an exchange between devices reads or writes outside of every allocation");
+  }
+}
+
+void performGroup(void *data) {
+  std::unique_ptr<Group> requests(static_cast<Group *>(data));
+  for (Request &request : requests->requests)
+    if (request.communicator->failure == kNcclSuccess)
+      perform(request);
+}
+
+// Of all that was asked for since the outermost group began.
+NcclResult submit() {
+  if (group.requests.empty())
+    return kNcclSuccess;
+  uint64_t bytes = 0;
+  for (const Request &request : group.requests)
+    bytes += request.what.bytes;
+  auto requests = std::make_unique<Group>(std::move(group));
+  group = {};
+  heddleNote(("exchange " + std::to_string(bytes)).c_str());
+  if (cuLaunchHostFunc(groupStream, performGroup, requests.get()) != kSuccess)
+    return failure(kNcclInvalidUsage, "the stream takes no work");
+  requests.release();
+  return kNcclSuccess;
+}
+
+NcclResult add(Request request, void *stream) {
+  if (!request.communicator || !request.from || !request.to)
+    return failure(kNcclInvalidArgument, "a communicator or a buffer is null");
+  if (!group.requests.empty() && groupStream != stream)
+    return failure(kNcclInvalidUsage, "the emulator takes one stream a group");
+  groupStream = stream;
+  group.requests.push_back(request);
+  return openGroups == 0 ? submit() : kNcclSuccess;
+}
+
+} // namespace
+
+HEDDLE_NCCL_API int ncclGetVersion(int *version) {
+  if (!version)
+    return kNcclInvalidArgument;
+  *version = 22105;
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API const char *ncclGetErrorString(int result) {
+  switch (result) {
+  case kNcclSuccess:
+    return "no error";
+  case kNcclSystemError:
+    return "unhandled system error";
+  case kNcclInvalidArgument:
+    return "invalid argument";
+  case kNcclInvalidUsage:
+    return "invalid usage";
+  default:
+    return "unknown error";
+  }
+}
+
+HEDDLE_NCCL_API const char *ncclGetLastError(Communicator *) { return lastError.c_str(); }
+
+HEDDLE_NCCL_API int ncclGetUniqueId(Id *id) {
+  if (!id)
+    return kNcclInvalidArgument;
+  std::random_device random;
+  const char *folder = std::getenv("TMPDIR");
+  std::memset(id, 0, sizeof *id);
+  int length = std::snprintf(id->bytes, sizeof id->bytes, "%s/heddle-nccl-%08x%08x", folder && *folder ? folder : "/tmp", random(), random());
+  return length < static_cast<int>(sizeof id->bytes) ? kNcclSuccess : failure(kNcclSystemError, "the name of TMPDIR is too long");
+}
+
+HEDDLE_NCCL_API int ncclCommInitRank(Communicator **communicator, int ranks, Id id, int rank) {
+  void *context = nullptr;
+  if (cuCtxGetCurrent(&context) != kSuccess || !context)
+    return failure(kNcclInvalidUsage, "no context is current");
+  if (!communicator || ranks < 1 || ranks > static_cast<int>(NcclMemory::kMostRanks) || rank < 0 || rank >= ranks)
+    return failure(kNcclInvalidArgument, "the ranks are wrong");
+  id.bytes[sizeof id.bytes - 1] = 0;
+  NcclMemory *memory = NcclMemory::join(id.bytes, static_cast<uint32_t>(rank), static_cast<uint32_t>(ranks));
+  if (!memory)
+    return failure(kNcclSystemError, std::string("the file ") + id.bytes + " cannot be made or mapped");
+  *communicator = new Communicator{std::unique_ptr<NcclMemory>(memory)};
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclCommDestroy(Communicator *communicator) {
+  if (!communicator)
+    return kNcclInvalidArgument;
+  delete communicator;
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclCommGetAsyncError(Communicator *communicator, int *error) {
+  if (!communicator || !error)
+    return kNcclInvalidArgument;
+  *error = communicator->failure;
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclGroupStart() {
+  ++openGroups;
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclGroupEnd() {
+  if (openGroups == 0)
+    return failure(kNcclInvalidUsage, "no group is open");
+  return --openGroups == 0 ? submit() : kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, Communicator *communicator, void *stream) {
+  if (type != kFloat32 || op != kSum)
+    return failure(kNcclInvalidArgument, "the emulator sums f32 alone");
+  Exchange what{Exchange::AllReduce, static_cast<uint32_t>(type), 0, count * sizeof(float)};
+  return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
+}
+
+HEDDLE_NCCL_API int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, Communicator *communicator, void *stream) {
+  if (type != kInt8 && type != kFloat32)
+    return failure(kNcclInvalidArgument, "the emulator hands on bytes and f32 alone");
+  if (!communicator || root < 0 || static_cast<uint32_t>(root) >= communicator->memory->ranks())
+    return failure(kNcclInvalidArgument, "there is no such root");
+  Exchange what{Exchange::Broadcast, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * (type == kInt8 ? 1 : sizeof(float))};
+  return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
+}
