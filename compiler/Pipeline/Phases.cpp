@@ -24,7 +24,9 @@
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Tile/Tile.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -140,11 +142,24 @@ std::optional<Phase> mlir::heddle::parsePhase(StringRef name) {
   return std::nullopt;
 }
 
+LogicalResult mlir::heddle::checkAddedPasses(const AddedPasses &added, std::string &problem) {
+  llvm::raw_string_ostream stream(problem);
+  if (added.phase == Phase::Emit) {
+    stream << "no module is left after phase 'emit'";
+    return failure();
+  }
+  OpPassManager passes(ModuleOp::getOperationName());
+  return parsePassPipeline(added.pipeline, passes, stream);
+}
+
 void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const PipelineOptions &options) {
   for (const PhaseInfo &info : kPhases) {
     if (info.phase < first || info.phase > last || info.phase == Phase::Emit)
       continue;
     info.build(passes, options);
+    for (const AddedPasses &added : options.added)
+      if (added.phase == info.phase && failed(parsePassPipeline(added.pipeline, passes)))
+        llvm_unreachable("passes that were not checked");
     if (!options.dumpDirectory.empty())
       passes.addPass(createDumpPhasePass(info, options));
     passes.addPass(createVerifyPhasePass(info.phase));

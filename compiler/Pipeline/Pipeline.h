@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class OpPassManager;
@@ -42,6 +43,16 @@ struct FusionFlag {
 };
 ArrayRef<FusionFlag> getFusionFlags();
 
+/// Passes that someone adds to a phase: their textual pipeline on a module, as mlir-opt's --pass-pipeline has it between the
+/// parentheses of `builtin.module(...)`; a pass on functions is `func.func(NAME)`.
+struct AddedPasses {
+  Phase phase;
+  std::string pipeline;
+};
+
+/// Fails where no phase can have these passes, and then says why in `problem`, in words for a user.
+LogicalResult checkAddedPasses(const AddedPasses &added, std::string &problem);
+
 struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
@@ -61,6 +72,8 @@ struct PipelineOptions {
   std::optional<WeightFormat> weights;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
+  /// They run in this order, each at the end of its phase, which is verified after them; checkAddedPasses() accepts all of them.
+  std::vector<AddedPasses> added;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
   std::string dumpDirectory;
   std::string dumpTag;

@@ -1,5 +1,13 @@
 # find_package(Heddle): Heddle::heddle is the shared library with the C API (heddle.h), Heddle::session the static one with the C++ API
-# ("runtime/session/Session.h") as well.
+# ("runtime/session/Session.h") as well. find_package(Heddle COMPONENTS Compiler) is for plug-ins of the compiler: HeddleCompiler.cmake.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include("${CMAKE_CURRENT_LIST_DIR}/HeddleTargets.cmake")
+foreach(component IN LISTS Heddle_FIND_COMPONENTS)
+  if(component STREQUAL "Compiler" AND EXISTS "${CMAKE_CURRENT_LIST_DIR}/HeddleCompiler.cmake")
+    include("${CMAKE_CURRENT_LIST_DIR}/HeddleCompiler.cmake")
+  elseif(Heddle_FIND_REQUIRED_${component})
+    set(Heddle_FOUND FALSE)
+    set(Heddle_NOT_FOUND_MESSAGE "this Heddle was installed without the component ${component}; it has Compiler where it was built with it")
+  endif()
+endforeach()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs Heddle into a folder, and builds and runs the examples against that alone: C by CMake and by pkg-config, C++, Python by pip.
+# Installs Heddle into a folder, and builds and runs the examples against that alone: C by CMake and by pkg-config, C++, Python by pip, and
+# a plug-in of the compiler.
 #
 #   package_test.sh SOURCE_DIR BUILD_DIR PYTHON
 set -euo pipefail
@@ -58,6 +59,22 @@ if "$work/c/call_entry" "$work/model.heddle" nothing 2>"$work/error"; then
 fi
 grep -q "nothing" "$work/error"
 
+# The plug-in is built from a copy, so that no file of the source tree beside it can be included.
+cp -r "$source/compiler/examples/pass-plugin" "$work/plugin"
+cmake -S "$work/plugin" -B "$work/plugin/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release -DLIT="$source/test/lit.py" >/dev/null
+cmake --build "$work/plugin/build" >/dev/null
+ctest --test-dir "$work/plugin/build" --output-on-failure >"$work/plugin.log" || { cat "$work/plugin.log" >&2; exit 1; }
+# All scales are powers of two, so that the pass changes no bit.
+"$python" -c 'import numpy as np, sys; np.random.seed(1); [np.save(f"{sys.argv[1]}/{name}.npy", np.random.randn(*shape).astype("f4")) for name, shape in (("x", (5, 8)), ("w", (8, 4)))]' "$work"
+for kind in plain folded; do
+  flags=()
+  [ $kind = plain ] || flags=(--load-pass-plugin="$work/plugin/build/FoldScales.so" --pass-after=derive:fold-scales)
+  "$prefix/bin/heddle-compile" "$work/plugin/test/fold-scales.mlir" "${flags[@]}" -o "$work/$kind.heddle" >/dev/null
+  "$prefix/bin/heddle-run" call "$work/$kind.heddle" --entry product --input "x=@$work/x.npy" --input "w=@$work/w.npy" \
+    --output "y=@$work/$kind.npy" >/dev/null
+done
+cmp "$work/plain.npy" "$work/folded.npy"
+
 cp -r "$source/runtime/python" "$work/python"
 "$python" -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$work/site" "$work/python" 2>"$work/pip.log" ||
   { cat "$work/pip.log" >&2; exit 1; }
@@ -95,4 +112,4 @@ except heddle.Error as error:
 else:
     sys.exit("a closed model answers")
 END
-echo "the package serves C, C++ and Python"
+echo "the package serves C, C++, Python and plug-ins of the compiler"

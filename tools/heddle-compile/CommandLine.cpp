@@ -5,6 +5,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
 #include "mlir/Transforms/Passes.h"
 #include "tools/cli/Program.h"
 #include "llvm/Support/CommandLine.h"
@@ -44,6 +45,14 @@ struct Flags {
                                    cl::value_desc("phase"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
                                   cl::value_desc("dir"), cl::cat(category)};
+  cl::list<std::string> plugins{"load-pass-plugin",
+                                cl::desc("Load a shared library with passes for --pass-after; may be repeated"),
+                                cl::value_desc("plugin.so"), cl::cat(category)};
+  cl::list<std::string> passAfter{
+      "pass-after",
+      cl::desc("Run passes at the end of a phase, before what it leaves is verified; they are written as in mlir-opt's "
+               "--pass-pipeline on a module: derive:canonicalize,func.func(cse); may be repeated"),
+      cl::value_desc("phase:passes"), cl::cat(category)};
   cl::opt<std::string> report{"report",
                               cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
                               cl::value_desc("out.json"), cl::cat(category)};
@@ -173,6 +182,41 @@ std::string listOf(ArrayRef<Precision> precisions) {
   return text;
 }
 
+/// Loads plug-ins, so that the passes added to phases may be theirs; false, after a message, where a flag is wrong.
+bool takeAddedPasses(const Flags &flags, CommandLine &line) {
+  for (const std::string &path : flags.plugins) {
+    llvm::Expected<PassPlugin> plugin = PassPlugin::load(path);
+    if (!plugin) {
+      wrong("--load-pass-plugin: " + llvm::toString(plugin.takeError()) +
+            "; a plug-in is a shared library built against this Heddle (docs/add-a-pass.md)");
+      return false;
+    }
+    plugin->registerPassRegistryCallbacks();
+  }
+  for (StringRef text : flags.passAfter) {
+    auto [name, pipeline] = text.split(':');
+    if (name.empty() || pipeline.empty()) {
+      wrong("--pass-after expects a phase and passes, such as fuse-attention:canonicalize, got '" + text + "'");
+      return false;
+    }
+    std::optional<Phase> phase = phaseNamed("--pass-after", name);
+    if (!phase)
+      return false;
+    AddedPasses added{*phase, pipeline.str()};
+    std::string problem;
+    if (failed(checkAddedPasses(added, problem))) {
+      wrong("--pass-after=" + text + ": " + StringRef(problem).split('\n').first);
+      return false;
+    }
+    if (added.phase > line.compileTo || (line.compileFrom && added.phase <= *line.compileFrom)) {
+      wrong("--pass-after=" + text + ": phase '" + name + "' is not one of those that run from --compile-from to --compile-to");
+      return false;
+    }
+    line.added.push_back(std::move(added));
+  }
+  return true;
+}
+
 std::optional<CommandLine> check(Flags &flags) {
   CommandLine line;
   line.helpDescription = flags.helpDescription;
@@ -196,6 +240,8 @@ std::optional<CommandLine> check(Flags &flags) {
     if (llvm::sys::path::extension(line.model) != ".mlir")
       return wrong("--compile-from takes a module (.mlir) that --compile-to wrote");
   }
+  if (!takeAddedPasses(flags, line))
+    return std::nullopt;
   if (line.compileTo == Phase::Emit && line.output.empty())
     return wrong("the output is missing; add -o OUT.heddle");
   if (line.output.empty())

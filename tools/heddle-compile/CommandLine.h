@@ -19,6 +19,7 @@ struct CommandLine {
   std::string dumpDirectory;
   std::string profile; // where to write what took how long; empty: nowhere
   std::string report;  // where to write what each entry costs; empty: nowhere
+  std::vector<AddedPasses> added; // --pass-after, in the order given
   FusionOptions fusion;
   Precision precision = Precision::F32;
   Precision caches = Precision::F32;

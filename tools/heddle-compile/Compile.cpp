@@ -76,6 +76,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.sharding = line.sharding;
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
+  options.added = line.added;
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;
   if (line.compileFrom) {
