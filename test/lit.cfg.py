@@ -1,7 +1,7 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
-# Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference, FileCheck, not,
-# split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, %bench, %docs and
+# Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
+# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, %bench, %docs and
 # %tools, those folders of the repository.
 # Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built.
 
@@ -30,7 +30,7 @@ def tool(directory, name):
     config.substitutions.append((r"(?<![\w./-])" + name + r"(?![\w.-])", os.path.join(directory, name)))
 
 
-for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-inspect", "heddle-reference"):
+for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-inspect", "heddle-reference", "heddle-lsp-server", "heddle-reduce"):
     tool(config.heddle_tools_dir, name)
 if os.path.exists(os.path.join(config.heddle_tools_dir, "heddle-bench-kernels")):
     tool(config.heddle_tools_dir, "heddle-bench-kernels")

@@ -1,0 +1,2 @@
+#!/bin/sh
+grep -q heddle.layer_norm "$1"

@@ -1,0 +1,16 @@
+// What editors ask about .mlir files: mlir-lsp-server with Heddle's dialects. It speaks the Language Server Protocol on standard input and output.
+#include "compiler/Pipeline/Pipeline.h"
+#include "tools/cli/Program.h"
+
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace mlir;
+
+int main(int argc, char **argv) {
+  ::heddle::cli::beginProgram();
+  llvm::cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-lsp-server") << "\n"; });
+  DialectRegistry registry;
+  mlir::heddle::registerAllDialects(registry);
+  return succeeded(MlirLspServerMain(argc, argv, registry)) ? 0 : ::heddle::cli::kWorkFailed;
+}
