@@ -60,9 +60,9 @@ def all_reduce_seconds(machine, ranks, size):
 
 
 def collective_seconds(machine, ranks, item):
-    """A gathering is the second half of a sum: what each has goes around, and nothing is added up before."""
+    """A sum is scattered and then gathered; each half sends as much as the other."""
     (kind, size), = item.items()
-    return all_reduce_seconds(machine, ranks, size) * (0.5 if kind == "all_gather" else 1)
+    return all_reduce_seconds(machine, ranks, size) * (1 if kind == "all_reduce" else 0.5)
 
 
 def launch_seconds(machine, launch, ranks, slower=1.0):
@@ -70,6 +70,10 @@ def launch_seconds(machine, launch, ranks, slower=1.0):
     arithmetic = launch["flops"] / share / (machine.flops * machine.flops_share)
     traffic = launch["bytes"] / share / (machine.memory * machine.memory_share)
     return machine.launch + max(arithmetic, traffic) * slower
+
+
+def is_sum(item):
+    return "all_reduce" in item or "reduce_scatter" in item
 
 
 @dataclass
@@ -82,7 +86,7 @@ class Step:
 def simulate(machine, order, ranks):
     """One step: launches one after the other, collectives one after the other beside them; what follows the last sum waits for all
     sums, and the end of the step for everything."""
-    last = max((place for place, item in enumerate(order) if "all_reduce" in item), default=-1)
+    last = max((place for place, item in enumerate(order) if is_sum(item)), default=-1)
     backward = max((place for place, item in enumerate(order[:last + 1]) if "flops" in item), default=-1)
     now = link_free = waiting = 0.0
     size = early = 0
@@ -94,9 +98,10 @@ def simulate(machine, order, ranks):
             busy = ranks > 1 and now < link_free
             now += launch_seconds(machine, item, ranks, 1 + machine.contention if busy else 1.0)
             continue
-        if "all_reduce" in item:
-            size += item["all_reduce"]
-            early += item["all_reduce"] if place < backward else 0
+        if is_sum(item):
+            bucket, = item.values()
+            size += bucket
+            early += bucket if place < backward else 0
         link_free = max(now, link_free) + collective_seconds(machine, ranks, item)
     if now < link_free:
         waiting += link_free - now
@@ -148,7 +153,7 @@ def main():
     if "parallel_train_step" not in entries:
         sys.exit("scaling: the report has no entry 'parallel_train_step'; compile the model with --shard=none")
     order = entries["parallel_train_step"]["order"]
-    sums = [item["all_reduce"] for item in order if "all_reduce" in item]
+    sums = [sum(item.values()) for item in order if is_sum(item)]
     gathered = [item["all_gather"] for item in order if "all_gather" in item]
     launches = [item for item in order if "flops" in item]
     flops = sum(item.get("flops", 0) for item in order)

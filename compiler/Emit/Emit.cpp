@@ -361,7 +361,8 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
     place = place.substr(0, place.rfind(';', mostOfPlaces)) + "; ...";
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
   static_assert(static_cast<int>(plan::Collective::AllReduce) == static_cast<int>(schema::CollectiveKind::AllReduce) &&
-                static_cast<int>(plan::Collective::AllGather) == static_cast<int>(schema::CollectiveKind::AllGather));
+                static_cast<int>(plan::Collective::AllGather) == static_cast<int>(schema::CollectiveKind::AllGather) &&
+                static_cast<int>(plan::Collective::ReduceScatter) == static_cast<int>(schema::CollectiveKind::ReduceScatter));
   Offset<flatbuffers::Vector<uint32_t>> likeVector;
   if (auto like = collective.getLike()) {
     std::vector<uint32_t> indices;

@@ -10,6 +10,10 @@
 //
 //   w1', m1', v1' = adam w1, s1, m1, v1 sharded
 //   w1 = all_gather w1' as [@m1]
+//
+// Where nothing but that update uses a gradient (no norm, no search for infinities), the rank gets the sums of those rows alone:
+//
+//   s1 = reduce_scatter g1 as [@m1]
 #include "compiler/Fusion/Distribute.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -96,7 +100,20 @@ public:
       bytes += bytesOf(gradient);
       if (bytes < full && gradient != gradients.back())
         continue;
-      AllReduceOp sums = reduce(bucket);
+      SmallVector<Value> whole, ofRows;
+      SmallVector<Attribute> like;
+      for (Value gradient : bucket)
+        if (AdamOp update = onlyUpdate(gradient); update && canShard(update)) {
+          ofRows.push_back(gradient);
+          like.push_back(momentOf(update));
+        } else {
+          whole.push_back(gradient);
+        }
+      SmallVector<Value> sums;
+      if (!whole.empty())
+        reduce<AllReduceOp>(whole, sums);
+      if (!ofRows.empty())
+        reduce<ReduceScatterOp>(ofRows, sums, ArrayAttr::get(block.getParentOp()->getContext(), like));
       shard(sums, canShard);
       bucket.clear();
       bytes = 0;
@@ -126,8 +143,27 @@ private:
     return first && second ? first->isBeforeInBlock(second) : !first && second;
   }
 
-  /// The sums take the gradients' places wherever it is not the backward pass that uses them.
-  AllReduceOp reduce(ArrayRef<Value> bucket) {
+  static Attribute momentOf(AdamOp adam) { return adam.getFirstMoment().getDefiningOp<ReadOp>().getVariableAttr(); }
+
+  /// The update that is all for which the optimizer uses a gradient, or none.
+  AdamOp onlyUpdate(Value gradient) {
+    AdamOp update;
+    for (OpOperand &use : gradient.getUses()) {
+      if (!isOfOptimizer(use))
+        continue;
+      auto adam = dyn_cast<AdamOp>(use.getOwner());
+      if (update || !adam || use.getOperandNumber() != adam.getGradientMutable().getOperandNumber())
+        return {};
+      update = adam;
+    }
+    for (auto [part, from] : partsOf(gradient))
+      if (llvm::any_of(part.getUses(), [&](OpOperand &use) { return isOfOptimizer(use); }))
+        return {};
+    return update;
+  }
+
+  /// The sums take the gradients' places wherever it is not the backward pass that uses them. `rest`: the op's further operands.
+  template <typename CollectiveOp, typename... Rest> void reduce(ArrayRef<Value> bucket, SmallVectorImpl<Value> &all, Rest... rest) {
     OpBuilder builder(block.getParent());
     if (Operation *last = bucket.back().getDefiningOp())
       builder.setInsertionPointAfter(last);
@@ -136,7 +172,8 @@ private:
     SmallVector<Location> places;
     for (Value gradient : bucket)
       places.push_back(gradient.getLoc());
-    auto sums = AllReduceOp::create(builder, builder.getFusedLoc(places), bucket);
+    auto sums = CollectiveOp::create(builder, builder.getFusedLoc(places), bucket, rest...);
+    llvm::append_range(all, sums.getResults());
     Operation *last = sums;
     for (auto [gradient, sum] : llvm::zip_equal(bucket, sums.getResults())) {
       replace(gradient, sum, last);
@@ -146,13 +183,12 @@ private:
           replace(part, slice, slice);
         }
     }
-    return sums;
   }
 
   /// The updates by a bucket's sums, as far as ranks may share them out, and the exchange of the weights behind them.
-  void shard(AllReduceOp sums, function_ref<bool(AdamOp)> canShard) {
+  void shard(ArrayRef<Value> sums, function_ref<bool(AdamOp)> canShard) {
     SmallVector<AdamOp> updates;
-    for (Value sum : sums.getResults())
+    for (Value sum : sums)
       for (Operation *user : sum.getUsers())
         if (auto adam = dyn_cast<AdamOp>(user); adam && canShard(adam))
           updates.push_back(adam);
@@ -168,7 +204,7 @@ private:
       adam.setSharded(true);
       weights.push_back(adam.getNewWeight());
       places.push_back(adam.getLoc());
-      like.push_back(adam.getFirstMoment().getDefiningOp<ReadOp>().getVariableAttr());
+      like.push_back(momentOf(adam));
     }
     auto whole = AllGatherOp::create(builder, builder.getFusedLoc(places), weights, builder.getArrayAttr(like));
     Operation *last = whole;
@@ -214,7 +250,7 @@ private:
     return row;
   }
 
-  bool isOfOptimizer(OpOperand &use) { return !backward.contains(inBlock(use.getOwner(), block)) && !isa<AllReduceOp>(use.getOwner()); }
+  bool isOfOptimizer(OpOperand &use) { return !backward.contains(inBlock(use.getOwner(), block)) && !isa<AllReduceOp, ReduceScatterOp>(use.getOwner()); }
 
   void replace(Value gradient, Value sum, Operation *behind) {
     gradient.replaceUsesWithIf(sum, [&](OpOperand &use) {
@@ -235,7 +271,7 @@ private:
         auto variable = symbols.lookup<VariableOp>(read.getVariable());
         isOwn = variable && variable.getRole() == VariableRole::Gradient;
       }
-      if (!isa<AllReduceOp>(op))
+      if (!isa<AllReduceOp, ReduceScatterOp>(op)) // of whose rows a rank uses those that are sums
         forEachTaken(&op, [&](Value value) { isOwn |= own.contains(value); });
       if (auto write = dyn_cast<WriteOp>(op); write && isOwn)
         return write.emitOpError() << "gives variable '" << write.getVariable()

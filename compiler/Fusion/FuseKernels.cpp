@@ -376,9 +376,8 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, AllReduceOp, AllGatherOp, YieldOp,
-            func::ReturnOp>(op) ||
-        groupOf.contains(op) || isInlined(op))
+    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) ||
+        isCollective(op) || groupOf.contains(op) || isInlined(op))
       return success();
     if (isa<KernelOpInterface>(op)) {
       start(op);

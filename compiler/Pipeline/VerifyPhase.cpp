@@ -38,14 +38,13 @@ bool isFused(Operation *op) {
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
-  return isSymbol(op) || isView(op) ||
-         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, AllGatherOp, KernelOp>(op) ||
+  return isSymbol(op) || isView(op) || isCollective(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, KernelOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 
 bool isLaunching(Operation *op) {
-  return isSymbol(op) || isView(op) ||
-         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, AllReduceOp, AllGatherOp, tile::LaunchOp>(op) ||
+  return isSymbol(op) || isView(op) || isCollective(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, tile::LaunchOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 

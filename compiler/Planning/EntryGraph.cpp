@@ -199,7 +199,7 @@ LogicalResult EntryGraph::addOps(Block &block, DenseMap<Value, Id> &ids, const S
       EntryValue value(EntryValue::Empty);
       value.bytes = getMaximumBytes(cast<RankedTensorType>(empty.getType()), maxima);
       ids[empty.getResult()] = addValue(std::move(value));
-    } else if (isa<tile::LaunchOp>(op) || (isa<AllReduceOp, AllGatherOp>(op) && !isRepeated)) {
+    } else if (isa<tile::LaunchOp>(op) || (heddle::isCollective(&op) && !isRepeated)) {
       addLaunch(&op, ids, maxima, isRepeated);
     } else if (auto repeat = dyn_cast<RepeatOp>(op); repeat && !isRepeated) {
       if (failed(addLoop(repeat, ids, maxima)))

@@ -73,7 +73,7 @@ public:
   int64_t getResultBytes(unsigned launch) const;
 
   /// Whether it is no launch of a kernel, but what several ranks do together.
-  bool isCollective(unsigned launch) const { return isa<AllReduceOp, AllGatherOp>(launches[launch]); }
+  bool isCollective(unsigned launch) const { return heddle::isCollective(launches[launch]); }
 
   /// The input whose memory result `result` of a launch may take over, or none.
   std::optional<Id> getReuse(unsigned launch, unsigned result) const;

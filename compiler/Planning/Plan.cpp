@@ -5,6 +5,7 @@
 #include "compiler/Planning/AssignStorage.h"
 #include "compiler/Planning/Schedule.h"
 #include "dialects/Plan/Plan.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -191,9 +192,13 @@ void EntryBuilder::buildCollective(unsigned index) {
     accesses.push_back({storage.places[result], graph.values[result].bytes, /*write=*/true});
   }
   hazards.note(accesses);
-  auto gather = dyn_cast<AllGatherOp>(graph.launches[index]);
-  plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), gather ? plan::Collective::AllGather : plan::Collective::AllReduce,
-                             builder.getArrayAttr(from), builder.getArrayAttr(to), gather ? gather.getLikeAttr() : ArrayAttr());
+  auto create = [&](plan::Collective what, ArrayAttr like) {
+    plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), what, builder.getArrayAttr(from), builder.getArrayAttr(to), like);
+  };
+  llvm::TypeSwitch<Operation *>(graph.launches[index])
+      .Case([&](AllGatherOp op) { create(plan::Collective::AllGather, op.getLikeAttr()); })
+      .Case([&](ReduceScatterOp op) { create(plan::Collective::ReduceScatter, op.getLikeAttr()); })
+      .Default([&](Operation *) { create(plan::Collective::AllReduce, ArrayAttr()); });
 }
 
 static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables) {

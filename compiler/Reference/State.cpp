@@ -67,5 +67,6 @@ void reference::addState(Registry &registry) {
   registry.add<empty>();
   registry.add<kernel>();
   registry.add<collective<AllReduceOp>>();
+  registry.add<collective<ReduceScatterOp>>();
   registry.add<collective<AllGatherOp>>();
 }

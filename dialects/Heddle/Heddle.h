@@ -57,6 +57,9 @@ bool isColumn(RankedTensorType type);
 /// Whether `op` computes each element on its own: `Elementwise` here, `ElementwiseMappable` elsewhere.
 bool isElementwise(Operation *op);
 
+/// Whether several ranks compute the op together.
+bool isCollective(Operation *op);
+
 } // namespace mlir::heddle
 
 #endif

@@ -7,6 +7,8 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+bool heddle::isCollective(Operation *op) { return isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op); }
+
 LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
   llvm::append_range(types, adaptor.getInputs().getTypes());
@@ -22,26 +24,35 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
+template <typename RowsOfRanksOp> static LogicalResult verifyLike(RowsOfRanksOp op) {
+  if (op.getInputs().empty() || op.getInputs().size() != op.getLike().size())
+    return op.emitOpError() << "expects at least one tensor, and a sharded variable for each, got " << op.getInputs().size() << " and "
+                            << op.getLike().size();
+  return success();
+}
+
+template <typename RowsOfRanksOp> static LogicalResult verifyVariables(RowsOfRanksOp op, SymbolTableCollection &symbols) {
+  for (auto [input, name] : llvm::zip_equal(op.getInputs(), op.getLike().template getAsRange<FlatSymbolRefAttr>())) {
+    auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, name);
+    if (!variable || !variable.getSharded() || variable.getType() != input.getType())
+      return op.emitOpError() << "expects " << name << " to be a sharded variable of type " << input.getType();
+  }
+  return success();
+}
+
+LogicalResult ReduceScatterOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, adaptor.getInputs().getTypes());
+  return success();
+}
+LogicalResult ReduceScatterOp::verify() { return verifyLike(*this); }
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyVariables(*this, symbols); }
+
 LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor, SmallVectorImpl<Type> &types) {
   llvm::append_range(types, adaptor.getInputs().getTypes());
   return success();
 }
-
-LogicalResult AllGatherOp::verify() {
-  if (getInputs().empty() || getInputs().size() != getLike().size())
-    return emitOpError() << "expects at least one tensor, and a sharded variable for each, got " << getInputs().size() << " and "
-                         << getLike().size();
-  return success();
-}
-
-LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (auto [input, name] : llvm::zip_equal(getInputs(), getLike().getAsRange<FlatSymbolRefAttr>())) {
-    auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(*this, name);
-    if (!variable || !variable.getSharded() || variable.getType() != input.getType())
-      return emitOpError() << "expects " << name << " to be a sharded variable of type " << input.getType();
-  }
-  return success();
-}
+LogicalResult AllGatherOp::verify() { return verifyLike(*this); }
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyVariables(*this, symbols); }
 
 /// The loss is the sum of what all ranks make of the sum: each of their gradients counts.
 FailureOr<SmallVector<Value>> AllReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
@@ -92,10 +103,10 @@ struct DropFromBucket : OpRewritePattern<AllReduceOp> {
 };
 
 /// Drops what nobody uses.
-struct DropFromGather : OpRewritePattern<AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename RowsOfRanksOp> struct DropUnused : OpRewritePattern<RowsOfRanksOp> {
+  using OpRewritePattern<RowsOfRanksOp>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(AllGatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(RowsOfRanksOp op, PatternRewriter &rewriter) const override {
     SmallVector<Value> kept, old;
     SmallVector<Attribute> like;
     for (auto [input, result, name] : llvm::zip_equal(op.getInputs(), op.getResults(), op.getLike()))
@@ -107,7 +118,7 @@ struct DropFromGather : OpRewritePattern<AllGatherOp> {
     if (kept.size() == op.getInputs().size())
       return failure();
     if (!kept.empty())
-      rewriter.replaceAllUsesWith(old, AllGatherOp::create(rewriter, op.getLoc(), kept, rewriter.getArrayAttr(like)).getResults());
+      rewriter.replaceAllUsesWith(old, RowsOfRanksOp::create(rewriter, op.getLoc(), kept, rewriter.getArrayAttr(like)).getResults());
     rewriter.eraseOp(op);
     return success();
   }
@@ -115,8 +126,12 @@ struct DropFromGather : OpRewritePattern<AllGatherOp> {
 
 } // namespace
 
+void ReduceScatterOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropUnused<ReduceScatterOp>>(context);
+}
+
 void AllGatherOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<DropFromGather>(context);
+  patterns.add<DropUnused<AllGatherOp>>(context);
 }
 
 void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {

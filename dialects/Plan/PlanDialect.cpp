@@ -31,9 +31,9 @@ LogicalResult CollectiveOp::verify() {
   if (getFrom().empty() || getFrom().size() != getTo().size())
     return emitOpError() << "takes " << getFrom().size() << " tensors and makes " << getTo().size()
                          << "; expects as many, and at least one";
-  bool isGather = getWhat() == Collective::AllGather;
-  if (isGather != getLike().has_value() || (isGather && getLike()->size() != getFrom().size()))
-    return emitOpError("names a sharded variable for each tensor where it is all_gather, and only there");
+  bool isOfRows = getWhat() != Collective::AllReduce;
+  if (isOfRows != getLike().has_value() || (isOfRows && getLike()->size() != getFrom().size()))
+    return emitOpError("names a sharded variable for each tensor where it is no all_reduce, and only there");
   int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
   auto all = llvm::to_vector(llvm::concat<const Attribute>(getFrom().getValue(), getTo().getValue()));
   for (Attribute attribute : all) {

@@ -95,7 +95,8 @@ def RepeatOp : Plan_Op<"repeat", [HasParent<"EntryOp">, NoTerminator, SingleBloc
 }
 
 def Plan_Collective : I32EnumAttr<"Collective", "what several ranks do together", [
-    I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">]> {
+    I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
+    I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">]> {
   let cppNamespace = "::mlir::plan";
   let genSpecializedAttr = 0;
 }
@@ -107,6 +108,7 @@ def CollectiveOp : Plan_Op<"collective", [HasParent<"EntryOp">]> {
     It stands behind all launches before it, and before all those after it that read or write its bytes: others may go on
     meanwhile. Tensors lie apart, and a result where its tensor does or apart from all of them. `all_reduce`: the sums over all ranks.
     `all_gather`: the rows of all ranks, each of which has made those that it keeps of the sharded variables `like`, one a tensor.
+    `reduce_scatter`: of the sums a rank gets the rows that it keeps of such variables; other rows of the results are for nobody.
 
     ```mlir
     plan.collective all_reduce [#plan.binding<arena "", 256, 32>] to [#plan.binding<arena "", 256, 32>]

@@ -47,7 +47,8 @@
 //   G2  a collective takes as many tensors as it makes, from 1 to 16384, each of as many bytes, a whole number of f32, in its
 //       variable or in the arena of every target that uses the entry, 4-byte aligned; a location is at most 16 KiB
 //   G3  nothing that a collective takes or makes overlaps, but for a result in the place of its tensor
-//   G4  no tensor is a sharded variable's; a collective that gathers names a sharded variable of as many bytes for each tensor, and others name none
+//   G4  no tensor is a sharded variable's; a collective of rows (all but sums) names a sharded variable of
+//       as many bytes for each tensor, and sums name none
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative

@@ -178,9 +178,9 @@ private:
       return broken(str(what, " takes ", from.size(), " tensors and makes ", to.size(), "."));
     if (collective.location() && collective.location()->size() > kLongestLocation)
       return broken(str(what, " has a location of ", collective.location()->size(), " bytes; ", kLongestLocation, " are the most."));
-    bool isGather = collective.kind() == schema::CollectiveKind::AllGather;
+    bool isOfRows = collective.kind() != schema::CollectiveKind::AllReduce;
     const auto *like = collective.like();
-    if (isGather != (like != nullptr) || (like && like->size() != from.size()))
+    if (isOfRows != (like != nullptr) || (like && like->size() != from.size()))
       return broken(str(what, " names ", like ? like->size() : 0, " sharded variables for ", from.size(), " tensors."));
     using Range = std::tuple<int, uint64_t, uint64_t, uint64_t>; // space, variable, where it begins and ends
     std::vector<Range> ranges;

@@ -155,10 +155,10 @@ public:
 // same exchanges in the same order, and finish them in that order. The device's caller destroys it before the device.
 class DeviceGroup {
 public:
-  // A tensor of an exchange. Sum: `to` gets the sum over all devices of their `from`, f32, the same bits on each. Broadcast: `to` of
-  // all devices gets `from` of the device `root`. `from` and `to` may be the same bytes.
+  // A tensor of an exchange. Sum: `to` gets the sum over all devices of their `from`, f32, the same bits on each. SumFor: `to` of the device
+  // `root` alone does. Broadcast: `to` of all devices gets `from` of the device `root`. `from` and `to` may be the same bytes.
   struct Tensor {
-    enum Kind { Sum, Broadcast } kind = Sum;
+    enum Kind { Sum, SumFor, Broadcast } kind = Sum;
     uint32_t root = 0;
     const Buffer *from = nullptr;
     uint64_t fromOffset = 0;

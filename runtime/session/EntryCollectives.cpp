@@ -117,7 +117,7 @@ Shards::Range EntryCollectives::given(const schema::Collective &collective, flat
   return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
 }
 
-// Of a tensor that each rank has a part of, each rank's part is a broadcast.
+// Of a tensor that each rank has or gets a part of, the parts are exchanged one by one, but for what lies in several: these sums all ranks get.
 Status EntryCollectives::startInGroup(uint32_t index) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
   using Tensor = hal::DeviceGroup::Tensor;
@@ -130,9 +130,11 @@ Status EntryCollectives::startInGroup(uint32_t index) {
       tensors.push_back({Tensor::Sum, 0, from.buffer, from.offset, to.buffer, to.offset, bytes});
       continue;
     }
-    for (uint32_t rank = 0; rank < state.shards.ranks(); ++rank) {
-      Shards::Range part = state.shards.rangeOfRankAlone(collective.like()->Get(i), rank, bytes);
-      tensors.push_back({Tensor::Broadcast, rank, from.buffer, from.offset + part.offset, to.buffer, to.offset + part.offset, part.bytes});
+    for (const Shards::Segment &segment : state.shards.segments(collective.like()->Get(i), bytes)) {
+      bool isGather = collective.kind() == schema::CollectiveKind::AllGather;
+      Tensor::Kind kind = isGather ? Tensor::Broadcast : segment.isShared ? Tensor::Sum : Tensor::SumFor;
+      uint64_t offset = segment.range.offset;
+      tensors.push_back({kind, segment.rank, from.buffer, from.offset + offset, to.buffer, to.offset + offset, segment.range.bytes});
     }
   }
   return state.group->start(tensors);
@@ -183,7 +185,7 @@ Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &upload
 
 Status EntryCollectives::exchange(uint32_t index, std::vector<std::byte> &values) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
-  bool isSum = collective.kind() == schema::CollectiveKind::AllReduce;
+  bool isSum = collective.kind() != schema::CollectiveKind::AllGather; // MPI's sums of all rows for all ranks have the same bits on each
   std::string what = str(isSum ? "sum " : "gathering ", index + 1, " of ", count(), " of '", view(entry.name()), "'");
   Span span(isSum ? "sum over ranks" : "gather from ranks");
   span.with("bytes", int64_t(values.size()));

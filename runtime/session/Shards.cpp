@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 namespace heddle {
 
@@ -37,11 +38,22 @@ Shards::Range Shards::ownRange(uint32_t variable, uint64_t bytes) const {
   return {own.first * rowBytes, own.count * rowBytes};
 }
 
-Shards::Range Shards::rangeOfRankAlone(uint32_t variable, uint32_t rank, uint64_t bytes) const {
+std::vector<Shards::Segment> Shards::segments(uint32_t variable, uint64_t bytes) const {
   uint64_t rowBytes = bytes / rows(variable);
-  Rows own = rowsOf(variable, rank);
-  uint64_t end = rank + 1 == ranks() ? own.first + own.count : rowsOf(variable, rank + 1).first;
-  return {own.first * rowBytes, (end - own.first) * rowBytes};
+  std::set<uint64_t> cuts;
+  for (uint32_t rank = 0; rank < ranks(); ++rank) {
+    Rows part = rowsOf(variable, rank);
+    cuts.insert({part.first, part.first + part.count});
+  }
+  std::vector<Segment> segments;
+  for (auto begin = cuts.begin(), end = std::next(begin); end != cuts.end(); ++begin, ++end) {
+    std::vector<uint32_t> owners;
+    for (uint32_t rank = 0; rank < ranks(); ++rank)
+      if (Rows part = rowsOf(variable, rank); part.first <= *begin && *end <= part.first + part.count)
+        owners.push_back(rank);
+    segments.push_back({{*begin * rowBytes, (*end - *begin) * rowBytes}, owners.front(), owners.size() > 1});
+  }
+  return segments;
 }
 
 void Shards::assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const {

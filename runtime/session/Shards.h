@@ -33,8 +33,13 @@ public:
   };
   Range ownRange(uint32_t variable, uint64_t bytes) const;
 
-  // Those of a rank that no later rank has: of all ranks, every byte once.
-  Range rangeOfRankAlone(uint32_t variable, uint32_t rank, uint64_t bytes) const;
+  // The same tensor cut where the ranks' parts begin and end.
+  struct Segment {
+    Range range;
+    uint32_t rank;   // the first rank in whose part it is
+    bool isShared;   // other ranks have it too
+  };
+  std::vector<Segment> segments(uint32_t variable, uint64_t bytes) const;
 
   // All ranks' rows, each of which has given its own: `parts` has those of rank 0, of rank 1, and so on, which lie `stride` bytes apart.
   // `whole` is of as many rows as the variable.

@@ -106,6 +106,17 @@ TEST(NcclTest, Sums) {
   }));
 }
 
+TEST(NcclTest, SumsForOne) {
+  EXPECT_TRUE(inRanks(3, [](Rank &self) {
+    auto from = self.upload({1, 2}), to = self.upload({-1, -1});
+    if (self.nccl("ncclReduce", reinterpret_cast<const void *>(from), reinterpret_cast<void *>(to), size_t(2), kFloat32, kSum, 1, self.communicator,
+                  self.stream))
+      return false;
+    self.follow();
+    return self.download(to, 2) == (self.rank == 1 ? std::vector<float>{3, 6} : std::vector<float>{-1, -1});
+  }));
+}
+
 TEST(NcclTest, HandsOnInAGroup) {
   EXPECT_TRUE(inRanks(4, [](Rank &self) {
     auto all = self.upload(std::vector<float>(8, float(self.rank)));

@@ -62,6 +62,22 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
             ASSERT_TRUE(own.count % tile == 0 || own.count == uint64_t(rows));
           covered = std::max(covered, own.first + own.count);
         }
+        // Cut where parts begin and end, every byte is of the ranks whose parts it is in.
+        uint64_t at = 0;
+        for (const Shards::Segment &segment : shards.segments(kState, uint64_t(rows) * rowBytes)) {
+          ASSERT_EQ(segment.range.offset, at);
+          ASSERT_GT(segment.range.bytes, 0u);
+          at += segment.range.bytes;
+          for (uint64_t row : {segment.range.offset / rowBytes, at / rowBytes - 1}) {
+            std::vector<uint32_t> owners;
+            for (uint32_t rank = 0; rank < count; ++rank)
+              if (Shards::Rows own = shards.rowsOf(kState, rank); row >= own.first && row < own.first + own.count)
+                owners.push_back(rank);
+            ASSERT_EQ(segment.rank, owners.front());
+            ASSERT_EQ(segment.isShared, owners.size() > 1);
+          }
+        }
+        EXPECT_EQ(at, uint64_t(rows) * rowBytes);
         EXPECT_EQ(covered, uint64_t(rows)) << rows << " x " << columns << ", " << count << " ranks";
         EXPECT_EQ(shards.has(kState), count > 1);
         // No more than a unit above the fair part.

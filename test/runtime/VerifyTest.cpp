@@ -300,6 +300,12 @@ const Rule rules[] = {
     {"G2_location", [](auto &m) { collective(m).location.assign(20000, 'x'); }, "a location of 20000 bytes"},
     {"G4_gathers_like_nothing", [](auto &m) { gather(m).like.clear(); }, "names 0 sharded variables for 1 tensors"},
     {"G4_sums_like_a_variable", [](auto &m) { gather(m).kind = schema::CollectiveKind::AllReduce; }, "names 1 sharded variables for 1"},
+    {"G4_scatters_like_nothing",
+     [](auto &m) {
+       gather(m).kind = schema::CollectiveKind::ReduceScatter;
+       entry(m).collectives[0]->like.clear();
+     },
+     "names 0 sharded variables for 1 tensors"},
     {"G4_whole", [](auto &m) { gather(m).like = {0}; }, "variable 0 is no sharded one of as many"},
     {"G4_no_variable", [](auto &m) { gather(m).like = {99}; }, "variable 99 is no sharded one of as many"},
     {"G4_bytes", [](auto &m) { auto &some = gather(m); some.from = some.to = {schema::Binding(schema::Space::Arena, 0, 256, 128)}; },

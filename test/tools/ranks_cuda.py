@@ -1,4 +1,4 @@
-"""Two ranks on the emulated CUDA driver: ranks_cuda.py BIN MODELS EMULATOR
+"""Two and three ranks on the emulated CUDA driver: ranks_cuda.py BIN MODELS EMULATOR
 
 Gradients travel by MPI and by the emulated NCCL. The driver's order of launches, copies and exchanges shows that most bytes of gradients
 leave before the backward pass ends. A sharded optimizer gives the bits of a whole one, and its launches touch nothing but the rank's own
@@ -26,7 +26,7 @@ def share_before_the_end(log, inspected, transport):
     lines = [line.split() for line in log.read_text().splitlines()]
     launches = [place for place, line in enumerate(lines) if line[0] == "launch"]
     begin = launches[-entry["launches"]]
-    buckets = [bucket for bucket in entry["collectives"] if bucket["kind"] == "all-reduce"]
+    buckets = [bucket for bucket in entry["collectives"] if bucket["kind"] != "all-gather"]
     sent, of_last = ("exchange", 1) if transport == "nccl" else ("to-host", buckets[-1]["tensors"])
     sends = [(place, int(line[1])) for place, line in enumerate(lines) if line[0] == sent and place > begin]
     sends = sends[:len(buckets) if transport == "nccl" else sum(bucket["tensors"] for bucket in buckets)]
@@ -62,30 +62,31 @@ def main():
         folder = Path(name)
         run([tools / "heddle-numbers", "--out", "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999"], folder)
         train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de", "--batch-sequences", "2"]
-        for shard, transport in ("none", "mpi"), ("optimizer", "nccl"):
+        weights = {}
+        for ranks, shard, transport in (2, "none", "mpi"), (2, "optimizer", "nccl"), (3, "none", "nccl"), (3, "optimizer", "nccl"):
             run([tools / "heddle-compile", models / "numbers.toml", f"--shard={shard}", "--target=cuda:sm_80", "-o", "n.heddle"], folder)
-            step = [*train, "--checkpoint", shard, "--steps", "1", "--transport", transport if transport == "mpi" else "auto"]
+            name = f"{ranks} ranks, --shard={shard}"
+            step = [*train, "--checkpoint", name, "--steps", "1", "--transport", transport if transport == "mpi" else "auto"]
             if transport == "mpi":
                 logged = ["sh", "-c", 'HEDDLE_EMULATOR_LOG="log.$OMPI_COMM_WORLD_RANK" exec "$@"', "sh"]
-                said = run([*started_by_mpirun(2), *logged, *step], folder, environment=environment)
+                said = run([*started_by_mpirun(ranks), *logged, *step], folder, environment=environment)
             else:
-                said = ended(start_by_hand(folder, [dict(environment, HEDDLE_EMULATOR_LOG=f"log.{rank}") for rank in (0, 1)], step), True)[0]
+                logs = [dict(environment, HEDDLE_EMULATOR_LOG=f"log.{rank}") for rank in range(ranks)]
+                said = ended(start_by_hand(folder, logs, step), True)[0]
             if f"the ranks exchange gradients by {NAMES[transport]}" not in said:
                 fail(said)
             inspected = json.loads(run([tools / "heddle-inspect", "n.heddle", "--json"], folder))
-            for rank in (0, 1):
-                share = share_before_the_end(folder / f"log.{rank}", inspected, transport)
-                print(f"--shard={shard} by {NAMES[transport]}, rank {rank}: {share:.1%} of the gradients' bytes are on their way before the "
-                      "backward pass ends")
-                if share < LEAST:
-                    fail(f"expected {LEAST:.0%}")
-        for file in ("weights.safetensors", "optimizer.safetensors"):
-            if len({(folder / shard / "step-00000001" / file).read_bytes() for shard in ("none", "optimizer")}) != 1:
-                fail(f"a sharded optimizer by NCCL gives other {file} than a whole one by MPI")
+            shares = [share_before_the_end(folder / f"log.{rank}", inspected, transport) for rank in range(ranks)]
+            print(f"{name} by {NAMES[transport]}: {min(shares):.1%} of the gradients' bytes are on their way before the backward pass ends")
+            if min(shares) < LEAST:
+                fail(f"expected {LEAST:.0%}")
+            state = [(folder / name / "step-00000001" / file).read_bytes() for file in ("weights.safetensors", "optimizer.safetensors")]
+            if weights.setdefault(ranks, state) != state:
+                fail(f"{name}: other weights or moments than those of a whole optimizer")
 
         # A rank is killed in the midst of steps.
-        processes = start_by_hand(folder, [environment] * 2, [*train, "--checkpoint", "optimizer", "--steps", "100000", "--resume", "--log", "log.jsonl"])
-        while processes[0].poll() is None and not (folder / "log.jsonl").exists() or len(losses(folder / "log.jsonl")) < 2:
+        processes = start_by_hand(folder, [environment] * 2, [*train, "--checkpoint", "3 ranks, --shard=optimizer", "--steps", "100000", "--resume", "--log", "log.jsonl"])
+        while processes[0].poll() is None and (not (folder / "log.jsonl").exists() or len(losses(folder / "log.jsonl")) < 2):
             time.sleep(0.05)
         processes[1].kill()
         begin = time.monotonic()

@@ -88,9 +88,17 @@ Status CudaGroup::enqueue(std::span<const Tensor> tensors) {
     void *from = pointer(tensor.from, tensor.fromOffset), *to = pointer(tensor.to, tensor.toOffset);
     if (result != ncclSuccess || tensor.bytes == 0)
       continue;
-    result = tensor.kind == Tensor::Sum
-                 ? nccl.ncclAllReduce(from, to, tensor.bytes / sizeof(float), ncclFloat32, ncclSum, comm, stream)
-                 : nccl.ncclBroadcast(from, to, tensor.bytes, ncclInt8, int(tensor.root), comm, stream);
+    switch (tensor.kind) {
+    case Tensor::Sum:
+      result = nccl.ncclAllReduce(from, to, tensor.bytes / sizeof(float), ncclFloat32, ncclSum, comm, stream);
+      break;
+    case Tensor::SumFor:
+      result = nccl.ncclReduce(from, to, tensor.bytes / sizeof(float), ncclFloat32, ncclSum, int(tensor.root), comm, stream);
+      break;
+    case Tensor::Broadcast:
+      result = nccl.ncclBroadcast(from, to, tensor.bytes, ncclInt8, int(tensor.root), comm, stream);
+      break;
+    }
   }
   ncclResult_t ended = nccl.ncclGroupEnd(); // whatever happened: a group that stays open spoils every later call
   HEDDLE_CHECK(check(result));

@@ -30,6 +30,7 @@ inline constexpr int ncclSum = 0;     // ncclRedOp_t
   F(ncclGroupStart, ())                                                                                                \
   F(ncclGroupEnd, ())                                                                                                  \
   F(ncclAllReduce, (const void *from, void *to, size_t count, int type, int op, ncclComm_t comm, CUstream stream))     \
+  F(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, ncclComm_t comm, CUstream stream)) \
   F(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, ncclComm_t comm, CUstream stream))
 
 // The functions, looked up once in a process.

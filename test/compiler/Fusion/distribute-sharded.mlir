@@ -3,6 +3,7 @@
 
 // WHOLE-NOT: sharded
 // WHOLE-NOT: all_gather
+// WHOLE-NOT: reduce_scatter
 
 // CHECK: heddle.variable @adam.m.w {{.*}} : tensor<32x16xf32> {sharded}
 // CHECK: heddle.variable @adam.v.w {{.*}} : tensor<32x16xf32> {sharded}
@@ -44,9 +45,11 @@ heddle.variable @adam.v.v optimizer_state of @v as second_moment : tensor<64xf32
 heddle.variable @part weight : tensor<16xf32> in @v from 16
 heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<16xf32> in @adam.m.v from 16
 
-// What a bucket's updates make travels together. Writes that stood between them follow.
+// What a bucket's updates make travels together. Writes that stood between them follow. Nothing else uses the gradients, so that each rank gets
+// the sums of its own rows.
 // CHECK-LABEL: func.func @step
-// CHECK:         %[[S:.*]]:2 = heddle.all_reduce
+// CHECK-NOT:     all_reduce
+// CHECK:         %[[S:.*]]:2 = heddle.reduce_scatter %{{.*}}, %{{.*}} as [@adam.m.v, @adam.m.w] : tensor<64xf32>, tensor<32x16xf32>
 // CHECK:         %[[W:.*]], %{{.*}}, %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#1, {{.*}} sharded
 // CHECK:         %[[V:.*]], %{{.*}}, %{{.*}} = heddle.adam %{{.*}}, %[[S]]#0, {{.*}} sharded
 // CHECK-NEXT:    %[[NEW:.*]]:2 = heddle.all_gather %[[W]], %[[V]] as [@adam.m.w, @adam.m.v] : tensor<32x16xf32>, tensor<64xf32>
@@ -75,6 +78,38 @@ func.func @step(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) attributes {heddle.
   heddle.write @adam.m.v, %mv2 : tensor<64xf32>
   heddle.write @adam.v.v, %vv2 : tensor<64xf32>
   return
+}
+
+// A norm needs all rows of a gradient, on every rank; another gradient of the bucket goes by rows.
+// CHECK-LABEL: func.func @clipped
+// CHECK:         %[[A:.*]] = heddle.all_reduce %{{.*}} : tensor<64xf32>
+// CHECK:         %[[B:.*]] = heddle.reduce_scatter %{{.*}} as [@adam.m.w] : tensor<32x16xf32>
+// CHECK:         heddle.adam %{{.*}}, %[[A]], {{.*}} sharded
+// CHECK:         heddle.adam %{{.*}}, %[[B]], {{.*}} sharded
+func.func @clipped(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) -> tensor<64xf32> attributes {heddle.ranks} {
+  %r = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %b = math.exp %gv : tensor<64xf32>
+  %a = math.exp %gw : tensor<32x16xf32>
+  %norm = arith.mulf %b, %b : tensor<64xf32>
+  %v = heddle.read @v : tensor<64xf32>
+  %mv = heddle.read @adam.m.v : tensor<64xf32>
+  %vv = heddle.read @adam.v.v : tensor<64xf32>
+  %v2, %mv2, %vv2 = heddle.adam %v, %b, %mv, %vv rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<64xf32>
+  heddle.write @v, %v2 : tensor<64xf32>
+  heddle.write @adam.m.v, %mv2 : tensor<64xf32>
+  heddle.write @adam.v.v, %vv2 : tensor<64xf32>
+  %w = heddle.read @w : tensor<32x16xf32>
+  %mw = heddle.read @adam.m.w : tensor<32x16xf32>
+  %vw = heddle.read @adam.v.w : tensor<32x16xf32>
+  %ew = heddle.read @ema.w : tensor<32x16xf32>
+  %w2, %mw2, %vw2, %ew2 = heddle.adam %w, %a, %mw, %vw rate %r corrections %r, %r scale %r average %ew : tensor<32x16xf32> -> tensor<32x16xf32>
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, decay = 0.5 : f32} : tensor<32x16xf32>
+  heddle.write @w, %w2 : tensor<32x16xf32>
+  heddle.write @adam.m.w, %mw2 : tensor<32x16xf32>
+  heddle.write @adam.v.w, %vw2 : tensor<32x16xf32>
+  heddle.write @ema.w, %ew2 : tensor<32x16xf32>
+  return %norm : tensor<64xf32>
 }
 
 // Another entry of several ranks returns the weight that it makes: each of them does all of the update, in every entry.

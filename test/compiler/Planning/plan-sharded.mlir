@@ -1,5 +1,5 @@
 // Of an update with a sharded state the plan says by which variable's rows ranks share it out, and along which axis of the grid. What they
-// gather has the place of what they make, the weight's own.
+// gather has the place of what they make, the weight's own; of a gradient's sum each gets its rows.
 // RUN: heddle-opt %s --heddle-tile --heddle-plan | FileCheck %s
 
 heddle.variable @w weight : tensor<64x32xf32>
@@ -10,19 +10,21 @@ heddle.variable @adam.m.v optimizer_state of @v as first_moment : tensor<4096xf3
 heddle.variable @adam.v.v optimizer_state of @v as second_moment : tensor<4096xf32> {sharded}
 
 // CHECK: plan.entry @step
-// CHECK: plan.launch @adam_64x32 grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, [[GROUPS:[0-9]+]]>, #tile.grid<"", 1, 1>]
-// CHECK-SAME: #plan.binding<variable "w", 0, 8192>, {{.*}}#plan.binding<variable "w", 0, 8192>,
-// CHECK-SAME: shard <"adam.m.w", axis 1 tile {{[0-9]+}}>
+// CHECK: plan.collective reduce_scatter [#plan.binding<arena "", {{[0-9]+}}, 8192>] to [#plan.binding<arena "", {{[0-9]+}}, 8192>] as [@adam.m.w]
 // A vector's elements are its rows.
 // CHECK: plan.launch @adam_4096
 // CHECK-SAME: shard <"adam.m.v", axis 0 tile {{[0-9]+}}>
+// CHECK: plan.launch barrier @adam_64x32 grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, [[GROUPS:[0-9]+]]>, #tile.grid<"", 1, 1>]
+// CHECK-SAME: #plan.binding<variable "w", 0, 8192>, {{.*}}#plan.binding<variable "w", 0, 8192>,
+// CHECK-SAME: shard <"adam.m.w", axis 1 tile {{[0-9]+}}>
 // CHECK: plan.collective all_gather [#plan.binding<variable "w", 0, 8192>, #plan.binding<variable "v", 0, 16384>]
 // CHECK-SAME: to [#plan.binding<variable "w", 0, 8192>, #plan.binding<variable "v", 0, 16384>] as [@adam.m.w, @adam.m.v]
 func.func @step(%g: tensor<64x32xf32> {heddle.name = "g"}, %h: tensor<4096xf32> {heddle.name = "h"}, %r: tensor<1xf32> {heddle.name = "r"}) {
   %w = heddle.read @w : tensor<64x32xf32>
   %m = heddle.read @adam.m.w : tensor<64x32xf32>
   %s = heddle.read @adam.v.w : tensor<64x32xf32>
-  %0:3 = heddle.kernel "adam"(%w, %g, %m, %s, %r : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<1xf32>)
+  %sum = heddle.reduce_scatter %g as [@adam.m.w] : tensor<64x32xf32>
+  %0:3 = heddle.kernel "adam"(%w, %sum, %m, %s, %r : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32>, tensor<1xf32>)
       -> tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32> {
   ^bb0(%a: tensor<64x32xf32>, %b: tensor<64x32xf32>, %c: tensor<64x32xf32>, %d: tensor<64x32xf32>, %rate: tensor<1xf32>):
     %w2, %m2, %v2 = heddle.adam %a, %b, %c, %d rate %rate corrections %rate, %rate scale %rate

@@ -75,14 +75,16 @@ void sum(std::vector<std::byte> &result, std::span<const std::byte *const> parts
 void perform(Request &request) {
   Communicator &communicator = *request.communicator;
   const Exchange &what = request.what;
-  bool isOk = true;
+  bool isOk = true, isRoot = what.root == communicator.memory->rank();
   auto read = [&](size_t at, std::span<std::byte> into) {
-    if (what.kind == Exchange::AllReduce || what.root == communicator.memory->rank())
+    if (what.kind != Exchange::Broadcast || isRoot)
       isOk &= cuMemcpyDtoH_v2(into.data(), request.from + at, into.size()) == kSuccess;
   };
   auto take = [&](size_t at, std::span<const std::byte *const> parts, size_t bytes) {
     std::vector<std::byte> result(bytes);
-    if (what.kind == Exchange::AllReduce)
+    if (what.kind == Exchange::Reduce && !isRoot)
+      return;
+    if (what.kind != Exchange::Broadcast)
       sum(result, parts, bytes);
     else
       std::memcpy(result.data(), parts[what.root], bytes);
@@ -129,6 +131,16 @@ NcclResult add(Request request, void *stream) {
   groupStream = stream;
   group.requests.push_back(request);
   return openGroups == 0 ? submit() : kNcclSuccess;
+}
+
+NcclResult addSum(Exchange what, const void *from, void *to, int op, Communicator *communicator, void *stream) {
+  if (what.type != kFloat32 || op != kSum)
+    return failure(kNcclInvalidArgument, "the emulator sums f32 alone");
+  return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
+}
+
+bool hasRank(const Communicator *communicator, int rank) {
+  return communicator && rank >= 0 && static_cast<uint32_t>(rank) < communicator->memory->ranks();
 }
 
 } // namespace
@@ -207,16 +219,20 @@ HEDDLE_NCCL_API int ncclGroupEnd() {
 }
 
 HEDDLE_NCCL_API int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, Communicator *communicator, void *stream) {
-  if (type != kFloat32 || op != kSum)
-    return failure(kNcclInvalidArgument, "the emulator sums f32 alone");
-  Exchange what{Exchange::AllReduce, static_cast<uint32_t>(type), 0, count * sizeof(float)};
-  return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
+  return addSum({Exchange::AllReduce, static_cast<uint32_t>(type), 0, count * sizeof(float)}, from, to, op, communicator, stream);
+}
+
+HEDDLE_NCCL_API int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, Communicator *communicator, void *stream) {
+  if (!hasRank(communicator, root))
+    return failure(kNcclInvalidArgument, "there is no such root");
+  return addSum({Exchange::Reduce, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * sizeof(float)}, from, to, op, communicator,
+                stream);
 }
 
 HEDDLE_NCCL_API int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, Communicator *communicator, void *stream) {
   if (type != kInt8 && type != kFloat32)
     return failure(kNcclInvalidArgument, "the emulator hands on bytes and f32 alone");
-  if (!communicator || root < 0 || static_cast<uint32_t>(root) >= communicator->memory->ranks())
+  if (!hasRank(communicator, root))
     return failure(kNcclInvalidArgument, "there is no such root");
   Exchange what{Exchange::Broadcast, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * (type == kInt8 ? 1 : sizeof(float))};
   return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);

@@ -17,7 +17,9 @@ template <typename Condition> void waitUntil(Condition condition) {
 } // namespace
 
 std::string Exchange::describe() const {
-  std::string what = kind == AllReduce ? "sums " : "hands on from rank " + std::to_string(root) + " ";
+  std::string what = kind == AllReduce ? "sums "
+                     : kind == Reduce  ? "sums for rank " + std::to_string(root) + " "
+                                       : "hands on from rank " + std::to_string(root) + " ";
   return what + std::to_string(bytes) + " bytes of type " + std::to_string(type);
 }
 

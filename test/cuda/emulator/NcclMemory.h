@@ -12,7 +12,7 @@ namespace heddle::emulator {
 
 // What a process asks of all others; they have to ask the same.
 struct Exchange {
-  enum Kind : uint32_t { AllReduce, Broadcast } kind = AllReduce;
+  enum Kind : uint32_t { AllReduce, Reduce, Broadcast } kind = AllReduce;
   uint32_t type = 0, root = 0;
   uint64_t bytes = 0;
 

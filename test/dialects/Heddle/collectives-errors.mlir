@@ -65,6 +65,38 @@ func.func @other_type(%x: tensor<4x16xf32>) {
 
 // -----
 
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+
+func.func @many(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{expects at least one tensor, and a sharded variable for each, got 1 and 2}}
+  %0 = heddle.reduce_scatter %x as [@adam.m.w, @adam.m.w] : tensor<8x16xf32>
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+
+func.func @whole(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{expects @w to be a sharded variable of type 'tensor<8x16xf32>'}}
+  %0 = heddle.reduce_scatter %x as [@w] : tensor<8x16xf32>
+  return
+}
+
+// -----
+
+heddle.variable @w weight : tensor<8x16xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
+
+func.func @other_type(%x: tensor<4x16xf32>) {
+  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of type 'tensor<4x16xf32>'}}
+  %0 = heddle.reduce_scatter %x as [@adam.m.w] : tensor<4x16xf32>
+  return
+}
+
+// -----
+
 // expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @w weight : tensor<8x16xf32> {sharded}
 

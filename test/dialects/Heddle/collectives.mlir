@@ -50,3 +50,15 @@ func.func @gathered(%a: tensor<8x16xf32>, %b: tensor<64xf32>) -> tensor<64xf32> 
   %0:2 = heddle.all_gather %a, %b as [@adam.m.w, @adam.m.b] : tensor<8x16xf32>, tensor<64xf32>
   return %0#1 : tensor<64xf32>
 }
+
+// CHECK-LABEL: func.func @scattered(
+// CHECK-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+// SMALL-LABEL: func.func @scattered(
+// SMALL-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
+func.func @scattered(%a: tensor<8x16xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK: %[[ALL:.*]]:2 = heddle.reduce_scatter %[[A]], %[[B]] as [@adam.m.w, @adam.m.b] : tensor<8x16xf32>, tensor<64xf32>
+  // SMALL: %[[ONE:.*]] = heddle.reduce_scatter %[[B]] as [@adam.m.b] : tensor<64xf32>
+  // SMALL-NEXT: return %[[ONE]]
+  %0:2 = heddle.reduce_scatter %a, %b as [@adam.m.w, @adam.m.b] : tensor<8x16xf32>, tensor<64xf32>
+  return %0#1 : tensor<64xf32>
+}

@@ -97,14 +97,14 @@ plan.entry @step arena 256 {
 // -----
 
 plan.entry @step arena 256 {
-  // expected-error @+1 {{names a sharded variable for each tensor where it is all_gather, and only there}}
+  // expected-error @+1 {{names a sharded variable for each tensor where it is no all_reduce, and only there}}
   plan.collective all_gather [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 0, 32>]
 }
 
 // -----
 
 plan.entry @step arena 256 {
-  // expected-error @+1 {{names a sharded variable for each tensor where it is all_gather, and only there}}
+  // expected-error @+1 {{names a sharded variable for each tensor where it is no all_reduce, and only there}}
   plan.collective all_reduce [#plan.binding<arena "", 0, 32>] to [#plan.binding<arena "", 0, 32>] as [@m]
 }
 

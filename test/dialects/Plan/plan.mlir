@@ -43,4 +43,6 @@ plan.entry @parallel_step arena 1024 {
   plan.launch @k grid [#g, #g, #g] [#plan.binding<variable "adam.m.w", 0, 256>] shard <"adam.m.w", axis 1 tile 4>
   // CHECK: plan.collective all_gather [#plan.binding<variable "v", 0, 256>] to [#plan.binding<variable "v", 0, 256>] as [@adam.m.w]
   plan.collective all_gather [#plan.binding<variable "v", 0, 256>] to [#plan.binding<variable "v", 0, 256>] as [@adam.m.w]
+  // CHECK: plan.collective reduce_scatter [#plan.binding<arena "", 0, 256>] to [#plan.binding<arena "", 0, 256>] as [@adam.m.w]
+  plan.collective reduce_scatter [#plan.binding<arena "", 0, 256>] to [#plan.binding<arena "", 0, 256>] as [@adam.m.w]
 }

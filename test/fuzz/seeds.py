@@ -1,0 +1,95 @@
+"""Writes the inputs that fuzz targets begin with, a folder for each target: seeds.py BIN FOLDER
+
+They are made by the programs in BIN, so that they are always of the formats of today.
+"""
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TEST = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TEST / "conformance"))
+import gguf_files
+import piece_models
+import subwords
+from tokenize_lines import CORPUS
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {done.stdout}")
+
+
+def main():
+    tools, root = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    shutil.rmtree(root, ignore_errors=True)
+    work = root / "work"
+    work.mkdir(parents=True)
+
+    def seed(target, name, content):
+        (root / target).mkdir(exist_ok=True)
+        (root / target / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    # Models and what becomes of them.
+    repository = TEST.parent
+    for source in (TEST / "tools/heddle-compile/scale.mlir", TEST / "tools/heddle-compile/product.mlir"):
+        seed("module", source.name, source.read_bytes())
+        run(tools / "heddle-compile", source, "-o", work / "model.heddle")
+        seed("artifact", source.stem, (work / "model.heddle").read_bytes())
+    tiny = TEST / "tools/heddle-compile/tiny.toml"
+    seed("description", "tiny.toml", tiny.read_bytes())
+    seed("description", "text.toml", (repository / "models/text.toml").read_bytes())
+    for source in [*(repository / "models").glob("*.weft"), *(TEST / "conformance/texts").glob("*.weft")]:
+        seed("text", source.name, re.sub(r"(?m)^(param .*\bclasses)$", r"\1 = 3", source.read_text()))
+    small = work / "small.weft"
+    small.write_text("""task classify
+param width = 8
+logits(source) {
+  weight table[vocab_size, width] ~ normal(0.1)
+  linear(gelu(layer_norm(table[source] + sum(table[source]))), classes)
+}
+loss(source) { cross_entropy(logits, source.label) }
+""")
+    seed("text", "small.weft", small.read_bytes())
+    for phase in ("import", "derive"):
+        run(tools / "heddle-compile", repository / "models/first-token.weft", "--set", "classes=3", "--set", "vocab_size=24", f"--compile-to={phase}", "-o", work / "phase.mlir")
+        seed("module", f"first-token-{phase}.mlir", (work / "phase.mlir").read_bytes())
+
+    # A checkpoint.
+    run(tools / "heddle-numbers", "--out", work / "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999")
+    run(tools / "heddle-compile", repository / "models/numbers.toml", "-o", work / "numbers.heddle")
+    run(tools / "heddle-run", "train", work / "numbers.heddle", "--src", work / "data/train.en", "--tgt", work / "data/train.de", "--checkpoint",
+        work / "checkpoint", "--steps", "1")
+    checkpoint = work / "checkpoint/step-00000001"
+    seed("manifest", "manifest.json", (checkpoint / "manifest.json").read_bytes())
+    seed("json", "manifest.json", (checkpoint / "manifest.json").read_bytes())
+    seed("tokenizer", "spm.model", (checkpoint / "spm.model").read_bytes())
+
+    # Tensors.
+    for name, array in (("matrix", np.ones((2, 3), np.float32)), ("numbers", np.arange(5, dtype=np.int32)), ("one", np.float32(1))):
+        np.save(work / "array.npy", array)
+        seed("npy", name, (work / "array.npy").read_bytes())
+    header = b'{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]},"__metadata__":{"x":"y"}}'
+    seed("safetensors", "two", len(header).to_bytes(8, "little") + header + bytes(range(22)))
+    for kind in ("F32", "Q8_0", "Q4_0"):
+        run(sys.executable, TEST / "tools/heddle-run/Inputs/write_gguf.py", work / "model.gguf", "--kind", kind, "--config", "hidden_size=32",
+            "--config", "num_attention_heads=4", "--config", "num_key_value_heads=2", "--config", "intermediate_size=32")
+        seed("gguf", kind, (work / "model.gguf").read_bytes())
+
+    # Vocabularies.
+    byte_pairs = subwords.BytePairs.learn(CORPUS, 40)
+    for rule in ("gpt2", "smollm", "llama3", "qwen2"):
+        byte_pairs.write_json(work, rule, ["<|user|>"])
+        seed("tokenizer_json", rule, (work / "tokenizer.json").read_bytes())
+    for name, vocabulary in piece_models.vocabularies(CORPUS).items():
+        vocabulary.write(work)
+        seed("tokenizer_json", name, (work / "tokenizer.json").read_bytes())
+    seed("gguf", "vocabulary", gguf_files.assemble(gguf_files.byte_pair_keys(byte_pairs, "gpt-2"), {}))
+    shutil.rmtree(work)
+
+
+main()

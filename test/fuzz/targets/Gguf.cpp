@@ -1,0 +1,19 @@
+// A GGUF file, each tensor of it, and its vocabulary.
+#include "runtime/core/Gguf.h"
+#include "test/fuzz/Fuzz.h"
+#include "tools/heddle-run/text/GgufVocabulary.h"
+
+namespace heddle::fuzz {
+
+void fuzz(std::span<const std::byte> bytes) {
+  MemoryFile file(bytes);
+  Result<GgufReader> reader = GgufReader::open(file.path());
+  if (!reader)
+    return;
+  for (const GgufEntry &entry : reader->entries())
+    if (entry.readType()) // which readers ask before
+      (void)reader->read(entry);
+  (void)run::readGgufVocabulary(*reader);
+}
+
+} // namespace heddle::fuzz

@@ -1,0 +1,14 @@
+// JSON, and a model description as artifacts have it.
+#include "runtime/artifact/Description.h"
+#include "runtime/core/Json.h"
+#include "test/fuzz/Fuzz.h"
+
+namespace heddle::fuzz {
+
+void fuzz(std::span<const std::byte> bytes) {
+  if (Result<nlohmann::json> json = parseJson(text(bytes), "fuzz"); json)
+    (void)json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  (void)Description::parse(text(bytes));
+}
+
+} // namespace heddle::fuzz
