@@ -1,8 +1,8 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
 # Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
-# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %models, %bench, %docs and
-# %tools, those folders of the repository.
+# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %pages, the folder of the
+# generated reference; %models, %bench, %docs and %tools, those folders of the repository.
 # Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built.
 
 import os
@@ -38,6 +38,7 @@ if os.path.exists(os.path.join(config.heddle_tools_dir, "heddle-bench-kernels"))
 for name in ("FileCheck", "not", "split-file"):
     tool(config.llvm_tools_dir, name)
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%pages", config.heddle_pages_dir))
 config.substitutions.append(("%bench", os.path.join(config.heddle_source_dir, "bench")))
 config.substitutions.append(("%models", os.path.join(config.heddle_source_dir, "models")))
 config.substitutions.append(("%docs", os.path.join(config.heddle_source_dir, "docs")))

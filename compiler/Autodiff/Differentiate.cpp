@@ -1,4 +1,4 @@
-#include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Autodiff/Passes.h"
 
 #include "compiler/Autodiff/ArithGradients.h"
 #include "compiler/Autodiff/Backward.h"
@@ -9,21 +9,20 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "compiler/Autodiff/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class DifferentiatePass : public PassWrapper<DifferentiatePass, OperationPass<ModuleOp>> {
+class DifferentiatePass : public mlir::heddle::impl::DifferentiatePassBase<DifferentiatePass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiatePass)
-
-  StringRef getArgument() const override { return "heddle-differentiate"; }
-  StringRef getDescription() const override {
-    return "Replace heddle.minimize, .accumulate and .apply by the backward pass and the optimizer";
-  }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect, math::MathDialect>();
+    Base::getDependentDialects(registry);
     registerArithGradients(registry);
     registerScanGradient(registry);
   }
@@ -145,7 +144,3 @@ void DifferentiatePass::runOnOperation() {
 }
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createDifferentiatePass() { return std::make_unique<DifferentiatePass>(); }
-
-void heddle::registerDifferentiatePass() { PassRegistration<DifferentiatePass>(); }

@@ -1,9 +1,15 @@
 #include "compiler/Contract/DeriveContract.h"
+#include "compiler/Contract/Passes.h"
 
 #include "compiler/Contract/Forms.h"
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVECONTRACTPASS
+#include "compiler/Contract/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -28,12 +34,8 @@ struct Segments {
   Form countForm() const { return count ? Form::ofValue(count) : Form::ofConstant(1); }
 };
 
-class DeriveContractPass : public PassWrapper<DeriveContractPass, OperationPass<ModuleOp>> {
+class DeriveContractPass : public mlir::heddle::impl::DeriveContractPassBase<DeriveContractPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveContractPass)
-  StringRef getArgument() const override { return "heddle-derive-contract"; }
-  StringRef getDescription() const override { return "Find which rows inputs may name, from the ops that index"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<plan::PlanDialect>(); }
   void runOnOperation() override;
 };
 
@@ -324,7 +326,3 @@ plan::SegmentsAttr ContractDeriver::express(const Segments &segments) {
   return plan::SegmentsAttr::get(context, express(places), from, rows, express(segments.rows),
                                  list ? list.getValue() : "", list ? express(segments.listed) : plan::ExtentAttr());
 }
-
-std::unique_ptr<Pass> mlir::heddle::createDeriveContractPass() { return std::make_unique<DeriveContractPass>(); }
-
-void mlir::heddle::registerDeriveContractPass() { PassRegistration<DeriveContractPass>(); }

@@ -97,10 +97,6 @@ private:
   SizeMaxima maxima;
 };
 
-/// `heddle-count-costs`: gives every heddle.kernel its `heddle.cost`.
-std::unique_ptr<Pass> createCountCostsPass();
-void registerCountCostsPass();
-
 /// Attaches CostOpInterface to the dialects' ops; `fuse` needs it.
 void registerOpCosts(DialectRegistry &registry);
 

@@ -1,7 +1,13 @@
 #include "compiler/Cost/Cost.h"
+#include "compiler/Cost/Passes.h"
 
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_COUNTCOSTSPASS
+#include "compiler/Cost/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -10,12 +16,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-class CountCostsPass : public PassWrapper<CountCostsPass, OperationPass<ModuleOp>> {
+class CountCostsPass : public mlir::heddle::impl::CountCostsPassBase<CountCostsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountCostsPass)
-  StringRef getArgument() const override { return "heddle-count-costs"; }
-  StringRef getDescription() const override { return "Count the arithmetic and the memory traffic of each kernel"; }
-
   void runOnOperation() override {
     CostCounter counter(getOperation());
     WalkResult result = getOperation().walk([&](KernelOp kernel) {
@@ -113,7 +115,3 @@ Amount CostCounter::pairs(Value queryLengths, Value keyLengths, Type query, Type
     return rectangle;
   return PairsAttr::get(context, queries, keys, band.below, band.above, most);
 }
-
-std::unique_ptr<Pass> heddle::createCountCostsPass() { return std::make_unique<CountCostsPass>(); }
-
-void heddle::registerCountCostsPass() { PassRegistration<CountCostsPass>(); }

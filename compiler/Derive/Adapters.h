@@ -22,11 +22,8 @@ struct AdapterOptions {
 /// it. An error says which part is wrong.
 llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
 
-/// Gives a model's functions adapters, and freezes all weights that there were. An adapter is called like its weight,
-/// with `lora_a` and `lora_b` in the place of `weight`; A starts uniform within 1 / sqrt(in), B as zeros, so that a model
-/// begins as it was published. Flag: heddle-add-adapters.
+/// `heddle-add-adapters` with options that are parsed already.
 std::unique_ptr<Pass> createAddAdaptersPass(AdapterOptions options);
-void registerAddAdaptersPass();
 
 } // namespace mlir::heddle
 

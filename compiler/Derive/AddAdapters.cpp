@@ -1,4 +1,5 @@
 #include "compiler/Derive/Adapters.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +9,11 @@
 
 #include <cmath>
 #include <set>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_ADDADAPTERSPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -53,19 +59,11 @@ llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
 
 namespace {
 
-class AddAdaptersPass : public PassWrapper<AddAdaptersPass, OperationPass<ModuleOp>> {
+class AddAdaptersPass : public mlir::heddle::impl::AddAdaptersPassBase<AddAdaptersPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddAdaptersPass)
-
+  using Base::Base;
   AddAdaptersPass() = default;
-  AddAdaptersPass(const AddAdaptersPass &other) : PassWrapper(other), options(other.options) {}
   explicit AddAdaptersPass(AdapterOptions options) : options(std::move(options)) {}
-
-  StringRef getArgument() const override { return "heddle-add-adapters"; }
-  StringRef getDescription() const override { return "Freeze a model's weights and train adapters of low rank beside them"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect>();
-  }
 
   LogicalResult initialize(MLIRContext *context) override {
     if (text.empty())
@@ -94,7 +92,6 @@ private:
   void describe();
 
   AdapterOptions options;
-  Option<std::string> text{*this, "lora", llvm::cl::desc("rank=R,alpha=A,targets=NAME,...")};
 };
 
 } // namespace
@@ -204,4 +201,3 @@ void AddAdaptersPass::runOnOperation() {
 std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {
   return std::make_unique<AddAdaptersPass>(std::move(options));
 }
-void heddle::registerAddAdaptersPass() { PassRegistration<AddAdaptersPass>(); }

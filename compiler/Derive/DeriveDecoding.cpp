@@ -1,7 +1,7 @@
 // Decoding (6.1), a token of each sequence at a time, from functions that are written for whole sequences. What depends on
 // the memory and on weights alone is computed once and kept; of the tokens before, attention's keys and values are kept; all
 // else is computed for the newest tokens, row by row.
-#include "compiler/Derive/Derive.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "compiler/Derive/StepBuilder.h"
@@ -9,18 +9,18 @@
 
 #include <limits>
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVEDECODINGPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class DeriveDecodingPass : public PassWrapper<DeriveDecodingPass, OperationPass<ModuleOp>> {
+class DeriveDecodingPass : public mlir::heddle::impl::DeriveDecodingPassBase<DeriveDecodingPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveDecodingPass)
-
-  StringRef getArgument() const override { return "heddle-derive-decoding"; }
-  StringRef getDescription() const override { return "Make the entries that answer a token at a time"; }
-
   void runOnOperation() override {
     module = getOperation();
     ModelFunctions functions(module);
@@ -302,6 +302,3 @@ SmallVector<Value> DeriveDecodingPass::continueLastRows(EntryBuilder &entry, Val
   }
   return before;
 }
-
-std::unique_ptr<Pass> heddle::createDeriveDecodingPass() { return std::make_unique<DeriveDecodingPass>(); }
-void heddle::registerDeriveDecodingPass() { PassRegistration<DeriveDecodingPass>(); }

@@ -1,20 +1,20 @@
 // What a model says of whole sequences: the logits of all tokens, and the vectors of an encoder alone.
-#include "compiler/Derive/Derive.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVEEVALUATIONPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class DeriveEvaluationPass : public PassWrapper<DeriveEvaluationPass, OperationPass<ModuleOp>> {
+class DeriveEvaluationPass : public mlir::heddle::impl::DeriveEvaluationPassBase<DeriveEvaluationPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveEvaluationPass)
-
-  StringRef getArgument() const override { return "heddle-derive-evaluation"; }
-  StringRef getDescription() const override { return "Make entries that compute a model's functions as they are"; }
-
   void runOnOperation() override {
     ModelFunctions model(getOperation());
     if (!model.task)
@@ -42,6 +42,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createDeriveEvaluationPass() { return std::make_unique<DeriveEvaluationPass>(); }
-void heddle::registerDeriveEvaluationPass() { PassRegistration<DeriveEvaluationPass>(); }

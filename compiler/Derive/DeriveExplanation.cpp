@@ -1,7 +1,7 @@
 // The weights of every attention (3.2.1), as many keys at once as a head is wide. They are never in memory, but what
 // attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column i of a
 // head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
-#include "compiler/Derive/Derive.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,18 +9,18 @@
 
 #include <map>
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVEEXPLANATIONPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class DeriveExplanationPass : public PassWrapper<DeriveExplanationPass, OperationPass<ModuleOp>> {
+class DeriveExplanationPass : public mlir::heddle::impl::DeriveExplanationPassBase<DeriveExplanationPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveExplanationPass)
-
-  StringRef getArgument() const override { return "heddle-derive-explanation"; }
-  StringRef getDescription() const override { return "Make the entry that gives the weights of every attention"; }
-
   void runOnOperation() override {
     ModelFunctions model(getOperation());
     if (!model.task || !model.task.getExplain())
@@ -135,6 +135,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createDeriveExplanationPass() { return std::make_unique<DeriveExplanationPass>(); }
-void heddle::registerDeriveExplanationPass() { PassRegistration<DeriveExplanationPass>(); }

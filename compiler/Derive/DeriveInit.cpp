@@ -1,20 +1,20 @@
 // The entry that gives every variable its first value. It comes last: by then all variables are declared.
-#include "compiler/Derive/Derive.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVEINITPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class DeriveInitPass : public PassWrapper<DeriveInitPass, OperationPass<ModuleOp>> {
+class DeriveInitPass : public mlir::heddle::impl::DeriveInitPassBase<DeriveInitPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveInitPass)
-
-  StringRef getArgument() const override { return "heddle-derive-init"; }
-  StringRef getDescription() const override { return "Make the entry that starts all variables; model functions go"; }
-
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ModelFunctions model(module);
@@ -69,6 +69,3 @@ public:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createDeriveInitPass() { return std::make_unique<DeriveInitPass>(); }
-void heddle::registerDeriveInitPass() { PassRegistration<DeriveInitPass>(); }

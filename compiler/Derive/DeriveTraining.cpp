@@ -1,8 +1,13 @@
 // Training (5): one annotated loss becomes the steps that lower it.
-#include "compiler/Derive/Derive.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DERIVETRAININGPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -12,15 +17,9 @@ namespace {
 // Inputs that say what the logits should be.
 constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows", "pair_label", "pair_grade"};
 
-class DeriveTrainingPass : public PassWrapper<DeriveTrainingPass, OperationPass<ModuleOp>> {
+class DeriveTrainingPass : public mlir::heddle::impl::DeriveTrainingPassBase<DeriveTrainingPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveTrainingPass)
-  DeriveTrainingPass() = default;
-  explicit DeriveTrainingPass(bool ranks) { this->ranks = ranks; }
-  DeriveTrainingPass(const DeriveTrainingPass &other) : PassWrapper(other) {} // the state below is one run's
-
-  StringRef getArgument() const override { return "heddle-derive-training"; }
-  StringRef getDescription() const override { return "Make the entries of training of a model's functions"; }
+  using Base::Base;
 
   void runOnOperation() override {
     module = getOperation();
@@ -70,8 +69,6 @@ private:
   void buildEval();
   Location lossPlace() { return model->loss.getBody().front().back().getPrevNode()->getLoc(); }
 
-  Option<bool> ranks{*this, "ranks", llvm::cl::init(false),
-                     llvm::cl::desc("Make entries that several ranks run together, too")};
   ModuleOp module;
   std::optional<ModelFunctions> model;
 };
@@ -239,8 +236,3 @@ void DeriveTrainingPass::buildEval() {
   }
   entry.finish();
 }
-
-std::unique_ptr<Pass> heddle::createDeriveTrainingPass(bool ranks) {
-  return std::make_unique<DeriveTrainingPass>(ranks);
-}
-void heddle::registerDeriveTrainingPass() { PassRegistration<DeriveTrainingPass>(); }

@@ -5,6 +5,7 @@
 //   w = dequantize(read @w) scales(read @w.scales) : the packed K / 4 x N words of @w, K / G x N scales -> K x N
 //   y = matmul x, w
 #include "compiler/Derive/QuantizeWeights.h"
+#include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,6 +13,11 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_QUANTIZEWEIGHTSPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -33,19 +39,11 @@ llvm::Expected<WeightFormat> heddle::parseWeightFormat(StringRef text) {
 
 namespace {
 
-class QuantizeWeightsPass : public PassWrapper<QuantizeWeightsPass, OperationPass<ModuleOp>> {
+class QuantizeWeightsPass : public mlir::heddle::impl::QuantizeWeightsPassBase<QuantizeWeightsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(QuantizeWeightsPass)
-
+  using Base::Base;
   QuantizeWeightsPass() = default;
-  QuantizeWeightsPass(const QuantizeWeightsPass &other) : PassWrapper(other), format(other.format) {}
   explicit QuantizeWeightsPass(WeightFormat format) : format(format) {}
-
-  StringRef getArgument() const override { return "heddle-quantize-weights"; }
-  StringRef getDescription() const override { return "Keep weights as packed whole numbers with scales"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect>();
-  }
 
   LogicalResult initialize(MLIRContext *context) override {
     if (text.empty())
@@ -118,7 +116,6 @@ private:
   }
 
   WeightFormat format;
-  Option<std::string> text{*this, "weights", llvm::cl::desc("int8, int4, int8:GROUP or int4:GROUP")};
 };
 
 } // namespace
@@ -126,4 +123,3 @@ private:
 std::unique_ptr<Pass> heddle::createQuantizeWeightsPass(WeightFormat format) {
   return std::make_unique<QuantizeWeightsPass>(format);
 }
-void heddle::registerQuantizeWeightsPass() { PassRegistration<QuantizeWeightsPass>(); }

@@ -16,10 +16,8 @@ struct WeightFormat {
 /// Of "int8", "int4" (groups of 32), "int8:32", "int4:128". An error says what is wrong.
 llvm::Expected<WeightFormat> parseWeightFormat(StringRef text);
 
-/// Makes of each matrix `w` that products multiply by, or whose rows are taken, a variable of packed words with the same name and
-/// `w.scales`. With adapters, those stay as they are. What trains the weights themselves cannot be derived afterwards. Flag: heddle-quantize-weights.
+/// `heddle-quantize-weights` with a format that is parsed already.
 std::unique_ptr<Pass> createQuantizeWeightsPass(WeightFormat format);
-void registerQuantizeWeightsPass();
 
 } // namespace mlir::heddle
 

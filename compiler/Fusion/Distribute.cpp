@@ -14,13 +14,18 @@
 // Where nothing but that update uses a gradient (no norm, no search for infinities), the rank gets the sums of those rows alone:
 //
 //   s1 = reduce_scatter g1 as [@m1]
-#include "compiler/Fusion/Distribute.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_DISTRIBUTEPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -32,21 +37,12 @@ static constexpr int64_t kFullBucket = 4 << 20;
 
 namespace {
 
-class DistributePass : public PassWrapper<DistributePass, OperationPass<ModuleOp>> {
+class DistributePass : public mlir::heddle::impl::DistributePassBase<DistributePass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DistributePass)
-  DistributePass() = default;
-  DistributePass(bool shardsOptimizer) { shards = shardsOptimizer; }
-  DistributePass(const DistributePass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-distribute"; }
-  StringRef getDescription() const override { return "Sum the gradients of all ranks in the entries that several ranks run"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+  using Base::Base;
 
   void runOnOperation() override;
 
-private:
-  Option<bool> shards{*this, "shard-optimizer", llvm::cl::desc("Let each rank keep a part of the optimizer's state"), llvm::cl::init(false)};
 };
 
 /// What `op` takes, by itself or in its regions.
@@ -433,8 +429,3 @@ void DistributePass::runOnOperation() {
 }
 
 } // namespace
-
-std::unique_ptr<Pass> mlir::heddle::createDistributePass(bool shardsOptimizer) {
-  return std::make_unique<DistributePass>(shardsOptimizer);
-}
-void mlir::heddle::registerDistributePass() { PassRegistration<DistributePass>(); }

@@ -6,7 +6,7 @@
 // queries, the keys or the scores, or behind the mask; the dropout may be missing. The mask may not: without it keys
 // that do not exist would count. Whatever else uses the scores or the weights needs them in memory, so then the
 // attention stays as it is.
-#include "compiler/Fusion/FuseAttention.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,6 +14,11 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_FUSEATTENTIONPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -215,15 +220,7 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
   }
 };
 
-struct FuseAttentionPass : PassWrapper<FuseAttentionPass, OperationPass<>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseAttentionPass)
-
-  StringRef getArgument() const override { return "heddle-fuse-attention"; }
-  StringRef getDescription() const override {
-    return "Recognise attention written out op by op and fuse it into heddle.attention";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
-
+struct FuseAttentionPass : mlir::heddle::impl::FuseAttentionPassBase<FuseAttentionPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseAttention>(&getContext());
@@ -235,6 +232,3 @@ struct FuseAttentionPass : PassWrapper<FuseAttentionPass, OperationPass<>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createFuseAttentionPass() { return std::make_unique<FuseAttentionPass>(); }
-void heddle::registerFuseAttentionPass() { PassRegistration<FuseAttentionPass>(); }

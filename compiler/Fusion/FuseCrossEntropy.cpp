@@ -12,7 +12,7 @@
 // launches. So logits that are small stay whole. A chunk has about twice as many rows as x has columns: its logits then
 // take twice the memory of W, and are most of the traffic. There are at least two chunks, and at most so many that an
 // entry's length does not depend on the batch.
-#include "compiler/Fusion/FuseCrossEntropy.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,6 +20,11 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_FUSECROSSENTROPYPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -199,19 +204,9 @@ void Head::split(ArrayRef<StringAttr> chunkSizes, int64_t rows) {
     op->erase();
 }
 
-class FuseCrossEntropyPass : public PassWrapper<FuseCrossEntropyPass, OperationPass<ModuleOp>> {
+class FuseCrossEntropyPass : public mlir::heddle::impl::FuseCrossEntropyPassBase<FuseCrossEntropyPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseCrossEntropyPass)
-  FuseCrossEntropyPass() = default;
-  FuseCrossEntropyPass(const FuseCrossEntropyPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-fuse-cross-entropy"; }
-  StringRef getDescription() const override {
-    return "Compute logits, their cross entropy and the gradients of both a chunk of tokens at a time";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect>();
-  }
+  using Base::Base;
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
@@ -260,13 +255,6 @@ private:
     }
     return chunks;
   }
-
-  Option<int64_t> chunkRows{
-      *this, "rows", llvm::cl::init(0),
-      llvm::cl::desc("Tokens of a chunk; 0: as many as make chunks large and few, and no chunks of small logits")};
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createFuseCrossEntropyPass() { return std::make_unique<FuseCrossEntropyPass>(); }
-void heddle::registerFuseCrossEntropyPass() { PassRegistration<FuseCrossEntropyPass>(); }

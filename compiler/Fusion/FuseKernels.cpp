@@ -5,7 +5,7 @@
 // An anchor that reads what another one reads too may compute that one's result on the way, as its companion.
 // Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel
 // that uses them.
-#include "compiler/Fusion/FuseKernels.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/HoistForFusion.h"
@@ -18,6 +18,11 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_FUSEKERNELSPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -65,17 +70,10 @@ struct Group {
   Attribute encoding;
 };
 
-class FuseKernelsPass : public PassWrapper<FuseKernelsPass, OperationPass<func::FuncOp>> {
+class FuseKernelsPass : public mlir::heddle::impl::FuseKernelsPassBase<FuseKernelsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseKernelsPass)
-  FuseKernelsPass() = default;
-  explicit FuseKernelsPass(bool fuse) { this->fuse = fuse; }
-  FuseKernelsPass(const FuseKernelsPass &other) : PassWrapper(other) {} // the state below is one run's
-  StringRef getArgument() const override { return "heddle-fuse-kernels"; }
-  StringRef getDescription() const override {
-    return "Cut each entry into kernels: an anchor with its prologue and epilogue";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
+  using Base::Base;
+  FuseKernelsPass(const FuseKernelsPass &other) : Base(other) {} // the state below is one run's
 
   void runOnOperation() override {
     if (getOperation().isExternal())
@@ -621,9 +619,6 @@ private:
         op.erase();
   }
 
-  Option<bool> fuse{*this, "fuse", llvm::cl::init(true),
-                    llvm::cl::desc("Let ops join kernels; with false each op is a kernel of its own")};
-
   Block *block = nullptr; // that is being cut: the entry's, or that of a repetition
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
@@ -632,7 +627,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createFuseKernelsPass(bool fuse) { return std::make_unique<FuseKernelsPass>(fuse); }
-
-void heddle::registerFuseKernelsPass() { PassRegistration<FuseKernelsPass>(); }

@@ -7,12 +7,17 @@
 //
 // The weights stay parameters of their own: they become views of W, so that initialisation and checkpoints know them as
 // before, and nothing is ever copied. What belongs to a weight (moments, summed gradients) is stored likewise.
-#include "compiler/Fusion/FuseProjections.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_FUSEPROJECTIONSPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -56,17 +61,8 @@ struct Group {
   }
 };
 
-class FuseProjectionsPass : public PassWrapper<FuseProjectionsPass, OperationPass<ModuleOp>> {
+class FuseProjectionsPass : public mlir::heddle::impl::FuseProjectionsPassBase<FuseProjectionsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseProjectionsPass)
-
-  StringRef getArgument() const override { return "heddle-fuse-projections"; }
-  StringRef getDescription() const override {
-    return "Fuse an attention's projections of the same input into a single op, and store their weights together "
-           "(sibling fusion)";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
-
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     VariableRoles roles(getOperation());
@@ -217,6 +213,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createFuseProjectionsPass() { return std::make_unique<FuseProjectionsPass>(); }
-void heddle::registerFuseProjectionsPass() { PassRegistration<FuseProjectionsPass>(); }

@@ -6,7 +6,7 @@
 //   ...                                    b1, b2, ... are views of b, and their moments of m and v
 //
 // What the kernels make is written where it then stands in the concatenation: nothing is copied.
-#include "compiler/Fusion/FuseUpdates.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,6 +14,11 @@
 #include "llvm/ADT/MapVector.h"
 
 #include <numeric>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_FUSEUPDATESPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -48,14 +53,8 @@ struct Update {
   ReadOp summed() const { return AdamOp(adam).getGradient().getDefiningOp<ReadOp>(); }
 };
 
-class FuseUpdatesPass : public PassWrapper<FuseUpdatesPass, OperationPass<ModuleOp>> {
+class FuseUpdatesPass : public mlir::heddle::impl::FuseUpdatesPassBase<FuseUpdatesPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseUpdatesPass)
-
-  StringRef getArgument() const override { return "heddle-fuse-updates"; }
-  StringRef getDescription() const override { return "Store all biases and gains together, and update them at once"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
-
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<SmallVector<Update>> steps; // of each entry
@@ -203,6 +202,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createFuseUpdatesPass() { return std::make_unique<FuseUpdatesPass>(); }
-void heddle::registerFuseUpdatesPass() { PassRegistration<FuseUpdatesPass>(); }

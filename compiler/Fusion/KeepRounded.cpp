@@ -11,27 +11,25 @@
 // copy, and could not run beside it. The copy is a cache, which no checkpoint holds; whoever writes weights runs
 // `round_weights` then, which the session does.
 #include "compiler/Fusion/KeepRounded.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_KEEPROUNDEDPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class KeepRoundedPass : public PassWrapper<KeepRoundedPass, OperationPass<ModuleOp>> {
+class KeepRoundedPass : public mlir::heddle::impl::KeepRoundedPassBase<KeepRoundedPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepRoundedPass)
-
-  StringRef getArgument() const override { return "heddle-keep-rounded"; }
-  StringRef getDescription() const override { return "Keep the 16-bit copies of weights from call to call"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect>();
-  }
-
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::MapVector<VariableOp, SmallVector<arith::TruncFOp>> roundings = findRoundings(symbols);
@@ -139,6 +137,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createKeepRoundedPass() { return std::make_unique<KeepRoundedPass>(); }
-void heddle::registerKeepRoundedPass() { PassRegistration<KeepRoundedPass>(); }

@@ -11,12 +11,17 @@
 //
 // and that of the matrix has the gradients of its parts one below the other. Tensor cores take factors from memory alone:
 // there, and where something else than a product reads windows, they are made.
-#include "compiler/Fusion/LowerWindows.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERWINDOWSPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -56,16 +61,8 @@ bool isOfLanes(MatmulOp product) {
          product.getLhs() != product.getRhs();
 }
 
-struct LowerWindowsPass : PassWrapper<LowerWindowsPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerWindowsPass)
-  LowerWindowsPass() = default;
-  LowerWindowsPass(const LowerWindowsPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-lower-windows"; }
-  StringRef getDescription() const override { return "Make products of windows sums of products of rows that stand elsewhere"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<HeddleDialect, arith::ArithDialect>();
-  }
+struct LowerWindowsPass : mlir::heddle::impl::LowerWindowsPassBase<LowerWindowsPass> {
+  using Base::Base;
 
   void runOnOperation() override {
     if (products) {
@@ -149,17 +146,6 @@ private:
     op->getResult(0).replaceAllUsesWith(by);
     op->erase();
   }
-
-  Option<bool> products{*this, "products", llvm::cl::init(true),
-                        llvm::cl::desc("Multiply rows where they stand; without, windows are made for products too")};
-  friend std::unique_ptr<Pass> heddle::createLowerWindowsPass(bool);
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createLowerWindowsPass(bool products) {
-  auto pass = std::make_unique<LowerWindowsPass>();
-  pass->products = products;
-  return pass;
-}
-void heddle::registerLowerWindowsPass() { PassRegistration<LowerWindowsPass>(); }

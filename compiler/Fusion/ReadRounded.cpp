@@ -7,11 +7,16 @@
 // A bias is a row of the weight whose input is one, so its gradient may be of the gradient that the weight's is of. The
 // same holds of the dot products of attention's result and its gradient, both of which are factors elsewhere. And
 // whether a ReLU let a number through can be seen of the rounded one: the next layer got that.
-#include "compiler/Fusion/ReadRounded.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_READROUNDEDPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -32,15 +37,7 @@ bool mayReadRounded(Operation *op) {
   return isa<AttentionDeltaOp>(op) || isComparisonWithZero(op);
 }
 
-struct ReadRoundedPass : PassWrapper<ReadRoundedPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadRoundedPass)
-
-  StringRef getArgument() const override { return "heddle-read-rounded"; }
-  StringRef getDescription() const override {
-    return "Read the rounded copy of a value where it has the precision that its user needs";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
-
+struct ReadRoundedPass : mlir::heddle::impl::ReadRoundedPassBase<ReadRoundedPass> {
   void runOnOperation() override {
     SmallVector<arith::TruncFOp> roundings;
     getOperation().walk([&](arith::TruncFOp rounding) {
@@ -59,6 +56,3 @@ struct ReadRoundedPass : PassWrapper<ReadRoundedPass, OperationPass<func::FuncOp
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createReadRoundedPass() { return std::make_unique<ReadRoundedPass>(); }
-void heddle::registerReadRoundedPass() { PassRegistration<ReadRoundedPass>(); }

@@ -2,12 +2,18 @@
 // training step, around the loss). What lives across it is held for a use that comes later; where it can be made again
 // then, from values that are held until then in any case, it is.
 #include "compiler/Fusion/Recompute.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_RECOMPUTEPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -276,16 +282,8 @@ Operation *Recomputer::repeat(Operation *op, Operation *user) {
   return repeats[op] = copy;
 }
 
-struct RecomputePass : PassWrapper<RecomputePass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RecomputePass)
-
-  RecomputePass() = default;
-  RecomputePass(const RecomputePass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-recompute"; }
-  StringRef getDescription() const override {
-    return "Compute values again that are cheaper to make than to hold (rematerialisation)";
-  }
+struct RecomputePass : mlir::heddle::impl::RecomputePassBase<RecomputePass> {
+  using Base::Base;
 
   void runOnOperation() override {
     std::optional<Recomputation> policy = parseRecomputation(name);
@@ -300,16 +298,6 @@ struct RecomputePass : PassWrapper<RecomputePass, OperationPass<ModuleOp>> {
         if (!function.isExternal() && llvm::hasSingleElement(function.getBody()))
           Recomputer(function, counter, *policy).run();
   }
-
-  Option<std::string> name{*this, "policy", llvm::cl::init("cheap"), llvm::cl::desc("none, cheap or products")};
-  friend std::unique_ptr<Pass> heddle::createRecomputePass(Recomputation);
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createRecomputePass(Recomputation policy) {
-  auto pass = std::make_unique<RecomputePass>();
-  pass->name = toString(policy).str();
-  return pass;
-}
-void heddle::registerRecomputePass() { PassRegistration<RecomputePass>(); }

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_FUSION_RECOMPUTE_H
 #define HEDDLE_COMPILER_FUSION_RECOMPUTE_H
 
-#include "mlir/Pass/Pass.h"
+#include "mlir/Support/LLVM.h"
 
 #include <optional>
 
@@ -15,11 +15,6 @@ enum class Recomputation { None, Cheap, Products };
 StringRef toString(Recomputation policy);
 /// The policy called `name`, or none.
 std::optional<Recomputation> parseRecomputation(StringRef name);
-
-/// `heddle-recompute`: values that are held while an entry needs the most memory, and that the policy allows to make
-/// again from what is held anyway, are made again before their next use. Results do not change in any bit.
-std::unique_ptr<Pass> createRecomputePass(Recomputation policy);
-void registerRecomputePass();
 
 } // namespace mlir::heddle
 

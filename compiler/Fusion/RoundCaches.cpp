@@ -6,11 +6,17 @@
 //   attention %query, %new, ...                     attention %query, %new, ...
 //
 // Attention of a lone query multiplies in f32 whatever its keys are, so that queries stay as they are.
-#include "compiler/Fusion/RoundCaches.h"
+#include "compiler/Fusion/Passes.h"
+#include "compiler/Target/Precision.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_ROUNDCACHESPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -32,15 +38,9 @@ bool isKeyOrValue(OpOperand &use) {
          (&use == &attention.getKeyMutable() || &use == &attention.getValueMutable());
 }
 
-class RoundCachesPass : public PassWrapper<RoundCachesPass, OperationPass<ModuleOp>> {
+class RoundCachesPass : public mlir::heddle::impl::RoundCachesPassBase<RoundCachesPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RoundCachesPass)
-  RoundCachesPass() = default;
-  RoundCachesPass(const RoundCachesPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-round-caches"; }
-  StringRef getDescription() const override { return "Keep keys and values in 16 bits from token to token"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
+  using Base::Base;
 
   void runOnOperation() override {
     std::optional<Precision> precision = parsePrecision(format);
@@ -117,16 +117,6 @@ private:
       if (write.getValue().getType() != type)
         round(write.getValueMutable());
   }
-
-  Option<std::string> format{*this, "format", llvm::cl::init("f16"), llvm::cl::desc("f16 or bf16")};
-  friend std::unique_ptr<Pass> heddle::createRoundCachesPass(Precision);
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createRoundCachesPass(Precision format) {
-  auto pass = std::make_unique<RoundCachesPass>();
-  pass->format = toString(format).str();
-  return pass;
-}
-void heddle::registerRoundCachesPass() { PassRegistration<RoundCachesPass>(); }

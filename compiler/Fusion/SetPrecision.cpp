@@ -1,23 +1,24 @@
 #include "compiler/Fusion/SetPrecision.h"
+#include "compiler/Fusion/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_SETPRECISIONPASS
+#include "compiler/Fusion/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-struct SetPrecisionPass : PassWrapper<SetPrecisionPass, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecisionPass)
-
+struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionPass> {
+  using Base::Base;
   SetPrecisionPass() = default;
-  SetPrecisionPass(const SetPrecisionPass &other) : PassWrapper(other), heads(other.heads) {}
-
-  StringRef getArgument() const override { return "heddle-set-precision"; }
-  StringRef getDescription() const override { return "Round the factors of matrix products to fewer bits"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
+  SetPrecisionPass(Precision precision, HeadWidths heads) : Base({toString(precision).str()}), heads(heads) {}
 
   void runOnOperation() override {
     std::optional<Precision> precision = parsePrecision(name);
@@ -66,16 +67,10 @@ private:
   }
 
   HeadWidths heads;
-  Option<std::string> name{*this, "precision", llvm::cl::init("bf16"), llvm::cl::desc("f32, bf16, f16 or tf32")};
-  friend std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision, HeadWidths);
 };
 
 } // namespace
 
 std::unique_ptr<Pass> heddle::createSetPrecisionPass(Precision precision, HeadWidths heads) {
-  auto pass = std::make_unique<SetPrecisionPass>();
-  pass->heads = heads;
-  pass->name = toString(precision).str();
-  return pass;
+  return std::make_unique<SetPrecisionPass>(precision, heads);
 }
-void heddle::registerSetPrecisionPass() { PassRegistration<SetPrecisionPass>(); }

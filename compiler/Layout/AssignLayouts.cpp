@@ -4,6 +4,7 @@
 // tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where
 // a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
 #include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/Passes.h"
 
 #include "compiler/Layout/SeparateMatrices.h"
 #include "dialects/Tile/Tile.h"
@@ -13,6 +14,11 @@
 #include <array>
 #include <numeric>
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -20,14 +26,11 @@ namespace {
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-class AssignLayoutsPass : public PassWrapper<AssignLayoutsPass, OperationPass<tile::FuncOp>> {
+class AssignLayoutsPass : public mlir::heddle::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AssignLayoutsPass)
+  using Base::Base;
   AssignLayoutsPass() = default;
   explicit AssignLayoutsPass(const heddle::TargetProfile &profile) : profile(&profile) {}
-  AssignLayoutsPass(const AssignLayoutsPass &other) : PassWrapper(other), profile(other.profile) {}
-  StringRef getArgument() const override { return "heddle-assign-layouts"; }
-  StringRef getDescription() const override { return "Give every tile a layout: which lane holds which element"; }
 
   LogicalResult initialize(MLIRContext *) override { return heddle::resolveTarget(profile, target); }
 
@@ -327,8 +330,6 @@ private:
     llvm::for_each(op->getResults(), connectToFirst);
   }
 
-  Option<std::string> target{*this, "target", llvm::cl::init(heddle::kDefaultTarget.str()),
-                             llvm::cl::desc("The target whose lanes hold the tiles")};
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
   Spread spread;
@@ -342,5 +343,3 @@ private:
 std::unique_ptr<Pass> heddle::createAssignLayoutsPass(const TargetProfile &profile) {
   return std::make_unique<AssignLayoutsPass>(profile);
 }
-
-void heddle::registerAssignLayoutsPass() { PassRegistration<AssignLayoutsPass>(); }

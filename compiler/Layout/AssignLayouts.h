@@ -7,9 +7,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-assign-layouts`: gives every tile of a tile.func a layout, #tile.simt or #tile.cooperative.
+/// `heddle-assign-layouts` for a profile, which outlives the pass.
 std::unique_ptr<Pass> createAssignLayoutsPass(const TargetProfile &profile);
-void registerAssignLayoutsPass();
 
 } // namespace mlir::heddle
 

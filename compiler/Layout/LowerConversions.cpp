@@ -2,10 +2,15 @@
 //                               store x, shared
 //                               wait         // for all lanes
 //                               y = load shared
-#include "compiler/Layout/LowerConversions.h"
+#include "compiler/Layout/Passes.h"
 
 #include "compiler/Layout/Lanes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERCONVERSIONSPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -59,14 +64,8 @@ bool isInUse(Value memory, Operation *op) {
 
 //===-- Conversions ---------------------------------------------------------------------------------------------===//
 
-class LowerConversionsPass : public PassWrapper<LowerConversionsPass, OperationPass<tile::FuncOp>> {
+class LowerConversionsPass : public mlir::heddle::impl::LowerConversionsPassBase<LowerConversionsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerConversionsPass)
-  StringRef getArgument() const override { return "heddle-lower-conversions"; }
-  StringRef getDescription() const override {
-    return "Carry tiles through shared memory to lanes that have other elements of them";
-  }
-
   void runOnOperation() override {
     SmallVector<ConvertLayoutOp> conversions;
     getOperation().walk([&](ConvertLayoutOp op) {
@@ -137,6 +136,3 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createLowerConversionsPass() { return std::make_unique<LowerConversionsPass>(); }
-void heddle::registerLowerConversionsPass() { PassRegistration<LowerConversionsPass>(); }

@@ -1,7 +1,7 @@
 #include "compiler/Layout/LowerToLanes.h"
 
 #include "compiler/Layout/Lanes.h"
-#include "compiler/Layout/LowerConversions.h"
+#include "compiler/Layout/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -13,22 +13,17 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERTOLANESPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToLanesPass)
-
-  StringRef getArgument() const override { return "heddle-lower-to-lanes"; }
-  StringRef getDescription() const override { return "Turn a workgroup's program on tiles into the program of a lane"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, nvgpu::NVGPUDialect,
-                    NVVM::NVVMDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
-  }
-
+struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesPass> {
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
     if (failed(checkLayouts(kernel)))
@@ -71,8 +66,6 @@ struct LowerToLanesPass : PassWrapper<LowerToLanesPass, OperationPass<tile::Func
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createLowerToLanesPass() { return std::make_unique<LowerToLanesPass>(); }
-
 void heddle::buildLaneProgram(OpPassManager &kernels) {
   kernels.addPass(createLowerConversionsPass());
   kernels.addPass(createLowerToLanesPass());
@@ -82,5 +75,3 @@ void heddle::buildLaneProgram(OpPassManager &kernels) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
 }
-
-void heddle::registerLowerToLanesPass() { PassRegistration<LowerToLanesPass>(); }

@@ -1,4 +1,4 @@
-#include "compiler/Layout/SinkLoads.h"
+#include "compiler/Layout/Passes.h"
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +8,11 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_SINKLOADSPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -16,14 +21,8 @@ namespace {
 /// Ops whose results take no fewer registers than their operands, which a later place therefore costs nothing.
 bool rearranges(Operation *op) { return isa<vector::BroadcastOp, vector::ExtractOp>(op); }
 
-struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SinkLoadsPass)
-
-  StringRef getArgument() const override { return "heddle-sink-loads"; }
-  StringRef getDescription() const override { return "Move loads down to their first use"; }
-
-  SinkLoadsPass() = default;
-  SinkLoadsPass(const SinkLoadsPass &other) : PassWrapper(other) {}
+struct SinkLoadsPass : mlir::heddle::impl::SinkLoadsPassBase<SinkLoadsPass> {
+  using Base::Base;
 
   void runOnOperation() override {
     // Factors that do not come through shared memory come by loads like any other.
@@ -64,16 +63,6 @@ struct SinkLoadsPass : PassWrapper<SinkLoadsPass, OperationPass<tile::FuncOp>> {
   }
 
   bool anyLoad = true;
-  Option<bool> factors{*this, "factors", llvm::cl::init(false),
-                       llvm::cl::desc("Move none but the loads of tensor cores' factors")};
-  friend std::unique_ptr<Pass> heddle::createSinkLoadsPass(bool);
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createSinkLoadsPass(bool factors) {
-  auto pass = std::make_unique<SinkLoadsPass>();
-  pass->factors = factors;
-  return pass;
-}
-void heddle::registerSinkLoadsPass() { PassRegistration<SinkLoadsPass>(); }

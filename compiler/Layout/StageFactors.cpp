@@ -6,12 +6,18 @@
 //                                  copy tile k + stages - 1 over tile k - 1; commit
 //                                }
 #include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_STAGEFACTORSPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -48,15 +54,9 @@ bool isColumn(LoadOp load) {
          load.getAnyPadding() && !load.getColumnLimit();
 }
 
-class StageFactorsPass : public PassWrapper<StageFactorsPass, OperationPass<tile::FuncOp>> {
+class StageFactorsPass : public mlir::heddle::impl::StageFactorsPassBase<StageFactorsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StageFactorsPass)
-  StageFactorsPass() = default;
-  StageFactorsPass(const StageFactorsPass &other) : PassWrapper(other) {}
-  StringRef getArgument() const override { return "heddle-stage-factors"; }
-  StringRef getDescription() const override {
-    return "Copy the factors of products to shared memory ahead of their use (software pipelining)";
-  }
+  using Base::Base;
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
@@ -223,11 +223,6 @@ private:
     }
     CommitOp::create(b);
   }
-
-  Option<int64_t> stages{*this, "stages", llvm::cl::init(3), llvm::cl::desc("Tiles of a ring, at most")};
-  Option<int64_t> bytesOfLane{*this, "bytes", llvm::cl::init(896),
-                              llvm::cl::desc("Shared memory for each lane of a workgroup")};
-  friend std::unique_ptr<Pass> heddle::createStageFactorsPass(const heddle::TargetProfile &);
 };
 
 } // namespace
@@ -248,9 +243,5 @@ Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapp
 }
 
 std::unique_ptr<Pass> heddle::createStageFactorsPass(const TargetProfile &profile) {
-  auto pass = std::make_unique<StageFactorsPass>();
-  pass->stages = profile.tensorStages;
-  pass->bytesOfLane = profile.sharedBytesOfLane;
-  return pass;
+  return createStageFactorsPass({profile.tensorStages, profile.sharedBytesOfLane});
 }
-void heddle::registerStageFactorsPass() { PassRegistration<StageFactorsPass>(); }

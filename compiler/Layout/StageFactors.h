@@ -10,11 +10,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-factors`, on tile.func before its layouts: tiles that a loop of a kernel on fragments loads for a
-/// tile.dot come through a ring of tiles in shared memory, which copies fill ahead of their use. So does a column of
-/// numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once.
+/// `heddle-stage-factors` with the stages and the shared memory of a profile.
 std::unique_ptr<Pass> createStageFactorsPass(const TargetProfile &profile);
-void registerStageFactorsPass();
 
 /// Whether both read the same part of a matrix, one of them perhaps transposed.
 bool readSame(tile::LoadOp a, tile::LoadOp b);

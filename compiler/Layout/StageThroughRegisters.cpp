@@ -10,9 +10,15 @@
 // What heddle-stage-factors does where a device has no copies that run by themselves, and no promise that the pieces of
 // a tile could be read from device memory: past a matrix's end, say.
 #include "compiler/Layout/StageThroughRegisters.h"
+#include "compiler/Layout/Passes.h"
 
 #include "compiler/Layout/StageFactors.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_STAGETHROUGHREGISTERSPASS
+#include "compiler/Layout/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -113,16 +119,11 @@ private:
   Value current;
 };
 
-class StageThroughRegistersPass : public PassWrapper<StageThroughRegistersPass, OperationPass<tile::FuncOp>> {
+class StageThroughRegistersPass : public mlir::heddle::impl::StageThroughRegistersPassBase<StageThroughRegistersPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StageThroughRegistersPass)
+  using Base::Base;
   StageThroughRegistersPass() = default;
   explicit StageThroughRegistersPass(const TargetProfile &profile) : profile(&profile) {}
-  StageThroughRegistersPass(const StageThroughRegistersPass &other) : PassWrapper(other), profile(other.profile) {}
-  StringRef getArgument() const override { return "heddle-stage-through-registers"; }
-  StringRef getDescription() const override {
-    return "Read the factors of products an iteration ahead and write them to shared memory (software pipelining)";
-  }
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
@@ -253,8 +254,6 @@ private:
                         Value(), Value());
   }
 
-  Option<std::string> target{*this, "target", llvm::cl::init(kDefaultTarget.str()),
-                             llvm::cl::desc("The target whose factors are read ahead")};
   const TargetProfile *profile = nullptr;
   SmallVector<Value> rings;
   int64_t loopsBefore = 0;
@@ -265,4 +264,3 @@ private:
 std::unique_ptr<Pass> heddle::createStageThroughRegistersPass(const TargetProfile &profile) {
   return std::make_unique<StageThroughRegistersPass>(profile);
 }
-void heddle::registerStageThroughRegistersPass() { PassRegistration<StageThroughRegistersPass>(); }

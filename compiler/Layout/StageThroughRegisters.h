@@ -7,10 +7,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-through-registers`, on tile.func before its layouts: tiles that a loop of a kernel in blocks or
-/// on cooperative matrices loads for a tile.dot are read one iteration ahead, and written to shared memory when that is over.
+/// `heddle-stage-through-registers` for a profile, which outlives the pass.
 std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profile);
-void registerStageThroughRegistersPass();
 
 } // namespace mlir::heddle
 

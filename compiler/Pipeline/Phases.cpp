@@ -1,24 +1,17 @@
-#include "compiler/Autodiff/Differentiate.h"
-#include "compiler/Contract/DeriveContract.h"
-#include "compiler/Cost/Cost.h"
-#include "compiler/Derive/Derive.h"
-#include "compiler/Fusion/Distribute.h"
-#include "compiler/Fusion/FuseAttention.h"
-#include "compiler/Fusion/FuseCrossEntropy.h"
-#include "compiler/Fusion/FuseKernels.h"
-#include "compiler/Fusion/FuseProjections.h"
-#include "compiler/Fusion/FuseUpdates.h"
-#include "compiler/Fusion/KeepRounded.h"
-#include "compiler/Fusion/LowerWindows.h"
-#include "compiler/Fusion/ReadRounded.h"
-#include "compiler/Fusion/RoundCaches.h"
+#include "compiler/Autodiff/Passes.h"
+#include "compiler/Contract/Passes.h"
+#include "compiler/Cost/Passes.h"
+#include "compiler/Derive/Passes.h"
+#include "compiler/Fusion/Passes.h"
+#include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
+#include "compiler/Pipeline/Passes.h"
 #include "compiler/Pipeline/Pipeline.h"
-#include "compiler/Planning/Plan.h"
-#include "compiler/Recurrence/Recurrence.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Recurrence/Passes.h"
 #include "compiler/Target/Backend.h"
 #include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/SplitSums.h"
@@ -32,6 +25,14 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+static constexpr FusionFlag
+    kFuseAttention{"fuse-attention", "Recognise and fuse attention (default true)"},
+    kFuseProjections{"fuse-projections", "One product for the projections of an attention's input (default true)"},
+    kFuseCrossEntropy{"fuse-cross-entropy", "Compute logits and their loss a chunk of tokens at a time (default true)"},
+    kFuseUpdates{"fuse-updates", "Update all biases and gains at once (default true)"},
+    kFuseKernels{"fuse-kernels", "Give kernels prologues, epilogues and companions (default true)"};
+static constexpr FusionFlag kFusionFlags[] = {kFuseAttention, kFuseProjections, kFuseCrossEntropy, kFuseUpdates, kFuseKernels};
+
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
@@ -40,7 +41,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   if (options.weights)
     passes.addPass(createQuantizeWeightsPass(*options.weights));
   passes.addNestedPass<func::FuncOp>(createHoistScansPass()); // so that entries share what need not be done a step at a time
-  passes.addPass(createDeriveTrainingPass(options.sharding.has_value()));
+  passes.addPass(createDeriveTrainingPass({.ranks = options.sharding.has_value()}));
   passes.addPass(createDeriveEvaluationPass());
   passes.addPass(createDeriveDecodingPass());
   passes.addPass(createDeriveExplanationPass());
@@ -48,9 +49,9 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
-  if (options.fusion.attention)
+  if (options.fusion.has(kFuseAttention))
     passes.addPass(createFuseAttentionPass());
-  if (options.fusion.projections)
+  if (options.fusion.has(kFuseProjections))
     passes.addPass(createFuseProjectionsPass());
 }
 
@@ -63,22 +64,22 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDeriveContractPass()); // while all ops that index are there, and none is in a kernel
   passes.addPass(createLowerScansPass());
-  if (options.fusion.crossEntropy)
+  if (options.fusion.has(kFuseCrossEntropy))
     passes.addPass(createFuseCrossEntropyPass());
-  if (options.fusion.updates)
+  if (options.fusion.has(kFuseUpdates))
     passes.addPass(createFuseUpdatesPass());
-  passes.addPass(createDistributePass(options.sharding == Sharding::Optimizer));
+  passes.addPass(createDistributePass({.shards = options.sharding == Sharding::Optimizer}));
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
     passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
     passes.addPass(createKeepRoundedPass());
   }
   if (options.caches != Precision::F32)
-    passes.addPass(createRoundCachesPass(options.caches));
-  passes.addNestedPass<func::FuncOp>(createLowerWindowsPass(options.fusion.kernels)); // now that precisions are known
+    passes.addPass(createRoundCachesPass({.format = toString(options.caches).str()}));
+  passes.addNestedPass<func::FuncOp>(createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // now that precisions are known
   if (options.recompute != Recomputation::None)
-    passes.addPass(createRecomputePass(options.recompute));
-  passes.addNestedPass<func::FuncOp>(createFuseKernelsPass(options.fusion.kernels));
+    passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));
+  passes.addNestedPass<func::FuncOp>(createFuseKernelsPass({.fuse = options.fusion.has(kFuseKernels)}));
   passes.addNestedPass<func::FuncOp>(createSeparateStatesPass());
   passes.addPass(createCountCostsPass());
 }
@@ -117,16 +118,6 @@ static constexpr PhaseInfo kPhases[] = {
     {Phase::Lower, "lower", "kernels in the target's own instructions", buildLower},
     {Phase::Plan, "plan", "entry points as launches over a static arena", buildPlan},
     {Phase::Emit, "emit", "the artifact", buildNothing},
-};
-
-static constexpr FusionFlag kFusionFlags[] = {
-    {"fuse-attention", &FusionOptions::attention, "Recognise and fuse attention (default true)"},
-    {"fuse-projections", &FusionOptions::projections,
-     "One product for the projections of an attention's input (default true)"},
-    {"fuse-cross-entropy", &FusionOptions::crossEntropy,
-     "Compute logits and their loss a chunk of tokens at a time (default true)"},
-    {"fuse-updates", &FusionOptions::updates, "Update all biases and gains at once (default true)"},
-    {"fuse-kernels", &FusionOptions::kernels, "Give kernels prologues, epilogues and companions (default true)"},
 };
 
 ArrayRef<FusionFlag> mlir::heddle::getFusionFlags() { return kFusionFlags; }

@@ -26,22 +26,22 @@ enum class Sharding { None, Optimizer };
 
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
-/// The fusion passes that can be switched off.
-struct FusionOptions {
-  bool attention = true;
-  bool projections = true;
-  bool crossEntropy = true;
-  bool updates = true;
-  bool kernels = true;
-};
-
-/// One of them as a flag of the command line, named after its pass.
+/// A fusion pass that can be switched off, as a flag of the command line, named after the pass.
 struct FusionFlag {
   StringLiteral name;
-  bool FusionOptions::*member;
   StringLiteral description;
 };
 ArrayRef<FusionFlag> getFusionFlags();
+
+/// Which of them run: all but those that are switched off.
+class FusionOptions {
+public:
+  void switchOff(StringRef name) { off.push_back(name.str()); }
+  bool has(const FusionFlag &flag) const { return !llvm::is_contained(off, flag.name); }
+
+private:
+  std::vector<std::string> off;
+};
 
 /// Passes that someone adds to a phase: their textual pipeline on a module, as mlir-opt's --pass-pipeline has it between the
 /// parentheses of `builtin.module(...)`; a pass on functions is `func.func(NAME)`.
@@ -97,13 +97,8 @@ std::optional<Phase> parsePhase(StringRef name);
 /// Adds phases `first` to `last`, each with the pass that verifies its outcome.
 void buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const PipelineOptions &options);
 
-/// `heddle-verify-phase`: fails with an error at the first op that is not legal after a phase.
+/// `heddle-verify-phase`, for a phase.
 std::unique_ptr<Pass> createVerifyPhasePass(Phase phase);
-void registerVerifyPhasePass();
-
-/// `heddle-verify-entries`: fails with errors at tensors, ports, sizes and seeds that kernels or the runtime refuse.
-std::unique_ptr<Pass> createVerifyEntriesPass();
-void registerVerifyEntriesPass();
 
 /// Heddle's own backends and their targets. A program that adds backends or targets of its own does so after this, and
 /// before it calls anything else. It may be called again.

@@ -1,33 +1,17 @@
 #include "compiler/Pipeline/Pipeline.h"
 
-#include "compiler/Autodiff/Differentiate.h"
-#include "compiler/Contract/DeriveContract.h"
+#include "compiler/Autodiff/Passes.h"
+#include "compiler/Contract/Passes.h"
 #include "compiler/Cost/Cost.h"
-#include "compiler/Derive/Adapters.h"
-#include "compiler/Derive/Derive.h"
-#include "compiler/Fusion/Distribute.h"
-#include "compiler/Fusion/FuseAttention.h"
-#include "compiler/Fusion/FuseCrossEntropy.h"
-#include "compiler/Fusion/FuseKernels.h"
-#include "compiler/Fusion/FuseProjections.h"
-#include "compiler/Fusion/FuseUpdates.h"
-#include "compiler/Fusion/KeepRounded.h"
-#include "compiler/Fusion/LowerWindows.h"
-#include "compiler/Fusion/ReadRounded.h"
-#include "compiler/Fusion/Recompute.h"
-#include "compiler/Fusion/RoundCaches.h"
-#include "compiler/Fusion/SetPrecision.h"
-#include "compiler/Layout/AssignLayouts.h"
-#include "compiler/Layout/LowerConversions.h"
-#include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/SinkLoads.h"
-#include "compiler/Layout/StageFactors.h"
-#include "compiler/Layout/StageThroughRegisters.h"
-#include "compiler/Planning/Plan.h"
-#include "compiler/Recurrence/Recurrence.h"
+#include "compiler/Cost/Passes.h"
+#include "compiler/Derive/Passes.h"
+#include "compiler/Fusion/Passes.h"
+#include "compiler/Layout/Passes.h"
+#include "compiler/Pipeline/Passes.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Recurrence/Passes.h"
 #include "compiler/Target/Backend.h"
-#include "compiler/Tiling/SplitProducts.h"
-#include "compiler/Tiling/SplitSums.h"
+#include "compiler/Tiling/Passes.h"
 #include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -71,44 +55,17 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::heddle::registerAllPasses() {
-  registerAddAdaptersPass();
-  registerQuantizeWeightsPass();
-  registerDeriveTrainingPass();
-  registerDeriveEvaluationPass();
-  registerDeriveDecodingPass();
-  registerDeriveExplanationPass();
-  registerDeriveInitPass();
-  registerDistributePass();
-  registerFuseAttentionPass();
-  registerFuseCrossEntropyPass();
-  registerFuseProjectionsPass();
-  registerFuseUpdatesPass();
-  registerDifferentiatePass();
-  registerDeriveContractPass();
-  registerHoistScansPass();
-  registerLowerScansPass();
-  registerLowerWindowsPass();
-  registerFuseKernelsPass();
-  registerSeparateStatesPass();
-  registerSplitProductsPass();
-  registerSplitSumsPass();
-  registerCountCostsPass();
-  registerTilePass();
-  registerSetPrecisionPass();
-  registerReadRoundedPass();
-  registerKeepRoundedPass();
-  registerRecomputePass();
-  registerRoundCachesPass();
-  registerStageFactorsPass();
-  registerStageThroughRegistersPass();
-  registerAssignLayoutsPass();
-  registerLowerConversionsPass();
-  registerLowerToLanesPass();
-  registerSinkLoadsPass();
+  registerAutodiffPasses();
+  registerContractPasses();
+  registerCostPasses();
+  registerDerivePasses();
+  registerFusionPasses();
+  registerLayoutPasses();
+  registerPipelinePasses();
+  registerPlanningPasses();
+  registerRecurrencePasses();
+  registerTilingPasses();
   registerAllTargets();
   for (const Backend *backend : getBackends())
     backend->registerPasses();
-  registerPlanPass();
-  registerVerifyEntriesPass();
-  registerVerifyPhasePass();
 }

@@ -1,6 +1,7 @@
 // What a module written by hand may say and no later phase expects: tensors that no kernel takes, and ports, sizes and
 // seeds that the runtime would refuse or never see.
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/Passes.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/Limits.h"
 #include "dialects/Heddle/VariableRoles.h"
@@ -10,6 +11,11 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_VERIFYENTRIESPASS
+#include "compiler/Pipeline/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -232,14 +238,8 @@ void Verifier::verifySeed(Operation *op, Value seed) {
                        << other << "' to 'seed'";
 }
 
-class VerifyEntriesPass : public PassWrapper<VerifyEntriesPass, OperationPass<ModuleOp>> {
+class VerifyEntriesPass : public mlir::heddle::impl::VerifyEntriesPassBase<VerifyEntriesPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyEntriesPass)
-
-  StringRef getArgument() const override { return "heddle-verify-entries"; }
-  StringRef getDescription() const override {
-    return "Check that kernels take every tensor of an entry, and that the runtime takes its ports, sizes and seeds";
-  }
   void runOnOperation() override {
     if (mlir::failed(Verifier(getOperation()).run()))
       signalPassFailure();
@@ -248,6 +248,3 @@ public:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> mlir::heddle::createVerifyEntriesPass() { return std::make_unique<VerifyEntriesPass>(); }
-void mlir::heddle::registerVerifyEntriesPass() { PassRegistration<VerifyEntriesPass>(); }

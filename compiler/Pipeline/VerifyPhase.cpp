@@ -1,9 +1,15 @@
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/Passes.h"
 #include "compiler/Target/Backend.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_VERIFYPHASEPASS
+#include "compiler/Pipeline/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -94,18 +100,11 @@ Rule getRule(Phase phase) {
   llvm_unreachable("unknown phase");
 }
 
-class VerifyPhasePass : public PassWrapper<VerifyPhasePass, OperationPass<ModuleOp>> {
+class VerifyPhasePass : public mlir::heddle::impl::VerifyPhasePassBase<VerifyPhasePass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyPhasePass)
-
+  using Base::Base;
   VerifyPhasePass() = default;
-  VerifyPhasePass(const VerifyPhasePass &other) : PassWrapper(other) {}
   explicit VerifyPhasePass(Phase phase) { name = getPhase(phase).name.str(); }
-
-  StringRef getArgument() const override { return "heddle-verify-phase"; }
-  StringRef getDescription() const override {
-    return "Check that a module holds only ops that are legal after a phase";
-  }
 
   void runOnOperation() override {
     std::optional<Phase> phase = parsePhase(name);
@@ -129,9 +128,6 @@ private:
   void report(Operation *op) {
     op->emitError() << "'" << op->getName() << "' is not legal after phase '" << name << "'";
   }
-
-  Option<std::string> name{*this, "phase", llvm::cl::desc("The phase that the module comes from"),
-                           llvm::cl::init("import")};
 };
 
 } // namespace
@@ -139,5 +135,3 @@ private:
 std::unique_ptr<Pass> mlir::heddle::createVerifyPhasePass(Phase phase) {
   return std::make_unique<VerifyPhasePass>(phase);
 }
-
-void mlir::heddle::registerVerifyPhasePass() { PassRegistration<VerifyPhasePass>(); }

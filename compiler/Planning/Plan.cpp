@@ -1,4 +1,4 @@
-#include "compiler/Planning/Plan.h"
+#include "compiler/Planning/Passes.h"
 
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
@@ -7,20 +7,18 @@
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_PLANPASS
+#include "compiler/Planning/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class PlanPass : public PassWrapper<PlanPass, OperationPass<ModuleOp>> {
+class PlanPass : public mlir::heddle::impl::PlanPassBase<PlanPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanPass)
-
-  StringRef getArgument() const override { return "heddle-plan"; }
-  StringRef getDescription() const override {
-    return "Turn entry points into launches over a static arena and the variables";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<plan::PlanDialect>(); }
   void runOnOperation() override;
 };
 
@@ -218,7 +216,3 @@ void PlanPass::runOnOperation() {
     if (failed(planEntry(function, maxima, variables)))
       return signalPassFailure();
 }
-
-std::unique_ptr<Pass> mlir::heddle::createPlanPass() { return std::make_unique<PlanPass>(); }
-
-void mlir::heddle::registerPlanPass() { PassRegistration<PlanPass>(); }

@@ -1,23 +1,22 @@
-#include "compiler/Recurrence/Recurrence.h"
+#include "compiler/Recurrence/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_HOISTSCANSPASS
+#include "compiler/Recurrence/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class HoistScansPass : public PassWrapper<HoistScansPass, OperationPass<func::FuncOp>> {
+class HoistScansPass : public mlir::heddle::impl::HoistScansPassBase<HoistScansPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(HoistScansPass)
-
-  StringRef getArgument() const override { return "heddle-hoist-scans"; }
-  StringRef getDescription() const override {
-    return "Move work on rows, constants or outputs alone out of scans, where it is done for all tokens at once";
-  }
   void runOnOperation() override {
     SmallVector<ScanOp> scans;
     getOperation().walk([&](ScanOp scan) { scans.push_back(scan); });
@@ -331,6 +330,3 @@ void HoistScansPass::sink(ScanOp scan) {
   scan.erase();
   eraseDead(fewer.getBody().front());
 }
-
-std::unique_ptr<Pass> heddle::createHoistScansPass() { return std::make_unique<HoistScansPass>(); }
-void heddle::registerHoistScansPass() { PassRegistration<HoistScansPass>(); }

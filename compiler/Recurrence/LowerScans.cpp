@@ -1,10 +1,15 @@
-#include "compiler/Recurrence/Recurrence.h"
+#include "compiler/Recurrence/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERSCANSPASS
+#include "compiler/Recurrence/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -44,12 +49,8 @@ private:
   DenseMap<Value, Value> inOrder;
 };
 
-class LowerScansPass : public PassWrapper<LowerScansPass, OperationPass<ModuleOp>> {
+class LowerScansPass : public mlir::heddle::impl::LowerScansPassBase<LowerScansPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerScansPass)
-
-  StringRef getArgument() const override { return "heddle-lower-scans"; }
-  StringRef getDescription() const override { return "Turn scans into repetitions over rows in the order of steps"; }
   void runOnOperation() override {
     SizeMaxima maxima = getSizeMaxima(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
@@ -225,6 +226,3 @@ void Lowering::multiplyInOrderOfSteps() {
     }
   }
 }
-
-std::unique_ptr<Pass> heddle::createLowerScansPass() { return std::make_unique<LowerScansPass>(); }
-void heddle::registerLowerScansPass() { PassRegistration<LowerScansPass>(); }

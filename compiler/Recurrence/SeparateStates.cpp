@@ -1,19 +1,20 @@
-#include "compiler/Recurrence/Recurrence.h"
+#include "compiler/Recurrence/Passes.h"
 
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "mlir/IR/Builders.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_SEPARATESTATESPASS
+#include "compiler/Recurrence/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class SeparateStatesPass : public PassWrapper<SeparateStatesPass, OperationPass<>> {
+class SeparateStatesPass : public mlir::heddle::impl::SeparateStatesPassBase<SeparateStatesPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SeparateStatesPass)
-
-  StringRef getArgument() const override { return "heddle-separate-states"; }
-  StringRef getDescription() const override { return "Copy states that cannot be written over the old ones, and parts of a tensor that stand elsewhere"; }
   void runOnOperation() override {
     SmallVector<RepeatOp> repeats;
     getOperation()->walk([&](RepeatOp op) { repeats.push_back(op); });
@@ -90,6 +91,3 @@ void SeparateStatesPass::separate(RepeatOp repeat) {
     replace->moveBefore(block.getTerminator());
   }
 }
-
-std::unique_ptr<Pass> heddle::createSeparateStatesPass() { return std::make_unique<SeparateStatesPass>(); }
-void heddle::registerSeparateStatesPass() { PassRegistration<SeparateStatesPass>(); }

@@ -8,12 +8,18 @@
 // The product is a kernel, and its epilogue is one with the sum. The parts are added up in their order, whichever is
 // done first: results do not change from run to run.
 #include "compiler/Tiling/SplitProducts.h"
+#include "compiler/Tiling/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/KernelEmitter.h"
 #include "compiler/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_SPLITPRODUCTSPASS
+#include "compiler/Tiling/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -22,16 +28,11 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-class SplitProductsPass : public PassWrapper<SplitProductsPass, OperationPass<ModuleOp>> {
+class SplitProductsPass : public mlir::heddle::impl::SplitProductsPassBase<SplitProductsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitProductsPass)
+  using Base::Base;
   SplitProductsPass() = default;
   explicit SplitProductsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
-  SplitProductsPass(const SplitProductsPass &other) : PassWrapper(other), profile(other.profile) {}
-
-  StringRef getArgument() const override { return "heddle-split-products"; }
-  StringRef getDescription() const override { return "Share the contracted dimension out among workgroups"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
@@ -127,8 +128,6 @@ private:
 
   const TargetProfile *profile = nullptr;
   SizeMaxima maxima;
-  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that says how many processors there are"),
-                             llvm::cl::init(kDefaultTarget.str())};
 };
 
 } // namespace
@@ -136,5 +135,3 @@ private:
 std::unique_ptr<Pass> heddle::createSplitProductsPass(const TargetProfile &profile) {
   return std::make_unique<SplitProductsPass>(profile);
 }
-
-void heddle::registerSplitProductsPass() { PassRegistration<SplitProductsPass>(); }

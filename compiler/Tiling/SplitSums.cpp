@@ -6,6 +6,7 @@
 //
 // Each is a kernel; what computes x stays with the first.
 #include "compiler/Tiling/SplitSums.h"
+#include "compiler/Tiling/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
@@ -16,21 +17,21 @@
 #include <cmath>
 #include <optional>
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_SPLITSUMSPASS
+#include "compiler/Tiling/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-class SplitSumsPass : public PassWrapper<SplitSumsPass, OperationPass<ModuleOp>> {
+class SplitSumsPass : public mlir::heddle::impl::SplitSumsPassBase<SplitSumsPass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitSumsPass)
+  using Base::Base;
   SplitSumsPass() = default;
   explicit SplitSumsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
-  SplitSumsPass(const SplitSumsPass &other) : PassWrapper(other), profile(other.profile) {}
-
-  StringRef getArgument() const override { return "heddle-split-sums"; }
-  StringRef getDescription() const override { return "Share the rows of a sum out among workgroups"; }
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<HeddleDialect>(); }
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
@@ -110,8 +111,6 @@ private:
   }
 
   const TargetProfile *profile = nullptr;
-  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that says how much runs at once"),
-                             llvm::cl::init(kDefaultTarget.str())};
 };
 
 } // namespace
@@ -119,5 +118,3 @@ private:
 std::unique_ptr<Pass> heddle::createSplitSumsPass(const TargetProfile &profile) {
   return std::make_unique<SplitSumsPass>(profile);
 }
-
-void heddle::registerSplitSumsPass() { PassRegistration<SplitSumsPass>(); }

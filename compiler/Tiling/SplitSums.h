@@ -1,4 +1,4 @@
-// Shares the rows of a sum out among workgroups. Flag: heddle-split-sums.
+// Shares the rows of a sum out among workgroups.
 #ifndef HEDDLE_COMPILER_TILING_SPLITSUMS_H
 #define HEDDLE_COMPILER_TILING_SPLITSUMS_H
 
@@ -7,11 +7,8 @@
 
 namespace mlir::heddle {
 
-/// Makes two kernels of one that sums many rows where its columns alone keep too little of the target busy: the first
-/// one's sums are partial, and the second adds them up. Runs after `fuse-kernels`;
-/// kernels whose costs were counted have them counted anew.
+/// `heddle-split-sums` for a profile, which outlives the pass.
 std::unique_ptr<Pass> createSplitSumsPass(const TargetProfile &profile);
-void registerSplitSumsPass();
 
 } // namespace mlir::heddle
 

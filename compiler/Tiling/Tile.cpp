@@ -1,4 +1,5 @@
 #include "compiler/Tiling/Tiling.h"
+#include "compiler/Tiling/Passes.h"
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
@@ -14,6 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
+namespace mlir::heddle {
+#define GEN_PASS_DEF_TILEPASS
+#include "compiler/Tiling/Passes.h.inc"
+} // namespace mlir::heddle
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -25,20 +31,14 @@ bool isInfinite(Operation &op) {
   return number && number.getValue().isInfinity();
 }
 
-class TilePass : public PassWrapper<TilePass, OperationPass<ModuleOp>> {
+class TilePass : public mlir::heddle::impl::TilePassBase<TilePass> {
 public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilePass)
+  using Base::Base;
   TilePass() = default;
   TilePass(const TargetProfile &profile, TileChoices *choices) : profile(&profile), choices(choices) {
     target = profile.name.str();
   }
-  TilePass(const TilePass &other) : PassWrapper(other), profile(other.profile), choices(other.choices) {}
-
-  StringRef getArgument() const override { return "heddle-tile"; }
-  StringRef getDescription() const override { return "Turn each heddle.kernel into the program of a workgroup"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<tile::TileDialect, scf::SCFDialect, memref::MemRefDialect, gpu::GPUDialect, math::MathDialect>();
-  }
+  TilePass(const TilePass &other) : Base(other), profile(other.profile), choices(other.choices) {} // the rest is one run's
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
@@ -290,8 +290,6 @@ private:
 
   const TargetProfile *profile = nullptr;
   TileChoices *choices = nullptr;
-  Option<std::string> target{*this, "target", llvm::cl::desc("Profile that decides the tiles' shapes"),
-                             llvm::cl::init(kDefaultTarget.str())};
   SizeMaxima maxima;
   llvm::StringSet<> names;
   llvm::StringMap<tile::FuncOp> functions; // by program
@@ -303,8 +301,6 @@ private:
 std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileChoices *choices) {
   return std::make_unique<TilePass>(profile, choices);
 }
-
-void heddle::registerTilePass() { PassRegistration<TilePass>(); }
 
 void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerElementwiseTiles(registry);

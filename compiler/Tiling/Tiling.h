@@ -8,10 +8,9 @@
 
 namespace mlir::heddle {
 
-/// `heddle-tile`: replaces every heddle.kernel by a tile.launch of a tile.func, shared where two kernels are the same.
-/// `choices`, where there are any, outlives the pass: it reads the measured tiles and notes the products that it meets.
+/// `heddle-tile` for a profile. `choices`, where there are any, has measured tiles, and the pass notes the products there that it meets. Both
+/// outlive the pass.
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
-void registerTilePass();
 
 /// Attaches to the dialects' ops what they say of fusion and tiling; `fuse` and `tile` need it.
 void registerTilingInterfaces(DialectRegistry &registry);

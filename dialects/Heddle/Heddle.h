@@ -32,7 +32,7 @@ template <typename ConcreteType> class Elementwise : public OpTrait::TraitBase<C
 
 namespace mlir::heddle {
 
-/// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.h).
+/// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.cpp).
 inline constexpr StringLiteral kRanksAttrName = "heddle.ranks";
 
 /// What is sharded has a multiple of so many elements: any part then begins where a GPU may read several numbers at once.

@@ -1,4 +1,4 @@
-// Ops that ranks compute together: processes that run the same entry, each on a device of its own. compiler/Fusion/Distribute.h puts
+// Ops that ranks compute together: processes that run the same entry, each on a device of its own. compiler/Fusion/Distribute.cpp puts
 // them into entries.
 
 def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {

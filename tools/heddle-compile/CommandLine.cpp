@@ -343,10 +343,11 @@ std::optional<CommandLine> check(Flags &flags) {
   if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
     return wrong("--tune names no file; give --tune=FILE, the file that keeps the measured tiles");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
-    line.fusion.*flag.member = *value;
+    if (!*value)
+      line.fusion.switchOff(flag.name);
   // One product for several projections keeps their weights together; its kernels are not for tensor cores yet.
   if (line.precision != Precision::F32)
-    line.fusion.projections = false;
+    line.fusion.switchOff("fuse-projections");
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
   if (!flags.maxTokens.empty())
     line.overrides.push_back("max_tokens=" + flags.maxTokens);

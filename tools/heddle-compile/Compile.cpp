@@ -1,5 +1,6 @@
 #include "tools/heddle-compile/Compile.h"
 
+#include "compiler/Pipeline/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/core/Span.h"
 #include "tools/heddle-compile/PhaseSpans.h"

@@ -104,7 +104,8 @@ std::optional<ReferenceCommand> check(Flags &flags) {
     return wrong("--phase: the phases are derive, fuse-attention, differentiate and fuse, not '" + flags.phase + "'");
   command.phase = *phase;
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
-    command.fusion.*flag.member = *value;
+    if (!*value)
+      command.fusion.switchOff(flag.name);
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;

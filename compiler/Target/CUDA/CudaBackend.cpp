@@ -3,6 +3,7 @@
 #include "compiler/Target/CUDA/Assemble.h"
 #include "compiler/Target/CUDA/CudaLowering.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "compiler/Target/CUDA/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -25,8 +26,7 @@ public:
     registerPtxTranslations(registry);
   }
   void registerPasses() const override {
-    registerExpandMathPass();
-    registerLowerToNvvmPass();
+    registerCudaPasses();
     registerCudaLowering();
   }
   void buildLowering(OpPassManager &passes, const TargetProfile &profile) const override {

@@ -1,8 +1,9 @@
 #include "compiler/Target/CUDA/CudaLowering.h"
 
 #include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/SinkLoads.h"
+#include "compiler/Layout/Passes.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "compiler/Target/CUDA/Passes.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -12,9 +13,9 @@ using namespace mlir::heddle;
 void heddle::buildCudaLowering(OpPassManager &passes, StringRef chip) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
   buildLaneProgram(kernels);
-  kernels.addPass(createSinkLoadsPass(/*factors=*/true));
+  kernels.addPass(createSinkLoadsPass({.factors = true}));
   kernels.addPass(createExpandMathPass());
-  passes.addPass(createLowerToNvvmPass(chip));
+  passes.addPass(createLowerToNvvmPass({.chip = chip.str()}));
 }
 
 void heddle::registerCudaLowering() {

@@ -1,4 +1,5 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "compiler/Target/CUDA/Passes.h"
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,6 +10,11 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 #include <numbers>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_EXPANDMATHPASS
+#include "compiler/Target/CUDA/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -94,16 +100,7 @@ template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
   }
 };
 
-struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<tile::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
-
-  StringRef getArgument() const override { return "heddle-expand-math"; }
-  StringRef getDescription() const override { return "Replace functions that a GPU has no instruction for"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
-  }
-
+struct ExpandMathPass : mlir::heddle::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandExp, ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(&getContext());
@@ -115,6 +112,3 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<tile::FuncOp>>
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createExpandMathPass() { return std::make_unique<ExpandMathPass>(); }
-void heddle::registerExpandMathPass() { PassRegistration<ExpandMathPass>(); }

@@ -1,4 +1,5 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
+#include "compiler/Target/CUDA/Passes.h"
 
 #include "compiler/Target/CUDA/NvvmPatterns.h"
 #include "compiler/Target/KernelAction.h"
@@ -17,6 +18,11 @@
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERTONVVMPASS
+#include "compiler/Target/CUDA/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -129,18 +135,8 @@ private:
   MLIRContext *context;
 };
 
-struct LowerToNvvmPass : PassWrapper<LowerToNvvmPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToNvvmPass)
-
-  LowerToNvvmPass() = default;
-  LowerToNvvmPass(const LowerToNvvmPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-lower-to-nvvm"; }
-  StringRef getDescription() const override { return "Turn each kernel into a module of NVVM code"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<cf::ControlFlowDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
-  }
+struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass> {
+  using Base::Base;
 
   void runOnOperation() override {
     SmallVector<std::pair<tile::FuncOp, gpu::GPUModuleOp>> kernels;
@@ -162,15 +158,6 @@ struct LowerToNvvmPass : PassWrapper<LowerToNvvmPass, OperationPass<ModuleOp>> {
 
   /// The PTX of CUDA 12.0: the oldest that has all that sm_90a does.
   static constexpr StringLiteral kFeatures = "+ptx80";
-
-  Option<std::string> chip{*this, "chip", llvm::cl::init("sm_80"), llvm::cl::desc("The architecture to compile for")};
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createLowerToNvvmPass(StringRef chip) {
-  auto pass = std::make_unique<LowerToNvvmPass>();
-  pass->chip = chip.str();
-  return pass;
-}
-void heddle::registerLowerToNvvmPass() { PassRegistration<LowerToNvvmPass>(); }

@@ -18,17 +18,6 @@ class GPUModuleOp;
 
 namespace heddle {
 
-/// `heddle-expand-math`, on tile.func lowered to lanes: replaces the functions that a GPU has no instruction for, or
-/// only a rough one, by arithmetic right to a few units in the last place.
-std::unique_ptr<Pass> createExpandMathPass();
-void registerExpandMathPass();
-
-/// `heddle-lower-to-nvvm`, on a module: each tile.func, already lowered to lanes, becomes a gpu.module of its name with
-/// the entry point `main`, for the architecture `chip`. Launches find it by that name. README.md has the calling
-/// convention.
-std::unique_ptr<Pass> createLowerToNvvmPass(StringRef chip);
-void registerLowerToNvvmPass();
-
 /// On a gpu.module: the bytes of shared memory that a launch of it must ask for; absent where it needs none.
 inline constexpr StringLiteral kSharedBytesName = "heddle.shared_bytes";
 

@@ -1,4 +1,5 @@
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/Passes.h"
 
 #include "compiler/Target/KernelAction.h"
 #include "compiler/Target/MatrixIndex.h"
@@ -17,6 +18,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERTOSPIRVPASS
+#include "compiler/Target/Vulkan/Passes.h.inc"
+} // namespace mlir::heddle
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -223,16 +229,8 @@ private:
   bool texelLoads;
 };
 
-struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToSpirvPass)
-
-  LowerToSpirvPass() = default;
-  LowerToSpirvPass(const LowerToSpirvPass &other) : PassWrapper(other) {}
-
-  StringRef getArgument() const override { return "heddle-lower-to-spirv"; }
-  StringRef getDescription() const override { return "Turn each kernel into a SPIR-V module"; }
-
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<spirv::SPIRVDialect>(); }
+struct LowerToSpirvPass : mlir::heddle::impl::LowerToSpirvPassBase<LowerToSpirvPass> {
+  using Base::Base;
 
   void runOnOperation() override {
     SmallVector<std::pair<tile::FuncOp, spirv::ModuleOp>> kernels;
@@ -253,17 +251,6 @@ struct LowerToSpirvPass : PassWrapper<LowerToSpirvPass, OperationPass<ModuleOp>>
     if (failed(lowered))
       signalPassFailure();
   }
-
-  Option<bool> texelLoads{
-      *this, "texel-loads", llvm::cl::init(false),
-      llvm::cl::desc("Read vectors of matrices that a kernel does not write through texel buffers")};
 };
 
 } // namespace
-
-std::unique_ptr<Pass> heddle::createLowerToSpirvPass(bool texelLoads) {
-  auto pass = std::make_unique<LowerToSpirvPass>();
-  pass->texelLoads = texelLoads;
-  return pass;
-}
-void heddle::registerLowerToSpirvPass() { PassRegistration<LowerToSpirvPass>(); }

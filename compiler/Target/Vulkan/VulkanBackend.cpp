@@ -1,6 +1,7 @@
 #include "compiler/Target/Vulkan/VulkanBackend.h"
 
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/Passes.h"
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
@@ -21,7 +22,7 @@ public:
   }
   void registerDialects(DialectRegistry &registry) const override { registry.insert<spirv::SPIRVDialect>(); }
   void registerPasses() const override {
-    registerLowerToSpirvPass();
+    registerVulkanPasses();
     registerVulkanLowering();
   }
   void buildLowering(OpPassManager &passes, const TargetProfile &profile) const override {

@@ -1,8 +1,9 @@
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 
 #include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/SinkLoads.h"
+#include "compiler/Layout/Passes.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
+#include "compiler/Target/Vulkan/Passes.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -15,7 +16,7 @@ void heddle::buildVulkanLowering(OpPassManager &passes, bool texelLoads) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
   buildLaneProgram(kernels);
   kernels.addPass(createSinkLoadsPass());
-  passes.addPass(createLowerToSpirvPass(texelLoads));
+  passes.addPass(createLowerToSpirvPass({.texelLoads = texelLoads}));
   // Addresses share most of their arithmetic.
   passes.nest<spirv::ModuleOp>().addPass(createCSEPass());
 }

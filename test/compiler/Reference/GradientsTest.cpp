@@ -3,7 +3,7 @@
 #include "test/compiler/Reference/GradientChecks.h"
 
 #include "compiler/Autodiff/ArithGradients.h"
-#include "compiler/Autodiff/Differentiate.h"
+#include "compiler/Autodiff/Passes.h"
 #include "compiler/Autodiff/ScanGradient.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"

@@ -1,0 +1,10 @@
+# Writes PAGE, the reference of all passes in the TABLES (Passes.td) below the folder ROOMS, a section for each room.
+set(text "# Passes\n")
+foreach(table IN LISTS TABLES)
+  cmake_path(GET table PARENT_PATH room)
+  cmake_path(RELATIVE_PATH room BASE_DIRECTORY "${ROOMS}")
+  execute_process(COMMAND "${TABLEGEN}" -gen-pass-doc "${table}" -I "${INCLUDE}" OUTPUT_VARIABLE passes COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "^<!--[^\n]*-->\n" "" passes "${passes}")
+  string(APPEND text "\n## ${room}\n\n${passes}")
+endforeach()
+file(WRITE "${PAGE}" "${text}")

@@ -1,0 +1,67 @@
+// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+
+include "mlir/Pass/PassBase.td"
+
+def AddAdaptersPass : Pass<"heddle-add-adapters", "::mlir::ModuleOp"> {
+  let summary = "Freeze a model's weights and train adapters of low rank beside them";
+  let description = [{
+    Gives a model's functions adapters, and freezes all weights that there were. An adapter is called like its weight,
+    with `lora_a` and `lora_b` in the place of `weight`; A starts uniform within 1 / sqrt(in), B as zeros, so that a model
+    begins as it was published.
+  }];
+  let options = [
+    Option<"text", "lora", "std::string", /*default=*/"std::string()", "rank=R,alpha=A,targets=NAME,...">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+}
+
+def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
+  let summary = "Make the entries that answer a token at a time";
+  let description = [{
+    `encode`, `decode_step` and `beam_step`, with their caches.
+  }];
+}
+
+def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> {
+  let summary = "Make entries that compute a model's functions as they are";
+  let description = [{
+    `logits`; of an encoder alone `encode`.
+  }];
+}
+
+def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"> {
+  let summary = "Make the entry that gives the weights of every attention";
+  let description = [{
+    `explain`: the weights of every attention.
+  }];
+}
+
+def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
+  let summary = "Make the entry that starts all variables; model functions go";
+  let description = [{
+    `init`; and the model's functions go.
+  }];
+}
+
+def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
+  let summary = "Make the entries of training of a model's functions";
+  let description = [{
+    `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. With `ranks` there are also
+    `parallel_train_step` and `parallel_apply_step`, which several ranks run together.
+  }];
+  let options = [
+    Option<"ranks", "ranks", "bool", /*default=*/"false", "Make entries that several ranks run together, too">
+  ];
+}
+
+def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
+  let summary = "Keep weights as packed whole numbers with scales";
+  let description = [{
+    Makes of each matrix `w` that products multiply by, or whose rows are taken, a variable of packed words with the same name and
+    `w.scales`. With adapters, those stay as they are. What trains the weights themselves cannot be derived afterwards.
+  }];
+  let options = [
+    Option<"text", "weights", "std::string", /*default=*/"std::string()", "int8, int4, int8:GROUP or int4:GROUP">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+}

@@ -1,0 +1,136 @@
+// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+
+include "mlir/Pass/PassBase.td"
+
+def DistributePass : Pass<"heddle-distribute", "::mlir::ModuleOp"> {
+  let summary = "Sum the gradients of all ranks in the entries that several ranks run";
+  let description = [{
+    Sums the gradients of all ranks in the entries that several ranks run: between the backward pass and whatever the optimizer
+    does with a gradient, its norm among that. Gradients travel in buckets, in the order in which the backward pass makes them. Runs
+    after `fuse-updates`, as the gradients of all biases and gains are one tensor then.
+    With `shard-optimizer` each rank keeps a part of the optimizer's state and updates a part of the weights, which ranks then hand on to
+    each other ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", stage 1). A rank gets the sums of those rows of
+    the gradients, too; where the optimizer uses more of a gradient (for a norm, say), it gets them all.
+  }];
+  let options = [
+    Option<"shards", "shard-optimizer", "bool", /*default=*/"false", "Let each rank keep a part of the optimizer's state">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def FuseAttentionPass : Pass<"heddle-fuse-attention"> {
+  let summary = "Recognise attention written out op by op and fuse it into heddle.attention";
+  let description = [{
+    Makes one `heddle.attention` of each attention written out op by op.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def FuseCrossEntropyPass : Pass<"heddle-fuse-cross-entropy", "::mlir::ModuleOp"> {
+  let summary = "Compute logits, their cross entropy and the gradients of both a chunk of tokens at a time";
+  let description = [{
+    Fuses the head of a model: a linear transformation to the vocabulary, the cross entropy of its result, and the gradients of both, without
+    the logits of all tokens at a time.
+  }];
+  let options = [
+    Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk; 0: as many as make chunks large and few, and no chunks of small logits">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Cut each entry into kernels: an anchor with its prologue and epilogue";
+  let description = [{
+    Wraps all tensor work of each entry in heddle.kernel ops.
+  }];
+  let options = [
+    Option<"fuse", "fuse", "bool", /*default=*/"true", "Let ops join kernels; with false each op is a kernel of its own">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def FuseProjectionsPass : Pass<"heddle-fuse-projections", "::mlir::ModuleOp"> {
+  let summary = "Fuse an attention's projections of the same input into a single op, and store their weights together (sibling fusion)";
+  let description = [{
+    Makes one `heddle.project` of the linear transformations with which an attention begins, where they have the same
+    input, and stores their weights together. Runs before `differentiate`, so that the backward is one op as well.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def FuseUpdatesPass : Pass<"heddle-fuse-updates", "::mlir::ModuleOp"> {
+  let summary = "Store all biases and gains together, and update them at once";
+  let description = [{
+    Stores all vectors among the weights one behind the other, their moments and gradients likewise, and makes one
+    `heddle.adam` of their updates. Runs after `differentiate`.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def KeepRoundedPass : Pass<"heddle-keep-rounded", "::mlir::ModuleOp"> {
+  let summary = "Keep the 16-bit copies of weights from call to call";
+  let description = [{
+    On a module after `heddle-set-precision`: what weights are rounded to is a variable of its
+    own beside each of them. Entries read it; those that give the weight a new value give it one too; and an entry of
+    its own, `round_weights`, makes all of them, for weights that come from elsewhere.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+}
+
+def LowerWindowsPass : Pass<"heddle-lower-windows", "::mlir::func::FuncOp"> {
+  let summary = "Make products of windows sums of products of rows that stand elsewhere";
+  let description = [{
+    Takes `heddle.unfold` of several offsets apart, and products of windows, so that no window is in
+    memory; without `products` all windows are.
+  }];
+  let options = [
+    Option<"products", "products", "bool", /*default=*/"true", "Multiply rows where they stand; without, windows are made for products too">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+}
+
+def ReadRoundedPass : Pass<"heddle-read-rounded", "::mlir::func::FuncOp"> {
+  let summary = "Read the rounded copy of a value where it has the precision that its user needs";
+  let description = [{
+    On func.func after `heddle-set-precision`: where a value has been rounded to 16 bits for a
+    product, its sums over rows, its comparisons with zero and attention's products of it with a gradient are of the
+    rounded value, and the one of 32 bits is often not written at all.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
+  let summary = "Compute values again that are cheaper to make than to hold (rematerialisation)";
+  let description = [{
+    Values that are held while an entry needs the most memory, and that the policy allows to make
+    again from what is held anyway, are made again before their next use. Results do not change in any bit.
+  }];
+  let options = [
+    Option<"name", "policy", "std::string", /*default=*/"\"cheap\"", "none, cheap or products">
+  ];
+}
+
+def RoundCachesPass : Pass<"heddle-round-caches", "::mlir::ModuleOp"> {
+  let summary = "Keep keys and values in 16 bits from token to token";
+  let description = [{
+    On a module whose attention is fused: caches that fused attention alone reads are of f16 or bf16, and rows
+    are rounded on their way there. Queries, scores and sums stay as they are. Where no cache can be, the pass fails.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"f16\"", "f16 or bf16">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
+  let summary = "Round the factors of matrix products to fewer bits";
+  let description = [{
+    On func.func before it is cut into kernels: rounds each factor of a product once, where it
+    is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32.
+    Attention with heads of other widths than the targets' tensor cores take stays in f32.
+  }];
+  let options = [
+    Option<"name", "precision", "std::string", /*default=*/"\"bf16\"", "f32, bf16, f16 or tf32">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}

@@ -1,0 +1,17 @@
+// The passes of phases `layout` and `lower`; Passes.td says what each does. Passes with options that are no text have a
+// header of their own.
+#ifndef HEDDLE_COMPILER_LAYOUT_PASSES_H
+#define HEDDLE_COMPILER_LAYOUT_PASSES_H
+
+#include "compiler/Target/TargetProfile.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Layout/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,20 @@
+// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyEntriesPass : Pass<"heddle-verify-entries", "::mlir::ModuleOp"> {
+  let summary = "Check that kernels take every tensor of an entry, and that the runtime takes its ports, sizes and seeds";
+  let description = [{
+    Fails with errors at tensors, ports, sizes and seeds that kernels or the runtime refuse.
+  }];
+}
+
+def VerifyPhasePass : Pass<"heddle-verify-phase", "::mlir::ModuleOp"> {
+  let summary = "Check that a module holds only ops that are legal after a phase";
+  let description = [{
+    Fails with an error at the first op that is not legal after a phase.
+  }];
+  let options = [
+    Option<"name", "phase", "std::string", /*default=*/"\"import\"", "The phase that the module comes from">
+  ];
+}

@@ -1,0 +1,16 @@
+// The passes of phase `plan`; Passes.td says what each does. Passes with options that are no text have a
+// header of their own.
+#ifndef HEDDLE_COMPILER_PLANNING_PASSES_H
+#define HEDDLE_COMPILER_PLANNING_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Planning/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif
