@@ -11,7 +11,7 @@ namespace mlir::heddle {
 /// after `fuse-updates`, as the gradients of all biases and gains are one tensor then.
 /// With `shardsOptimizer` each rank keeps a part of the optimizer's state and updates a part of the weights, which ranks then hand on to
 /// each other ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", stage 1). A rank gets the sums of those rows of
-/// the gradients, too; where the optimizer uses more of a gradient (for a norm, say), it gets them all.
+/// the gradients, too; where the optimizer uses more of a bucket's gradient (for a norm, say), it gets them all.
 std::unique_ptr<Pass> createDistributePass(bool shardsOptimizer = false);
 void registerDistributePass();
 
