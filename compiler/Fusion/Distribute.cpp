@@ -11,7 +11,7 @@
 //   w1', m1', v1' = adam w1, s1, m1, v1 sharded
 //   w1 = all_gather w1' as [@m1]
 //
-// Where nothing but that update uses a gradient (no norm, no search for infinities), the rank gets the sums of those rows alone:
+// Where nothing but those updates uses a bucket's gradients (no norm, no search for infinities), a rank gets the sums of those rows alone:
 //
 //   s1 = reduce_scatter g1 as [@m1]
 #include "compiler/Fusion/Passes.h"
@@ -96,21 +96,14 @@ public:
       bytes += bytesOf(gradient);
       if (bytes < full && gradient != gradients.back())
         continue;
-      SmallVector<Value> whole, ofRows;
+      // A bucket stays one message: what is added to what, and so all bits, are those without a sharded optimizer.
       SmallVector<Attribute> like;
       for (Value gradient : bucket)
-        if (AdamOp update = onlyUpdate(gradient); update && canShard(update)) {
-          ofRows.push_back(gradient);
+        if (AdamOp update = onlyUpdate(gradient); update && canShard(update))
           like.push_back(momentOf(update));
-        } else {
-          whole.push_back(gradient);
-        }
-      SmallVector<Value> sums;
-      if (!whole.empty())
-        reduce<AllReduceOp>(whole, sums);
-      if (!ofRows.empty())
-        reduce<ReduceScatterOp>(ofRows, sums, ArrayAttr::get(block.getParentOp()->getContext(), like));
-      shard(sums, canShard);
+      bool isByRows = like.size() == bucket.size();
+      shard(isByRows ? reduce<ReduceScatterOp>(bucket, ArrayAttr::get(block.getParentOp()->getContext(), like)) : reduce<AllReduceOp>(bucket),
+            canShard);
       bucket.clear();
       bytes = 0;
     }
@@ -159,7 +152,7 @@ private:
   }
 
   /// The sums take the gradients' places wherever it is not the backward pass that uses them. `rest`: the op's further operands.
-  template <typename CollectiveOp, typename... Rest> void reduce(ArrayRef<Value> bucket, SmallVectorImpl<Value> &all, Rest... rest) {
+  template <typename CollectiveOp, typename... Rest> SmallVector<Value> reduce(ArrayRef<Value> bucket, Rest... rest) {
     OpBuilder builder(block.getParent());
     if (Operation *last = bucket.back().getDefiningOp())
       builder.setInsertionPointAfter(last);
@@ -169,7 +162,6 @@ private:
     for (Value gradient : bucket)
       places.push_back(gradient.getLoc());
     auto sums = CollectiveOp::create(builder, builder.getFusedLoc(places), bucket, rest...);
-    llvm::append_range(all, sums.getResults());
     Operation *last = sums;
     for (auto [gradient, sum] : llvm::zip_equal(bucket, sums.getResults())) {
       replace(gradient, sum, last);
@@ -179,6 +171,7 @@ private:
           replace(part, slice, slice);
         }
     }
+    return llvm::to_vector_of<Value>(sums.getResults());
   }
 
   /// The updates by a bucket's sums, as far as ranks may share them out, and the exchange of the weights behind them.

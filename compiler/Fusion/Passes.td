@@ -10,7 +10,7 @@ def DistributePass : Pass<"heddle-distribute", "::mlir::ModuleOp"> {
     after `fuse-updates`, as the gradients of all biases and gains are one tensor then.
     With `shard-optimizer` each rank keeps a part of the optimizer's state and updates a part of the weights, which ranks then hand on to
     each other ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", stage 1). A rank gets the sums of those rows of
-    the gradients, too; where the optimizer uses more of a gradient (for a norm, say), it gets them all.
+    the gradients, too; where the optimizer uses more of a bucket's gradient (for a norm, say), it gets them all.
   }];
   let options = [
     Option<"shards", "shard-optimizer", "bool", /*default=*/"false", "Let each rank keep a part of the optimizer's state">

@@ -197,7 +197,8 @@ private:
         if (binding == from.Get(i) || range != ranges.back())
           ranges.push_back(range);
       }
-      if (like && (!isSharded(like->Get(i)) || module.variables()->Get(like->Get(i))->bytes() != from.Get(i)->bytes()))
+      bool isState = like && isSharded(like->Get(i)) && module.variables()->Get(like->Get(i))->storage() == -1;
+      if (like && (!isState || module.variables()->Get(like->Get(i))->bytes() != from.Get(i)->bytes()))
         return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and variable ", like->Get(i),
                           " is no sharded one of as many."));
       if (from.Get(i)->bytes() != to.Get(i)->bytes())

@@ -34,7 +34,7 @@ struct DeviceInfo {
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
   uint32_t vendorId = 0; // PCI
-  std::array<uint8_t, 16> uuid = {}; // which GPU of all machines it is; CUDA only
+  std::string bus;       // where the GPU is in its machine, "0:65:0" (PCI domain, bus, device); CUDA only
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;
   uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
@@ -155,10 +155,14 @@ public:
 // same exchanges in the same order, and finish them in that order. The device's caller destroys it before the device.
 class DeviceGroup {
 public:
-  // A tensor of an exchange. Sum: `to` gets the sum over all devices of their `from`, f32, the same bits on each. SumFor: `to` of the device
-  // `root` alone does. Broadcast: `to` of all devices gets `from` of the device `root`. `from` and `to` may be the same bytes.
+  // A tensor of an exchange; `from` and `to` may be the same bytes.
+  //   Sum        `to` gets the sum over all devices of their `from`, f32, the same bits on each
+  //   SumFor     `to` of the device `root` alone does
+  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; other parts of `to` stay, or are anything
+  //   Broadcast  `to` of all devices gets `from` of the device `root`
+  //   Gather     of N equal parts of `to` the nth is that of `from` of device n, on all devices
   struct Tensor {
-    enum Kind { Sum, SumFor, Broadcast } kind = Sum;
+    enum Kind { Sum, SumFor, SumParts, Broadcast, Gather } kind = Sum;
     uint32_t root = 0;
     const Buffer *from = nullptr;
     uint64_t fromOffset = 0;

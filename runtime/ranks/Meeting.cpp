@@ -38,12 +38,7 @@ short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT
 
 void Meeting::at(std::string_view what) { change(what, Doing::Working); }
 
-void Meeting::together(std::string_view what) {
-  std::lock_guard lock(mutex);
-  own.place = what;
-  own.doing = Doing::Waiting; // but no turn of waiting: the number of runs need not be the same for all ranks
-  ++own.changes;
-}
+void Meeting::together(std::string_view what) { change(what, Doing::Together); }
 
 void Meeting::busy(std::string_view what) { change(what, Doing::Busy); }
 
@@ -61,6 +56,13 @@ Meeting::State Meeting::change(std::string_view place, Doing doing) {
   own.waits += doing == Doing::Waiting;
   ++own.changes;
   return before;
+}
+
+void Meeting::restore(const State &before) {
+  std::lock_guard lock(mutex);
+  own.place = before.place;
+  own.doing = before.doing;
+  ++own.changes;
 }
 
 Meeting::State Meeting::ownState() {
@@ -95,8 +97,8 @@ std::string Meeting::describe(uint32_t rank, const Peer &peer) const {
   return peer.pid == 0 ? text : str(text, " (process ", peer.pid, " on ", peer.host, ")");
 }
 
-bool Meeting::isDue(Clock::time_point since) const {
-  return std::chrono::duration<double>(Clock::now() - since).count() > kShare * options.timeout;
+bool Meeting::isDue(Clock::time_point since, int times) const {
+  return std::chrono::duration<double>(Clock::now() - since).count() > kShare * times * options.timeout;
 }
 
 void Meeting::finish(const std::string &message, bool prints) {
@@ -359,31 +361,34 @@ void Meeting::watch() {
     if (!peers[i].left && isDue(peers[i].heard))
       end(str(describe(i, peers[i]), " has said nothing for almost the --timeout of ", seconds, ", ", describe(peers[i].state),
               ": its process stands still or its machine cannot be reached. All ranks end; --resume goes on from the newest checkpoint."));
-  bool isAnyDue = false;
-  for (const Peer &peer : peers)
-    isAnyDue |= !peer.left && peer.state.doing == Doing::Waiting && isDue(peer.changed);
-  if (!isAnyDue)
+  auto waits = [](const Peer &peer) { return !peer.left && (peer.state.doing == Doing::Waiting || peer.state.doing == Doing::Together); };
+  if (std::none_of(peers.begin(), peers.end(), [&](const Peer &peer) { return waits(peer) && isDue(peer.changed); }))
     return;
   // Those who wait for the fewest times, or do not wait, are waited for.
+  auto progress = [&](const Peer &peer) { return std::pair(peer.state.waits, waits(peer)); };
   std::optional<uint32_t> late;
-  auto progress = [](const State &state) { return std::pair(state.waits, state.doing == Doing::Waiting); };
-  auto isBehind = [&](const State &a, const State &b) { return progress(a) < progress(b); };
+  bool isAnyAhead = false, isAnyMoving = false;
   for (uint32_t i = 0; i < ranks(); ++i)
-    if (!peers[i].left && (!late || isBehind(peers[i].state, peers[*late].state)))
+    if (!peers[i].left && (!late || progress(peers[i]) < progress(peers[*late])))
       late = i;
+  for (const Peer &peer : peers) {
+    isAnyAhead |= !peer.left && late && progress(peers[*late]) < progress(peer);
+    isAnyMoving |= !peer.left && !isDue(peer.changed);
+  }
   if (!late || peers[*late].state.doing == Doing::Busy || !isDue(peers[*late].changed))
     return;
   // A rank that waits itself may not have heard yet that the one it waited for has come.
-  bool isAnyMoving = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return !peer.left && !isDue(peer.changed); });
-  if (peers[*late].state.doing == Doing::Waiting && isAnyMoving)
+  if (waits(peers[*late]) && isAnyMoving)
     return;
-  // Where all wait in the same place, each for all, no rank is to blame.
-  bool isAnyBehind = std::any_of(peers.begin(), peers.end(), [&](const Peer &peer) { return !peer.left && isBehind(peers[*late].state, peer.state); });
-  if (peers[*late].state.doing == Doing::Waiting && !isAnyBehind)
-    end(str("all ranks have waited for each other for almost the --timeout of ", seconds, ", ", describe(peers[*late].state),
-            ": a device, or the connection between two of them, stands still. All ranks end; --resume goes on from the newest checkpoint."));
-  end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
-          describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
+  if (isAnyAhead || !waits(peers[*late]))
+    end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
+            describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
+  // All wait in the same place, each for all: no rank is to blame.
+  bool isTogether = peers[*late].state.doing == Doing::Together;
+  if (!isTogether || isDue(peers[*late].changed, kTogether))
+    end(str("all ranks have waited for each other for ", isTogether ? str("almost ", kTogether, " times") : "almost", " the --timeout of ", seconds,
+            ", ", describe(peers[*late].state), ": a device, or the connection between two of them, stands still, or a step takes longer than "
+            "that. All ranks end; --resume goes on from the newest checkpoint."));
 }
 
 void Meeting::tellAll(const Message &message) {

@@ -30,7 +30,12 @@ struct MeetingOptions {
 };
 
 class Meeting {
-  enum class Doing : uint8_t { Busy, Working, Waiting };
+public:
+  static constexpr int kTogether = 5;
+
+private:
+  // Together: working, and perhaps waiting for others unseen.
+  enum class Doing : uint8_t { Busy, Working, Together, Waiting };
   struct State {
     uint64_t changes = 0; // a number that grows as the rank gets on
     uint64_t waits = 0;   // how often it has waited for others
@@ -54,7 +59,8 @@ public:
 
   // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
   void at(std::string_view what);
-  // The same, of work in which this rank may have to wait for the others.
+  // The same, of work in which devices wait for each other, which nobody sees: a rank that does not say so is the one that the others wait for.
+  // Where all say it, a device or a connection may stand still, or the work be long: it may take kTogether times as long as else.
   void together(std::string_view what);
   // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank takes it to stand
   // still. This is a rank's state at first.
@@ -65,7 +71,7 @@ public:
   class Waiting {
   public:
     Waiting(Meeting &meeting, std::string_view what) : meeting(meeting), before(meeting.change(what, Doing::Waiting)) {}
-    ~Waiting() { meeting.change(before.place, before.doing); }
+    ~Waiting() { meeting.restore(before); }
     Waiting(const Waiting &) = delete;
 
   private:
@@ -95,13 +101,14 @@ private:
 
   explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
   State change(std::string_view place, Doing doing); // the state before
+  void restore(const State &before);                // what it did then, as a sign of life
   State ownState();
   static std::string pack(const State &state);
   static State unpack(std::string_view body);
   std::string describe(uint32_t rank, const Peer &peer) const;
   static std::string describe(const State &state);
   std::string missing() const;
-  bool isDue(Clock::time_point since) const;
+  bool isDue(Clock::time_point since, int times = 1) const;
   [[noreturn]] void finish(const std::string &message, bool prints);
 
   // Rank 0.

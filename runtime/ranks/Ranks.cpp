@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
-#include <numeric>
+#include <thread>
 
 namespace heddle {
 
@@ -38,12 +39,12 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
 
 Result<std::string> Ranks::whyNotNccl(hal::Device &device) {
   // Of each rank a number of its own place: 0 where it cannot use NCCL, else by its GPU.
-  Result<std::string> engine = choice == TransportChoice::Mpi ? makeError(ErrorKind::InvalidArgument, "--transport=mpi is given.")
-                                                              : device.groupEngine();
+  Result<std::string> engine = device.groupEngine();
   std::vector<double> gpus(ranks());
-  if (engine) {
-    const auto &uuid = device.info().uuid;
-    uint64_t hash = std::accumulate(uuid.begin(), uuid.end(), uint64_t(1), [](uint64_t sum, uint8_t byte) { return (sum ^ byte) * 0x100000001b3; });
+  if (engine && choice != TransportChoice::Mpi) {
+    uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+    for (char letter : hostName() + " " + device.info().bus)
+      hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
     gpus[rank()] = double(hash >> 12) + 1; // exact, and not 0
   }
   HEDDLE_ASSIGN(gpus, meeting->sum(gpus, "the choice of what carries numbers"));
@@ -60,8 +61,8 @@ Result<std::string> Ranks::whyNotNccl(hal::Device &device) {
 }
 
 Result<std::unique_ptr<hal::DeviceGroup>> Ranks::begin(hal::Device &device) {
-  HEDDLE_ASSIGN(std::string whyNot, whyNotNccl(device));
-  if (whyNot.empty()) {
+  HEDDLE_ASSIGN(reason, whyNotNccl(device));
+  if (reason.empty()) {
     hal::GroupId id{};
     if (isFirst()) {
       HEDDLE_ASSIGN(id, device.newGroupId());
@@ -72,13 +73,18 @@ Result<std::unique_ptr<hal::DeviceGroup>> Ranks::begin(hal::Device &device) {
     byDevices = transportByDevices(device, *group, rank(), ranks());
     return group;
   }
-  if (choice == TransportChoice::Nccl)
-    return makeError(ErrorKind::Unsupported, "--transport=nccl cannot be: ", whyNot);
+  if (choice == TransportChoice::Nccl) {
+    if (device.groupEngine()) // the rank that is in the way says more; all end with its message
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    return makeError(ErrorKind::Unsupported, "--transport=nccl cannot be: ", reason);
+  }
+  if (choice == TransportChoice::Mpi)
+    reason.clear();
   if (!mpi) {
     Meeting::Waiting waiting(*meeting, "the begin of MPI");
     Result<std::unique_ptr<Mpi>> begun = Mpi::open(rank(), ranks());
     if (!begun)
-      return makeError(begun.error().kind, begun.message(), choice == TransportChoice::Mpi ? "" : str(" NCCL is not used: ", whyNot));
+      return makeError(begun.error().kind, begun.message(), reason.empty() ? "" : str(" NCCL is not used: ", reason));
     mpi = std::move(*begun);
   }
   return std::unique_ptr<hal::DeviceGroup>();

@@ -30,13 +30,15 @@ public:
   Meeting &others() { return *meeting; }
   // Once begun.
   std::string describeTransport() const { return transport().version(); }
+  // Why it is not NCCL; empty where it is, or where MPI was asked for.
+  const std::string &reasonAgainstNccl() const { return reason; }
   // What this rank does from now on, where it has its device run something: devices that exchange numbers by themselves wait for each other
   // unseen.
   void atRun(std::string_view what) { byDevices ? meeting->together(what) : meeting->at(what); }
 
 private:
   Transport &transport() const { return byDevices ? *byDevices : *mpi; }
-  // Why numbers are not carried by NCCL, which only `begin` finds out together with all ranks; empty where they are.
+  // Why NCCL cannot carry numbers, as all ranks find out together; empty where it can.
   Result<std::string> whyNotNccl(hal::Device &device);
 
   TransportChoice choice = TransportChoice::Auto;
@@ -44,6 +46,7 @@ private:
   std::optional<Meeting::Waiting> atTheEnd;
   std::unique_ptr<Mpi> mpi; // ends before the meeting
   std::unique_ptr<Transport> byDevices;
+  std::string reason;
 };
 
 } // namespace heddle

@@ -117,32 +117,37 @@ Shards::Range EntryCollectives::given(const schema::Collective &collective, flat
   return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
 }
 
-// Of a tensor that each rank has or gets a part of, the parts are exchanged one by one, but for what lies in several: these sums all ranks get.
-Status EntryCollectives::startInGroup(uint32_t index) {
-  const schema::Collective &collective = *entry.collectives()->Get(index);
+// Of a tensor that each rank has or gets a part of, parts that are not all alike are exchanged one by one; sums of what lies in several all ranks
+// get.
+Result<std::vector<hal::DeviceGroup::Tensor>> EntryCollectives::exchangeOf(const schema::Collective &collective) const {
   using Tensor = hal::DeviceGroup::Tensor;
+  bool isSum = collective.kind() == schema::CollectiveKind::AllReduce, isGather = collective.kind() == schema::CollectiveKind::AllGather;
   std::vector<Tensor> tensors;
   for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
     HEDDLE_ASSIGN(Place from, placeOf(*collective.from()->Get(i)));
     HEDDLE_ASSIGN(Place to, placeOf(*collective.to()->Get(i)));
     uint64_t bytes = collective.from()->Get(i)->bytes();
-    if (collective.kind() == schema::CollectiveKind::AllReduce) {
-      tensors.push_back({Tensor::Sum, 0, from.buffer, from.offset, to.buffer, to.offset, bytes});
-      continue;
-    }
-    for (const Shards::Segment &segment : state.shards.segments(collective.like()->Get(i), bytes)) {
-      bool isGather = collective.kind() == schema::CollectiveKind::AllGather;
-      Tensor::Kind kind = isGather ? Tensor::Broadcast : segment.isShared ? Tensor::Sum : Tensor::SumFor;
-      uint64_t offset = segment.range.offset;
-      tensors.push_back({kind, segment.rank, from.buffer, from.offset + offset, to.buffer, to.offset + offset, segment.range.bytes});
-    }
+    auto add = [&](Tensor::Kind kind, uint32_t root, Shards::Range range) {
+      tensors.push_back({kind, root, from.buffer, from.offset + range.offset, to.buffer, to.offset + range.offset, range.bytes});
+    };
+    if (isSum)
+      add(Tensor::Sum, 0, {0, bytes});
+    else if (state.shards.areEqualParts(collective.like()->Get(i)))
+      add(isGather ? Tensor::Gather : Tensor::SumParts, 0, {0, bytes});
+    else
+      for (const Shards::Segment &segment : state.shards.segments(collective.like()->Get(i), bytes))
+        add(isGather ? Tensor::Broadcast : segment.isShared ? Tensor::Sum : Tensor::SumFor, segment.rank, segment.range);
   }
-  return state.group->start(tensors);
+  return tensors;
 }
 
 Status EntryCollectives::start(uint32_t index) {
+  if (state.group && exchanges.empty())
+    for (const schema::Collective *each : *entry.collectives()) {
+      HEDDLE_ASSIGN(exchanges.emplace_back(), exchangeOf(*each));
+    }
   if (state.group)
-    return startInGroup(index);
+    return state.group->start(exchanges[index]);
   const schema::Collective &collective = *entry.collectives()->Get(index);
   readbacks[index].clear();
   for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {

@@ -26,6 +26,9 @@ public:
   // The number of collectives before a run, in the entry's order.
   uint32_t countBefore(const LaunchRun &run) const;
 
+  // The memory of the entry has moved.
+  void forgetPlaces() { exchanges.clear(); }
+
   // Behind all that was submitted so far. Collectives are started, and finished, in their order.
   Status start(uint32_t collective);
   // In host memory: waits for the numbers of this and of all other ranks. The uploads, whose bytes live until the next call, put the sums in their
@@ -33,8 +36,8 @@ public:
   Status finish(uint32_t collective, std::vector<hal::Upload> &uploads);
 
 private:
-  // The same in a group of devices.
-  Status startInGroup(uint32_t collective);
+  // What a group of devices exchanges.
+  Result<std::vector<hal::DeviceGroup::Tensor>> exchangeOf(const schema::Collective &collective) const;
   struct Place {
     hal::Buffer *buffer;
     uint64_t offset;
@@ -51,6 +54,7 @@ private:
   const schema::Entry &entry;
   const EntryMemory &memory;
   std::vector<Part> cuts;
+  std::vector<std::vector<hal::DeviceGroup::Tensor>> exchanges; // by collective; made when the first of them starts
   std::vector<std::vector<std::unique_ptr<hal::Readback>>> readbacks; // by collective and tensor; none where nothing is to be done
   std::vector<std::vector<std::byte>> made;                           // by collective: the bytes of its results
 };

@@ -82,6 +82,7 @@ std::vector<uint32_t> EntryRunner::kernels() const {
 
 Status EntryRunner::record() {
   HEDDLE_CHECK(memory.allocate());
+  collectives.forgetPlaces();
   HEDDLE_ASSIGN(programs, recordParts(/*timed=*/false));
   return Success();
 }

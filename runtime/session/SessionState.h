@@ -10,7 +10,6 @@ struct Session::State {
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
   std::unique_ptr<hal::Device> device;
-  std::unique_ptr<hal::DeviceGroup> group; // with other ranks' devices; null where there is none
   const schema::Target *target = nullptr;
   std::unique_ptr<DeviceState> onDevice;
   std::map<std::string, std::unique_ptr<EntryRunner>, std::less<>> runners; // the prepared entries
@@ -19,6 +18,7 @@ struct Session::State {
 
   std::vector<EntryInfo> entries;
   std::vector<VariableInfo> variables;
+  std::unique_ptr<hal::DeviceGroup> group; // with other ranks' devices, or null; goes before the memory that it may be using
 
   const schema::Module &module() const { return artifact->module(); }
 

@@ -40,6 +40,8 @@ public:
     bool isShared;   // other ranks have it too
   };
   std::vector<Segment> segments(uint32_t variable, uint64_t bytes) const;
+  // Whether the parts lie one behind the other, each as large as the others.
+  bool areEqualParts(uint32_t variable) const { return rowsOf(variable, 0).count * ranks() == rows(variable); }
 
   // All ranks' rows, each of which has given its own: `parts` has those of rank 0, of rank 1, and so on, which lie `stride` bytes apart.
   // `whole` is of as many rows as the variable.

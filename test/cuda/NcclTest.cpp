@@ -117,6 +117,51 @@ TEST(NcclTest, SumsForOne) {
   }));
 }
 
+// Parts of all in place, and of 60,000 numbers each, more than a piece.
+TEST(NcclTest, SumsAndGathersByParts) {
+  EXPECT_TRUE(inRanks(3, [](Rank &self) {
+    constexpr size_t kPart = 60'000, kCount = 3 * kPart;
+    std::vector<float> own(kCount), all(kCount);
+    for (size_t i = 0; i < kCount; ++i) {
+      own[i] = float(self.rank + 1) * float(i % 1000);
+      all[i] = 6 * float(i % 1000);
+    }
+    auto at = self.upload(own);
+    auto part = reinterpret_cast<void *>(at + static_cast<unsigned>(self.rank) * kPart * sizeof(float)), whole = reinterpret_cast<void *>(at);
+    if (self.nccl("ncclReduceScatter", static_cast<const void *>(whole), part, kPart, kFloat32, kSum, self.communicator, self.stream))
+      return false;
+    self.follow();
+    std::vector<float> sums = self.download(at, kCount);
+    for (size_t i = 0; i < kCount; ++i)
+      if (bool isOwn = i / kPart == size_t(self.rank); sums[i] != (isOwn ? all : own)[i])
+        return false;
+    if (self.nccl("ncclAllGather", static_cast<const void *>(part), whole, kPart, kFloat32, self.communicator, self.stream))
+      return false;
+    self.follow();
+    return self.download(at, kCount) == all;
+  }));
+}
+
+// On a GPU the numbers might not be there yet.
+TEST(NcclTest, AnExchangeWaitsForWhatMakesItsNumbers) {
+  EXPECT_TRUE(inRanks(2, [](Rank &self) {
+    auto at = self.upload({1});
+    auto fill = [&] { self.cuda("cuMemsetD32Async", at, 0u, size_t(1), self.compute); };
+    auto wait = [&] {
+      self.cuda("cuEventRecord", self.event, self.compute);
+      self.cuda("cuStreamWaitEvent", self.stream, self.event, 0u);
+    };
+    fill();
+    wait();
+    if (self.sum(at, at, 1) != 0)
+      return false;
+    self.follow();
+    wait();
+    fill(); // behind what is waited for
+    return self.sum(at, at, 1) == 5 && self.cuda("cuCtxSynchronize") == kErrorLaunchFailed;
+  }));
+}
+
 TEST(NcclTest, HandsOnInAGroup) {
   EXPECT_TRUE(inRanks(4, [](Rank &self) {
     auto all = self.upload(std::vector<float>(8, float(self.rank)));

@@ -278,6 +278,44 @@ TEST(MeetingTest, aRankMayTakeItsTimeForItself) {
   EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
 }
 
+// Where devices wait for each other, nobody sees who is late: all may take longer, but a rank that does not take part is named.
+TEST(MeetingTest, ranksWhoseDevicesWaitForEachOther) {
+  test::TemporaryFolder folder;
+  Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t) {
+    for (int step = 0; step < 2; ++step) {
+      meeting.together("computing");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      (void)meeting.sum({1}, "a sum");
+    }
+  }, folder);
+  EXPECT_EQ(ended.statuses, (std::vector<int>{0, 0, 0})) << ended.printed[0];
+
+  // Rank 1 gathers more often than the others wait, for itself and busily, which is no lead.
+  ended = runRanks(3, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t rank) {
+    meeting.together("computing");
+    for (int turn = 0; turn < 5; ++turn) {
+      if (rank == 1)
+        meeting.busy("writing a checkpoint");
+      (void)meeting.sum({1}, "a gathering");
+    }
+    meeting.together("computing");
+    if (rank == 2)
+      meeting.at("starting the step");
+    std::this_thread::sleep_for(std::chrono::seconds(8));
+  }, folder);
+  EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
+  EXPECT_NE(ended.printed[0].find("starting the step"), std::string::npos) << ended.printed[0];
+  EXPECT_LT(ended.seconds, 3);
+
+  ended = runRanks(2, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t) {
+    meeting.together("computing");
+    std::this_thread::sleep_for(std::chrono::seconds(8));
+  }, folder);
+  EXPECT_NE(ended.printed[0].find("all ranks have waited for each other"), std::string::npos) << ended.printed[0];
+  EXPECT_GT(ended.seconds, 4);
+  EXPECT_LT(ended.seconds, 7);
+}
+
 // A second training at the same place ends, and the first one goes on.
 TEST(MeetingTest, aNewcomerEndsNoTrainingThatRuns) {
   test::TemporaryFolder folder;

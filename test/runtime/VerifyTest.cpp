@@ -307,6 +307,17 @@ const Rule rules[] = {
      },
      "names 0 sharded variables for 1 tensors"},
     {"G4_whole", [](auto &m) { gather(m).like = {0}; }, "variable 0 is no sharded one of as many"},
+    {"G4_view",
+     [](auto &m) {
+       schema::CollectiveT &some = gather(m);
+       auto view = std::make_unique<schema::VariableT>(*m.variables[some.like[0]]);
+       view->name = "view";
+       view->sharded = false;
+       view->storage = int32_t(some.like[0]);
+       some.like = {uint32_t(m.variables.size())};
+       m.variables.push_back(std::move(view));
+     },
+     "is no sharded one of as many"},
     {"G4_no_variable", [](auto &m) { gather(m).like = {99}; }, "variable 99 is no sharded one of as many"},
     {"G4_bytes", [](auto &m) { auto &some = gather(m); some.from = some.to = {schema::Binding(schema::Space::Arena, 0, 256, 128)}; },
      "has 128 bytes, and variable"},

@@ -86,6 +86,12 @@ def main():
         # the model: some parts overlap, and some tensors stay whole.
         compile("sharded", "--shard=optimizer", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
         compile("whole", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
+        compile("scattered", "--shard=optimizer", "--set", "d_ff=180", "--set", "vocab_size=123")
+        compile("summed", "--set", "d_ff=180", "--set", "vocab_size=123")
+        train(3, "scattered", "scattered3", steps=6)
+        train(3, "summed", "summed3", steps=6)
+        if trained("scattered3") != trained("summed3") or state("scattered3", 6) != state("summed3", 6):
+            fail("3 ranks with a sharded optimizer and no clipping have other weights, moments or losses than with a whole one")
         for ranks in (3, 4):
             train(ranks, "whole", f"whole{ranks}", steps=20)
             said = train(ranks, "sharded", f"sharded{ranks}", "--save-every", "10", "--keep-last", "9", steps=20)

@@ -95,15 +95,31 @@ def main():
         if said[0].count("heddle-run train: ") != 1 or "rank 1 of 2 (process" not in said[0] or "ended unexpectedly, at step" not in said[0]:
             fail(said)
 
-        # One of them has no NCCL.
+        # A rank that cannot write its checkpoint says so, though the other one's device waits for its own.
+        small = [*train, "--checkpoint", "too large", "--steps", "100", "--save-every", "1"]
+        meeting = folder / "meeting of two"
+        processes = []
+        for rank, limit in (0, "ulimit -f 1000; "), (1, ""):
+            command = ["sh", "-c", limit + 'exec "$@"', "sh", *small, "--rank", rank, "--ranks", 2, "--rendezvous", f"file:{meeting}"]
+            processes.append(subprocess.Popen([str(part) for part in command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT, text=True))
+        said = ended(processes, False)
+        if said[0].count("heddle-run train: ") != 1 or "File too large" not in said[0]:
+            fail(said)
+
+        # Two ranks on a GPU, or one that has no NCCL.
+        step = [*train, "--checkpoint", "wrong", "--steps", "1"]
+        same = dict(environment, HEDDLE_EMULATOR_PCI_DOMAIN="7")
+        said = ended(start_by_hand(folder, [same] * 2, [*step, "--transport", "nccl"]), False)
+        if "--transport=nccl cannot be: ranks 0 and 1 share a GPU" not in said[0]:
+            fail(said)
         alone = folder / "without NCCL"
         alone.mkdir()
         (alone / "libcuda.so.1").symlink_to(emulator / "libcuda.so.1")
         (alone / "libnccl.so.2").write_text("no library, and found before any other")
         without = dict(environment, LD_LIBRARY_PATH=str(alone))
-        step = [*train, "--checkpoint", "wrong", "--steps", "1"]
         said = ended(start_by_hand(folder, [environment, without], [*step, "--transport", "nccl"]), False)
-        if "--transport=nccl cannot be: rank 1 cannot use it" not in said[0] and "libnccl.so.2 cannot be opened" not in said[0]:
+        if "rank 1 of 2" not in said[0] or "libnccl.so.2 cannot be opened" not in said[0]:
             fail(said)
         said = ended(start_by_hand(folder, [without] * 2, step), False)
         if "libnccl.so.2 cannot be opened" not in said[0] or "start the ranks by mpirun" not in said[0]:

@@ -2,7 +2,6 @@
 #include "runtime/hal/Backend.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace heddle::hal::cuda {
@@ -28,16 +27,14 @@ Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   size_t bytes = 0;
   if (status == CUDA_SUCCESS)
     status = cuda.cuDeviceTotalMem_v2(&bytes, device);
-  CUuuid uuid = {};
-  if (status == CUDA_SUCCESS)
-    status = cuda.cuDeviceGetUuid_v2(&uuid, device);
-  std::copy_n(uuid.bytes, info.uuid.size(), info.uuid.begin());
   int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   info.name = name;
   info.driver = str("CUDA ", versionText(cuda.version), ", compute capability ", major, ".", minor);
   info.type = attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED) ? DeviceType::IntegratedGpu : DeviceType::DiscreteGpu;
   info.vendorId = vendorNvidia;
+  info.bus = str(attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID), ":", attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID), ":",
+                 attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
   info.computeCapability = static_cast<uint32_t>(10 * major + minor);
   info.processors = static_cast<uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   info.memoryBytes = info.maxAllocationBytes = bytes;

@@ -1,7 +1,9 @@
 #include "runtime/hal/cuda/CudaGroup.h"
 
 #include <cassert>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace heddle::hal::cuda {
 
@@ -18,17 +20,22 @@ Result<std::unique_ptr<CudaGroup>> CudaGroup::join(const Context &context, Strea
   HEDDLE_ASSIGN(group->ready, group->newEvent());
   ncclUniqueId name;
   std::memcpy(&name, id.data(), sizeof name);
-  if (ncclResult_t result = nccl.ncclCommInitRank(&group->comm, int(devices), name, int(number)))
-    return nccl.error(result, str("joining '", context.info.name, "' with the other ranks' devices"));
+  group->number = number;
+  group->devices = devices;
+  HEDDLE_CHECK(group->settled(nccl.ncclCommInitRank(&group->comm, int(devices), name, int(number)),
+                              str("joining '", context.info.name, "' with the other ranks' devices")));
   return group;
 }
 
 CudaGroup::~CudaGroup() {
   Current now(context);
   const Driver &cuda = *context.cuda;
+  isBroken |= !started.empty(); // the others may not take part in it
+  if (comm && isBroken)
+    nccl.ncclCommAbort(comm);
   if (stream)
     cuda.cuStreamSynchronize(stream);
-  if (comm)
+  if (comm && !isBroken)
     nccl.ncclCommDestroy(comm);
   for (CUevent event : started)
     cuda.cuEventDestroy_v2(event);
@@ -61,11 +68,7 @@ Status CudaGroup::follow(CUstream after, CUstream before, CUevent event) {
 
 Status CudaGroup::start(std::span<const Tensor> tensors) {
   Current now(context);
-  ncclResult_t earlier = ncclSuccess;
-  if (ncclResult_t result = nccl.ncclCommGetAsyncError(comm, &earlier))
-    return nccl.error(result, "exchanging numbers with the other ranks' devices");
-  if (earlier != ncclSuccess && earlier != ncclInProgress)
-    return nccl.error(earlier, "exchanging numbers with the other ranks' devices");
+  HEDDLE_CHECK(settled(ncclSuccess, "exchanging numbers with the other ranks' devices"));
   HEDDLE_CHECK(follow(stream, compute.handle(), ready));
   HEDDLE_CHECK(enqueue(tensors));
   HEDDLE_ASSIGN(CUevent done, newEvent());
@@ -75,34 +78,51 @@ Status CudaGroup::start(std::span<const Tensor> tensors) {
   return Success();
 }
 
-Status CudaGroup::enqueue(std::span<const Tensor> tensors) {
-  auto check = [&](ncclResult_t result) -> Status {
-    if (result != ncclSuccess)
-      return nccl.error(result, "exchanging numbers with the other ranks' devices");
-    return Success();
-  };
-  auto pointer = [](const Buffer *buffer, uint64_t offset) { return reinterpret_cast<void *>(buffer->address() + offset); };
-  HEDDLE_CHECK(check(nccl.ncclGroupStart()));
-  ncclResult_t result = ncclSuccess;
-  for (const Tensor &tensor : tensors) {
-    void *from = pointer(tensor.from, tensor.fromOffset), *to = pointer(tensor.to, tensor.toOffset);
-    if (result != ncclSuccess || tensor.bytes == 0)
-      continue;
-    switch (tensor.kind) {
-    case Tensor::Sum:
-      result = nccl.ncclAllReduce(from, to, tensor.bytes / sizeof(float), ncclFloat32, ncclSum, comm, stream);
-      break;
-    case Tensor::SumFor:
-      result = nccl.ncclReduce(from, to, tensor.bytes / sizeof(float), ncclFloat32, ncclSum, int(tensor.root), comm, stream);
-      break;
-    case Tensor::Broadcast:
-      result = nccl.ncclBroadcast(from, to, tensor.bytes, ncclInt8, int(tensor.root), comm, stream);
-      break;
-    }
+Status CudaGroup::settled(ncclResult_t result, std::string_view what) {
+  // Where NCCL_COMM_BLOCKING=0 is set, calls return before they are done.
+  ncclResult_t state = ncclInProgress;
+  while (comm && (result == ncclSuccess || result == ncclInProgress) && state == ncclInProgress) {
+    result = nccl.ncclCommGetAsyncError(comm, &state);
+    if (state == ncclInProgress)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (result == ncclSuccess && comm)
+    result = state;
+  if (result == ncclSuccess)
+    return Success();
+  isBroken = true;
+  return nccl.error(result, what);
+}
+
+ncclResult_t CudaGroup::enqueue(const Tensor &tensor) {
+  auto *from = reinterpret_cast<std::byte *>(tensor.from->address() + tensor.fromOffset);
+  auto *to = reinterpret_cast<std::byte *>(tensor.to->address() + tensor.toOffset);
+  size_t count = tensor.bytes / sizeof(float), part = tensor.bytes / devices;
+  assert(part * devices == tensor.bytes || (tensor.kind != Tensor::SumParts && tensor.kind != Tensor::Gather));
+  switch (tensor.kind) {
+  case Tensor::Sum:
+    return nccl.ncclAllReduce(from, to, count, ncclFloat32, ncclSum, comm, stream);
+  case Tensor::SumFor:
+    return nccl.ncclReduce(from, to, count, ncclFloat32, ncclSum, int(tensor.root), comm, stream);
+  case Tensor::SumParts:
+    return nccl.ncclReduceScatter(from, to + number * part, part / sizeof(float), ncclFloat32, ncclSum, comm, stream);
+  case Tensor::Broadcast:
+    return nccl.ncclBroadcast(from, to, tensor.bytes, ncclInt8, int(tensor.root), comm, stream);
+  case Tensor::Gather:
+    return nccl.ncclAllGather(from + number * part, to, part, ncclInt8, comm, stream);
+  }
+  return ncclSuccess;
+}
+
+Status CudaGroup::enqueue(std::span<const Tensor> tensors) {
+  constexpr std::string_view what = "exchanging numbers with the other ranks' devices";
+  HEDDLE_CHECK(settled(nccl.ncclGroupStart(), what));
+  ncclResult_t result = ncclSuccess;
+  for (const Tensor &tensor : tensors)
+    if (tensor.bytes > 0 && (result == ncclSuccess || result == ncclInProgress))
+      result = enqueue(tensor);
   ncclResult_t ended = nccl.ncclGroupEnd(); // whatever happened: a group that stays open spoils every later call
-  HEDDLE_CHECK(check(result));
-  return check(ended);
+  return settled(result == ncclSuccess || result == ncclInProgress ? ended : result, what);
 }
 
 Status CudaGroup::finish() {

@@ -22,12 +22,17 @@ private:
   CudaGroup(const Context &context, Stream &compute, const Nccl &nccl) : context(context), compute(compute), nccl(nccl) {}
   Result<CUevent> newEvent();
   Status enqueue(std::span<const Tensor> tensors);
+  ncclResult_t enqueue(const Tensor &tensor);
+  // The error of a call, once NCCL has done what it was asked for; of later calls, too, once there was an error.
+  Status settled(ncclResult_t result, std::string_view what);
   Status follow(CUstream after, CUstream before, CUevent event); // `after` waits for what `before` has been given
 
   const Context &context;
   Stream &compute;
   const Nccl &nccl;
   ncclComm_t comm = nullptr;
+  uint32_t number = 0, devices = 1;
+  bool isBroken = false; // an exchange may never end
   CUstream stream = nullptr;
   CUevent ready = nullptr;     // what an exchange waits for
   std::deque<CUevent> started; // the ends of exchanges that are not finished, the earliest first

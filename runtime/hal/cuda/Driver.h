@@ -18,9 +18,6 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
-struct CUuuid {
-  unsigned char bytes[16];
-};
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
@@ -45,6 +42,9 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 inline constexpr int CU_DEVICE_ATTRIBUTE_INTEGRATED = 18;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20;
+inline constexpr int CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33;
+inline constexpr int CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34;
+inline constexpr int CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
@@ -91,7 +91,6 @@ struct GraphUpdateResult {
   F(cuDeviceGetName, (char *name, int length, CUdevice device))                                                        \
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                            \
   F(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                                                \
-  F(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                                              \
   F(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                                  \
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                                   \
   F(cuCtxGetCurrent, (CUcontext * context))                                                                            \

@@ -26,10 +26,14 @@ inline constexpr int ncclSum = 0;     // ncclRedOp_t
   F(ncclGetUniqueId, (ncclUniqueId * id))                                                                              \
   F(ncclCommInitRank, (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank))                                       \
   F(ncclCommDestroy, (ncclComm_t comm))                                                                                \
+  F(ncclCommAbort, (ncclComm_t comm))                                                                                  \
   F(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *error))                                                     \
   F(ncclGroupStart, ())                                                                                                \
   F(ncclGroupEnd, ())                                                                                                  \
   F(ncclAllReduce, (const void *from, void *to, size_t count, int type, int op, ncclComm_t comm, CUstream stream))     \
+  F(ncclReduceScatter,                                                                                                 \
+    (const void *from, void *to, size_t part, int type, int op, ncclComm_t comm, CUstream stream))                     \
+  F(ncclAllGather, (const void *from, void *to, size_t part, int type, ncclComm_t comm, CUstream stream))              \
   F(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, ncclComm_t comm, CUstream stream)) \
   F(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, ncclComm_t comm, CUstream stream))
 

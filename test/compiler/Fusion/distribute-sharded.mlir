@@ -80,12 +80,13 @@ func.func @step(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) attributes {heddle.
   return
 }
 
-// A norm needs all rows of a gradient, on every rank; another gradient of the bucket goes by rows.
+// A norm needs all rows of a gradient, on every rank, which then get those of its whole bucket.
 // CHECK-LABEL: func.func @clipped
-// CHECK:         %[[A:.*]] = heddle.all_reduce %{{.*}} : tensor<64xf32>
-// CHECK:         %[[B:.*]] = heddle.reduce_scatter %{{.*}} as [@adam.m.w] : tensor<32x16xf32>
-// CHECK:         heddle.adam %{{.*}}, %[[A]], {{.*}} sharded
-// CHECK:         heddle.adam %{{.*}}, %[[B]], {{.*}} sharded
+// CHECK-NOT:     reduce_scatter
+// CHECK:         %[[S:.*]]:2 = heddle.all_reduce %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<32x16xf32>
+// CHECK-NOT:     reduce_scatter
+// CHECK:         heddle.adam %{{.*}}, %[[S]]#0, {{.*}} sharded
+// CHECK:         heddle.adam %{{.*}}, %[[S]]#1, {{.*}} sharded
 func.func @clipped(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) -> tensor<64xf32> attributes {heddle.ranks} {
   %r = heddle.fill 1.0 : f32 : tensor<1xf32>
   %b = math.exp %gv : tensor<64xf32>

@@ -246,13 +246,12 @@ HEDDLE_CUDA_API cuDeviceTotalMem_v2(size_t *bytes, Device device) {
   return kSuccess;
 }
 
-// Another one in each process, as if each had a GPU of its own.
 HEDDLE_CUDA_API cuDeviceGetUuid(Uuid *uuid, Device device) {
   if (int error = initialised(device))
     return error;
   if (!uuid)
     return kErrorInvalidValue;
-  std::snprintf(uuid->bytes, sizeof uuid->bytes, "heddle %d", ::getpid());
+  std::memcpy(uuid->bytes, "heddle emulator", 16);
   return kSuccess;
 }
 
@@ -265,6 +264,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
     return kErrorInvalidValue;
   const Driver &driver = Driver::get();
   auto optin = static_cast<int>(driver.sharedOptin());
+  const char *domain = std::getenv("HEDDLE_EMULATOR_PCI_DOMAIN");
   const std::map<int, int> attributes = {
       {kMaxThreadsPerBlock, 1024},
       {kMaxBlockDimX, 1024},
@@ -289,7 +289,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kEccEnabled, 0},
       {kPciBusId, 0},
       {kPciDeviceId, 0},
-      {kPciDomainId, 0},
+      {kPciDomainId, domain ? std::atoi(domain) : ::getpid()}, // another one in each process, as if each had a GPU of its own
       {kMemoryClockRate, 1000000},
       {kGlobalMemoryBusWidth, 64},
       {kL2CacheSize, 4 << 20},
@@ -411,8 +411,11 @@ HEDDLE_CUDA_API cuStreamDestroy_v2(void *stream) {
     return kErrorStreamCaptureUnsupported;
   drain(call.context(), *own);
   for (Event *event : call.context().events)
-    if (event->stream == own)
-      event->stream = nullptr;
+    for (Stream **of : {&event->stream, &event->recordedIn})
+      if (*of == own)
+        *of = nullptr;
+  for (Stream *other : call.context().streams)
+    other->waited.erase(own);
   call.context().streams.erase(own);
   delete own;
   return kSuccess;
@@ -446,6 +449,8 @@ HEDDLE_CUDA_API cuStreamWaitEvent(void *handle, void *eventHandle, unsigned flag
   if (flags > 1)
     return kErrorInvalidValue;
   if (!event->capture) { // what the event follows is done, but for what is queued
+    if (event->recordedIn)
+      stream->waited[event->recordedIn] = std::max(stream->waited[event->recordedIn], event->lastWork);
     drain(call.context(), *event);
     return kSuccess;
   }
@@ -485,6 +490,8 @@ HEDDLE_CUDA_API cuEventRecord(void *handle, void *streamHandle) {
   event->recorded = !stream->capture;
   event->stream = stream->queued.empty() ? nullptr : stream;
   event->after = stream->begun + stream->queued.size();
+  event->recordedIn = stream;
+  event->lastWork = stream->lastWork;
   event->time = std::chrono::steady_clock::now();
   return kSuccess;
 }

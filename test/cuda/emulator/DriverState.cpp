@@ -242,6 +242,7 @@ void execute(Context &context, const Operation &operation) {
 }
 
 void runIn(Context &context, Stream &stream, const Operation &operation) {
+  stream.lastWork = ++context.work;
   if (operation.kind == Operation::HostFunction || !stream.queued.empty())
     stream.queued.push_back(operation);
   else
@@ -294,6 +295,22 @@ HEDDLE_CUDA_API heddleNote(const char *line) {
   std::lock_guard lock(heddle::emulator::Driver::get().mutex);
   heddle::emulator::note(line);
   return heddle::emulator::kSuccess;
+}
+
+// Whether what a stream gets next comes behind all work of all other streams: it has waited for it. Copies in the default stream are over when
+// their call returns.
+HEDDLE_CUDA_API heddleFollowsAll(void *handle) {
+  using namespace heddle::emulator;
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  Stream *stream = findStream(driver.context, handle);
+  if (!stream)
+    return kErrorInvalidHandle;
+  for (Stream *other : driver.context.streams)
+    if (auto waited = stream->waited.find(other);
+        other != stream && other->lastWork > (waited == stream->waited.end() ? 0 : waited->second))
+      return kErrorNotReady;
+  return kSuccess;
 }
 
 HEDDLE_CUDA_API heddleFail(const char *message) {

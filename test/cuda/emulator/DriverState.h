@@ -58,6 +58,8 @@ struct Stream {
   // A function of the host, and what comes behind it, is done when somebody waits for it.
   std::deque<Operation> queued;
   uint64_t begun = 0; // of all that was queued, how much is no longer there
+  uint64_t lastWork = 0;               // the number, among all work of the context, of what it was given last
+  std::map<Stream *, uint64_t> waited; // for which work of other streams it waits
 };
 
 struct Event {
@@ -68,12 +70,15 @@ struct Event {
   std::vector<Node *> captureAfter;
   Stream *stream = nullptr; // where it was recorded behind what is queued; else null
   uint64_t after = 0;       // how much of the stream's queue comes before it
+  Stream *recordedIn = nullptr;
+  uint64_t lastWork = 0; // of that stream when it was recorded
 };
 
 // The primary context of the one device.
 struct Context {
   unsigned retained = 0;
   int sticky = kSuccess; // a fault of a kernel ends all further work
+  uint64_t work = 0;     // how much there was
   Stream defaultStream;
   std::set<Stream *> streams;
   std::set<Event *> events;

@@ -23,6 +23,7 @@ int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 int cuMemcpyDtoH_v2(void *to, DevicePointer from, size_t bytes);
 int cuMemcpyHtoD_v2(DevicePointer to, const void *from, size_t bytes);
 int heddleNote(const char *line);
+int heddleFollowsAll(void *stream);
 int heddleFail(const char *message);
 }
 
@@ -72,23 +73,32 @@ void sum(std::vector<std::byte> &result, std::span<const std::byte *const> parts
   }
 }
 
+// `bytes` of an exchange are what each rank gives. Of those by parts, the nth part of all ranks is rank n's.
 void perform(Request &request) {
   Communicator &communicator = *request.communicator;
   const Exchange &what = request.what;
-  bool isOk = true, isRoot = what.root == communicator.memory->rank();
+  uint64_t rank = communicator.memory->rank(), ranks = communicator.memory->ranks();
+  bool isOk = true, isRoot = what.root == rank;
+  bool isSum = what.kind == Exchange::AllReduce || what.kind == Exchange::Reduce || what.kind == Exchange::ReduceScatter;
+  uint64_t part = what.bytes / ranks, firstOfPart = rank * part, endOfPart = firstOfPart + part; // of a ReduceScatter
   auto read = [&](size_t at, std::span<std::byte> into) {
     if (what.kind != Exchange::Broadcast || isRoot)
       isOk &= cuMemcpyDtoH_v2(into.data(), request.from + at, into.size()) == kSuccess;
   };
+  auto write = [&](DevicePointer to, const std::byte *from, size_t bytes) { isOk &= cuMemcpyHtoD_v2(to, from, bytes) == kSuccess; };
   auto take = [&](size_t at, std::span<const std::byte *const> parts, size_t bytes) {
-    std::vector<std::byte> result(bytes);
-    if (what.kind == Exchange::Reduce && !isRoot)
-      return;
-    if (what.kind != Exchange::Broadcast)
-      sum(result, parts, bytes);
-    else
-      std::memcpy(result.data(), parts[what.root], bytes);
-    isOk &= cuMemcpyHtoD_v2(request.to + at, result.data(), bytes) == kSuccess;
+    std::vector<std::byte> sums(isSum ? bytes : 0);
+    if (isSum)
+      sum(sums, parts, bytes);
+    if (what.kind == Exchange::AllReduce || (what.kind == Exchange::Reduce && isRoot))
+      write(request.to + at, sums.data(), bytes);
+    if (what.kind == Exchange::Broadcast)
+      write(request.to + at, parts[what.root], bytes);
+    for (uint64_t other = 0; what.kind == Exchange::AllGather && other < ranks; ++other)
+      write(request.to + other * what.bytes + at, parts[other], bytes);
+    uint64_t begin = std::max<uint64_t>(at, firstOfPart), end = std::min<uint64_t>(at + bytes, endOfPart);
+    if (what.kind == Exchange::ReduceScatter && begin < end)
+      write(request.to + (begin - firstOfPart), sums.data() + (begin - at), end - begin);
   };
   std::string why;
   if (!communicator.memory->exchange(what, read, take, why)) {
@@ -111,11 +121,15 @@ void performGroup(void *data) {
 NcclResult submit() {
   if (group.requests.empty())
     return kNcclSuccess;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0; // that this rank gives
   for (const Request &request : group.requests)
     bytes += request.what.bytes;
   auto requests = std::make_unique<Group>(std::move(group));
   group = {};
+  if (heddleFollowsAll(groupStream) != kSuccess) {
+    heddleFail("an exchange between devices does not wait for what other streams were given before");
+    return failure(kNcclInvalidUsage, "the emulator finds an exchange that may come too early");
+  }
   heddleNote(("exchange " + std::to_string(bytes)).c_str());
   if (cuLaunchHostFunc(groupStream, performGroup, requests.get()) != kSuccess)
     return failure(kNcclInvalidUsage, "the stream takes no work");
@@ -196,7 +210,15 @@ HEDDLE_NCCL_API int ncclCommInitRank(Communicator **communicator, int ranks, Id 
 HEDDLE_NCCL_API int ncclCommDestroy(Communicator *communicator) {
   if (!communicator)
     return kNcclInvalidArgument;
+  communicator->memory->leave(); // as NCCL's may
   delete communicator;
+  return kNcclSuccess;
+}
+
+HEDDLE_NCCL_API int ncclCommAbort(Communicator *communicator) {
+  if (!communicator)
+    return kNcclInvalidArgument;
+  communicator->failure = kNcclInvalidUsage; // what is queued is not done any more
   return kNcclSuccess;
 }
 
@@ -227,6 +249,20 @@ HEDDLE_NCCL_API int ncclReduce(const void *from, void *to, size_t count, int typ
     return failure(kNcclInvalidArgument, "there is no such root");
   return addSum({Exchange::Reduce, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * sizeof(float)}, from, to, op, communicator,
                 stream);
+}
+
+HEDDLE_NCCL_API int ncclReduceScatter(const void *from, void *to, size_t part, int type, int op, Communicator *communicator, void *stream) {
+  if (!communicator)
+    return failure(kNcclInvalidArgument, "a communicator is null");
+  uint64_t bytes = part * communicator->memory->ranks() * sizeof(float);
+  return addSum({Exchange::ReduceScatter, static_cast<uint32_t>(type), 0, bytes}, from, to, op, communicator, stream);
+}
+
+HEDDLE_NCCL_API int ncclAllGather(const void *from, void *to, size_t part, int type, Communicator *communicator, void *stream) {
+  if (type != kInt8 && type != kFloat32)
+    return failure(kNcclInvalidArgument, "the emulator gathers bytes and f32 alone");
+  Exchange what{Exchange::AllGather, static_cast<uint32_t>(type), 0, part * (type == kInt8 ? 1 : sizeof(float))};
+  return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
 }
 
 HEDDLE_NCCL_API int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, Communicator *communicator, void *stream) {

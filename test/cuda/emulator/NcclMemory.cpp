@@ -17,9 +17,12 @@ template <typename Condition> void waitUntil(Condition condition) {
 } // namespace
 
 std::string Exchange::describe() const {
-  std::string what = kind == AllReduce ? "sums "
-                     : kind == Reduce  ? "sums for rank " + std::to_string(root) + " "
-                                       : "hands on from rank " + std::to_string(root) + " ";
+  auto ofRoot = [&](const char *verb) { return verb + std::to_string(root) + " "; };
+  std::string what = kind == AllReduce       ? "sums "
+                     : kind == Reduce        ? ofRoot("sums for rank ")
+                     : kind == ReduceScatter ? "sums by parts "
+                     : kind == Broadcast     ? ofRoot("hands on from rank ")
+                                             : "gathers ";
   return what + std::to_string(bytes) + " bytes of type " + std::to_string(type);
 }
 
@@ -43,6 +46,11 @@ NcclMemory *NcclMemory::join(const std::string &path, uint32_t rank, uint32_t ra
   if (rank == 0)
     ::unlink(path.c_str());
   return shared;
+}
+
+void NcclMemory::leave() {
+  header->left.fetch_add(1);
+  waitUntil([&] { return header->left.load() >= count; });
 }
 
 NcclMemory::~NcclMemory() { ::munmap(base, size); }

@@ -12,7 +12,7 @@ namespace heddle::emulator {
 
 // What a process asks of all others; they have to ask the same.
 struct Exchange {
-  enum Kind : uint32_t { AllReduce, Reduce, Broadcast } kind = AllReduce;
+  enum Kind : uint32_t { AllReduce, Reduce, ReduceScatter, Broadcast, AllGather } kind = AllReduce;
   uint32_t type = 0, root = 0;
   uint64_t bytes = 0;
 
@@ -24,7 +24,7 @@ struct Exchange {
 class NcclMemory {
 public:
   static constexpr uint32_t kMostRanks = 16;
-  static constexpr size_t kPiece = size_t(1) << 20; // bytes that a rank gives at once
+  static constexpr size_t kPiece = size_t(64) << 10; // bytes that a rank gives at once
 
   // Makes or opens the file, and waits until all ranks have; then the file has no name any more. Null where that fails.
   static NcclMemory *join(const std::string &path, uint32_t rank, uint32_t ranks);
@@ -34,6 +34,9 @@ public:
   // things.
   bool exchange(const Exchange &what, const std::function<void(size_t, std::span<std::byte>)> &read,
                 const std::function<void(size_t, std::span<const std::byte *const>, size_t)> &take, std::string &why);
+
+  // Waits until all ranks are here.
+  void leave();
 
   uint32_t rank() const { return own; }
   uint32_t ranks() const { return count; }
@@ -45,7 +48,7 @@ private:
     uint64_t at;
   };
   struct Header {
-    std::atomic<uint32_t> joined;
+    std::atomic<uint32_t> joined, left;
     Rank ranks[kMostRanks];
   };
 

@@ -287,15 +287,17 @@ void describeState(SessionEngine &engine) {
                             describeBytes(engine.onDevice().memory().optimizerState)));
 }
 
-Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
+// `engine` is this function's to hand on, or null at the end.
+Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &command, Profile *profile, Ranks *ranks) {
   bool isFirst = !ranks || ranks->isFirst(); // who alone writes files and messages
   std::optional<FolderLock> lock;
   if (!command.verifyResume && isFirst) {
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
   }
-  HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile, ranks));
+  HEDDLE_ASSIGN(engine, openEngine(command.common, profile, ranks));
   if (ranks) {
-    log(LogLevel::Info, str("the ranks exchange gradients by ", ranks->describeTransport()));
+    const std::string &reason = ranks->reasonAgainstNccl();
+    log(LogLevel::Info, str("the ranks exchange gradients by ", ranks->describeTransport(), reason.empty() ? "" : str("; not by NCCL: ", reason)));
     engine->beforeRun = [ranks] { ranks->atRun("computing"); };
   }
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
@@ -391,6 +393,14 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
     log(LogLevel::Info, str("of all ", trainer.step(), " steps, ", trainer.skippedSteps(),
                             " were skipped: their gradients overflowed"));
   return Success();
+}
+
+Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
+  std::unique_ptr<SessionEngine> engine;
+  Status status = trainOn(engine, command, profile, ranks);
+  if (!status && ranks) // before the device leaves the others', which may wait for them
+    ranks->others().fail(status.message());
+  return status;
 }
 
 } // namespace

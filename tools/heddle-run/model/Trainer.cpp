@@ -209,6 +209,7 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
     HEDDLE_ASSIGN(std::vector<double> sums, options.ranks->others().sum({report.loss, stopRequested() ? 1.0 : 0.0}, "the sum of the losses"));
     report.loss = sums[0];
     stopAgreed |= sums[1] > 0;
+    options.ranks->others().at("finishing the step");
   }
   HEDDLE_CHECK(checkLoss(report.loss, started.lastEntry, report.step));
   HEDDLE_ASSIGN(report.learningRate, readScalar<float>(started.learningRate, "learning_rate"));
