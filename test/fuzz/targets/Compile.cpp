@@ -1,5 +1,6 @@
 #include "test/fuzz/targets/Compile.h"
 
+#include "compiler/Pipeline/Passes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"

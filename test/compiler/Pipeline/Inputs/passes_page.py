@@ -5,7 +5,7 @@ import re
 import sys
 
 page = pathlib.Path(sys.argv[1]).read_text()
-sections = dict(re.findall(r"^### `-([\w-]+)`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
+sections = dict(re.findall(r"^### `-([\w-]+)`\n(.*?)(?=^###? |\Z)", page, re.MULTILINE | re.DOTALL))
 help_text = sys.stdin.read()
 passes = help_text[help_text.index("    Passes:"):help_text.index("    Pass Pipelines:")]
 
