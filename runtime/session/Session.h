@@ -284,4 +284,8 @@ private:
 // environment has HEDDLE_VALIDATION=1. A program that fails on such messages asks after its last session is closed.
 uint64_t validationMessageCount();
 
+// The device that a session opens where its options name none, for hal::openDevice: of the backends that the artifact has code for, the
+// first with a device that runs it. The reason why code for a backend before that cannot run is said in the log.
+std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget);
+
 } // namespace heddle

@@ -35,10 +35,6 @@ struct Session::State {
   Status checkVariable(uint32_t index, std::span<const int32_t> values) const;
 };
 
-// The device to use where the caller names none, for hal::openDevice: of the backends that the artifact has code for,
-// the first with a device that runs it. The reason why code for a backend before that cannot run is said in the log.
-std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget);
-
 // The target to use: `wanted` by name, or the best for the device.
 Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,
                                             const hal::DeviceInfo &device);

@@ -9,11 +9,14 @@
 #include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
+#include <algorithm>
+
 namespace heddle::run {
+
+static std::string backendOf(const std::string &id) { return id.substr(0, id.find(':')); }
 
 // The ids of the devices that are like the one which was opened; it is one of them.
 static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opened) {
-  auto backendOf = [](const std::string &id) { return id.substr(0, id.find(':')); };
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   std::vector<std::string> alike;
   for (const hal::DeviceInfo &device : devices)
@@ -24,17 +27,34 @@ static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opene
   return alike;
 }
 
+// The device of the rank that is the `number`th on its machine: ranks take turns at those that are like the best of the backend, or like the
+// device that is named. None is opened, as GPUs may be for one process each.
+static Result<std::string> deviceOfRank(const std::string &choice, uint32_t number) {
+  HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
+  std::erase_if(devices, [&](const hal::DeviceInfo &device) { return !device.unusable.empty() || backendOf(device.id) != backendOf(choice); });
+  auto worth = [&](const hal::DeviceInfo &device) { // as backends choose, but for a device that is named
+    if (device.id == choice)
+      return 4;
+    return device.type == hal::DeviceType::DiscreteGpu ? 3 : device.type == hal::DeviceType::Cpu ? 1 : 2;
+  };
+  auto best = std::ranges::max_element(devices, {}, worth);
+  if (best == devices.end())
+    return choice; // whoever opens it says what is wrong
+  HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(*best));
+  return alike[number % alike.size()];
+}
+
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks) {
   SessionOptions session;
   session.device = options.device;
   session.checkNumbers = options.debugNumerics;
-  if (ranks && options.device.find(':') == std::string::npos) {
-    HEDDLE_ASSIGN(std::unique_ptr<Session> first, Session::open(options.artifact, session));
-    HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(first->device()));
-    session.device = alike[ranks->others().localRank() % alike.size()];
-  }
   session.collectives = ranks;
-  HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(options.artifact, session));
+  HEDDLE_ASSIGN(std::shared_ptr<const Artifact> artifact, Artifact::load(options.artifact));
+  if (ranks && options.device.find(':') == std::string::npos) {
+    std::string choice = options.device.empty() ? chooseDevice(*artifact, "") : options.device;
+    HEDDLE_ASSIGN(session.device, deviceOfRank(choice, ranks->others().localRank()));
+  }
+  HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(std::move(artifact), session));
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
   return std::make_unique<SessionEngine>(std::move(opened), profile);
