@@ -12,6 +12,7 @@
 #include "compiler/Fusion/LowerWindows.h"
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/RoundCaches.h"
+#include "compiler/Fusion/RoundMoments.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/StageFactors.h"
 #include "compiler/Layout/StageThroughRegisters.h"
@@ -73,6 +74,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   }
   if (options.caches != Precision::F32)
     passes.addPass(createRoundCachesPass(options.caches));
+  if (options.moments == Precision::BF16)
+    passes.addPass(createRoundMomentsPass());
   passes.addNestedPass<func::FuncOp>(createLowerWindowsPass(options.fusion.kernels)); // now that precisions are known
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass(options.recompute));

@@ -16,6 +16,7 @@
 #include "compiler/Fusion/ReadRounded.h"
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/RoundCaches.h"
+#include "compiler/Fusion/RoundMoments.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/LowerConversions.h"
@@ -99,6 +100,7 @@ void mlir::heddle::registerAllPasses() {
   registerKeepRoundedPass();
   registerRecomputePass();
   registerRoundCachesPass();
+  registerRoundMomentsPass();
   registerStageFactorsPass();
   registerStageThroughRegistersPass();
   registerAssignLayoutsPass();

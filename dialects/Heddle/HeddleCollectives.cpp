@@ -37,8 +37,9 @@ LogicalResult AllGatherOp::verify() {
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [input, name] : llvm::zip_equal(getInputs(), getLike().getAsRange<FlatSymbolRefAttr>())) {
     auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(*this, name);
-    if (!variable || !variable.getSharded() || variable.getType() != input.getType())
-      return emitOpError() << "expects " << name << " to be a sharded variable of type " << input.getType();
+    auto type = cast<RankedTensorType>(input.getType());
+    if (!variable || !variable.getSharded() || variable.getTensorType().clone(type.getElementType()) != type)
+      return emitOpError() << "expects " << name << " to be a sharded variable of the shape of " << type;
   }
   return success();
 }

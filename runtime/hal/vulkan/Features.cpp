@@ -187,6 +187,7 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   if (!features.v13.subgroupSizeControl)
     info.minSubgroupSize = info.maxSubgroupSize = info.subgroupSize;
   info.halves = features.halves() && properties.v12.shaderRoundingModeRTEFloat16;
+  info.shorts = features.v11.storageBuffer16BitAccess;
   if (features.cooperative.cooperativeMatrix)
     info.cooperativeSides = cooperativeSides(instance, device);
   uint32_t timestampBits = 0;

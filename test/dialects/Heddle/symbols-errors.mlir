@@ -39,7 +39,19 @@ func.func private @dims(tensor<?x8xf32, #heddle.dims<"tokens", "sequences">>)
 // -----
 
 func.func @read() {
-  // expected-error @+1 {{names a variable that is not declared: @w}}
+  heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<4xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @m optimizer_state of @w as first_moment : tensor<4xbf16>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<8xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @a optimizer_state of @w as average : tensor<8xbf16>
+
+// -----
+
+// expected-error @+1 {{names a variable that is not declared: @w}}
   %0 = heddle.read @w : tensor<8xf32>
   return
 }
