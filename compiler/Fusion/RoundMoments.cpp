@@ -54,7 +54,8 @@ public:
     }
     if (any)
       return;
-    getOperation().emitError() << "no moment can be kept in bf16: that takes a matrix, with an even number of columns, that Adam trains";
+    getOperation().emitError() << "no moment can be kept in bf16: that takes a matrix that Adam trains, with an even number of columns and "
+                                  "a multiple of 128 elements";
     signalPassFailure();
   }
 
@@ -69,7 +70,7 @@ private:
       storages[variable.getSymNameAttr()] = storage;
       Stored &stored = moments[storage];
       stored.variables.push_back(variable);
-      stored.isRoundable &= isMoment(variable) && isRoundable(variable.getTensorType(), variable.getSharded());
+      stored.isRoundable &= isMoment(variable) && isRoundable(variable.getTensorType());
     }
     getOperation().walk([&](Operation *op) {
       if (auto read = dyn_cast<ReadOp>(op)) {
@@ -89,11 +90,11 @@ private:
     return storage == storages.end() ? nullptr : &moments[storage->second];
   }
 
-  /// Two numbers of 16 bits are one word of the variable.
-  static bool isRoundable(RankedTensorType type, bool isSharded) {
-    Type element = BFloat16Type::get(type.getContext());
+  /// Rows begin at a word of the variable. What several ranks could not share out stays as it is for one, too, so that sharding changes
+  /// no bit of a training.
+  static bool isRoundable(RankedTensorType type) {
     return type.getElementType().isF32() && type.getRank() >= 2 && type.getShape().back() % 2 == 0 &&
-           (!isSharded || type.getNumElements() % getShardElements(element) == 0);
+           type.getNumElements() % getShardElements(BFloat16Type::get(type.getContext())) == 0;
   }
 
   static bool isOldMoment(OpOperand &use) {

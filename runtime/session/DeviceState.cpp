@@ -91,7 +91,7 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, rounded to nearest, which '", device.name,
                "' lacks; compile with --precision=f32");
   if (kernel.shorts() && !device.shorts)
-    return str("kernel '", view(kernel.name()), "' has numbers of 16 bits in memory, which '", device.name,
+    return str("kernel '", view(kernel.name()), "' has whole numbers of 16 bits, which '", device.name,
                "' lacks; compile with --moments=f32");
   if (uint32_t side = kernel.cooperative_side();
       side &&

@@ -33,8 +33,8 @@ constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupN
 constexpr spirv::Capability kHalfCapabilities[] = {
     spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
-/// bf16 is in memory alone, as the upper halves of words.
-constexpr spirv::Capability kShortCapability = spirv::Capability::StorageBuffer16BitAccess;
+/// bf16 is in memory alone, as the upper halves of words. Its pointers are cast, which takes Int16, too.
+constexpr spirv::Capability kShortCapabilities[] = {spirv::Capability::Int16, spirv::Capability::StorageBuffer16BitAccess};
 
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
@@ -67,8 +67,10 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
     capabilities.push_back(spirv::Capability::SampledBuffer);
   if (uses.halves)
     llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
-  else if (uses.shorts)
-    capabilities.push_back(kShortCapability);
+  if (uses.shorts)
+    for (spirv::Capability capability : kShortCapabilities)
+      if (!llvm::is_contained(capabilities, capability))
+        capabilities.push_back(capability);
   SmallVector<spirv::Extension> extensions;
   if (uses.cooperative) {
     for (spirv::Capability capability : kCooperativeCapabilities)

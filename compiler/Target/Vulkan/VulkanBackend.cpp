@@ -46,7 +46,7 @@ LogicalResult VulkanBackend::serialize(Operation *kernel, const TargetProfile &p
     code.subgroup = static_cast<uint32_t>(exchange.getInt());
   auto has = [&](spirv::Capability capability) { return llvm::is_contained(module.getVceTripleAttr().getCapabilities(), capability); };
   code.halves = has(spirv::Capability::Float16);
-  code.shorts = has(spirv::Capability::StorageBuffer16BitAccess);
+  code.shorts = has(spirv::Capability::Int16);
   module.walk([&](spirv::KHRCooperativeMatrixMulAddOp op) {
     code.cooperativeSide = cast<spirv::CooperativeMatrixType>(op.getResult().getType()).getRows();
     code.subgroup = static_cast<uint32_t>(profile.lanes);

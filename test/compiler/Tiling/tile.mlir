@@ -323,8 +323,8 @@ func.func @adam(%rate: tensor<1xf32>) {
 // CHECK-LABEL: tile.func @adam_100x64(
 // CHECK: %[[STEP:.*]] = memref.load
 // CHECK: arith.muli %[[STEP]], %c-1640531527_i32
-// CHECK: %[[KEY:.*]] = tile.splat
 // CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : tensor<[[SHAPE:.*]]xf32> to tensor<[[SHAPE]]xi32>
+// CHECK: %[[KEY:.*]] = tile.splat
 // CHECK: arith.xori %[[BITS]], %[[KEY]]
 // CHECK-COUNT-2: arith.truncf %{{.*}} : tensor<[[SHAPE]]xf32> to tensor<[[SHAPE]]xbf16>
 // CHECK-COUNT-2: tile.store %{{.*}} : tensor<[[SHAPE]]xbf16>, memref<100x64xbf16>

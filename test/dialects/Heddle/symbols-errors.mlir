@@ -39,19 +39,7 @@ func.func private @dims(tensor<?x8xf32, #heddle.dims<"tokens", "sequences">>)
 // -----
 
 func.func @read() {
-  heddle.variable @w weight : tensor<8xf32>
-// expected-error @+1 {{is a 'tensor<4xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
-heddle.variable @m optimizer_state of @w as first_moment : tensor<4xbf16>
-
-// -----
-
-heddle.variable @w weight : tensor<8xf32>
-// expected-error @+1 {{is a 'tensor<8xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
-heddle.variable @a optimizer_state of @w as average : tensor<8xbf16>
-
-// -----
-
-// expected-error @+1 {{names a variable that is not declared: @w}}
+  // expected-error @+1 {{names a variable that is not declared: @w}}
   %0 = heddle.read @w : tensor<8xf32>
   return
 }
@@ -273,6 +261,18 @@ heddle.variable @n counter of @w as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
 // expected-error @+1 {{is counter, but its role average is of kind optimizer_state}}
 heddle.variable @a counter of @w as average : tensor<8xf32>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<4xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @m optimizer_state of @w as first_moment : tensor<4xbf16>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<8xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @a optimizer_state of @w as average : tensor<8xbf16>
 
 // -----
 

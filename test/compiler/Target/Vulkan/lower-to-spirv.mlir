@@ -128,9 +128,9 @@ tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spre
   tile.return
 }
 
-// bf16 is in memory alone, as whole numbers of 16 bits; in registers it is f32. Nothing but memory of 16 bits is asked for.
+// bf16 is in memory alone, as whole numbers of 16 bits; in registers it is f32.
 // CHECK-LABEL: spirv.module @shorts
-// CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, StorageBuffer16BitAccess], []>
+// CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Int16, StorageBuffer16BitAccess], []>
 // CHECK: !spirv.rtarray<i16, stride=2>
 tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
