@@ -3,7 +3,7 @@ heddle.variable @w weight : tensor<32x12xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<32x12xbf16>
 heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<32x12xbf16>
 
-func.func @step(%g: tensor<32x12xf32> {heddle.name = "g"}) -> (tensor<1xf32> {heddle.name = "rate"}) {
+func.func @update(%g: tensor<32x12xf32> {heddle.name = "g"}) -> (tensor<1xf32> {heddle.name = "rate"}) {
   %old = heddle.read @step : tensor<1xi32>
   %one = heddle.fill 1 : i32 : tensor<1xi32>
   %step = arith.addi %old, %one : tensor<1xi32>
