@@ -11,7 +11,10 @@ func.func @update(%g: tensor<32x12xf32> {heddle.name = "g"}) -> (tensor<1xf32> {
   %unit = heddle.fill 1.0 : f32 : tensor<1xf32>
   %w = heddle.read @w : tensor<32x12xf32>
   %m = heddle.read @adam.m.w : tensor<32x12xbf16>
-  %v = heddle.read @adam.v.w : tensor<32x12xbf16>
+  %any = heddle.read @adam.v.w : tensor<32x12xbf16>
+  %wide = arith.extf %any : tensor<32x12xbf16> to tensor<32x12xf32>
+  %size = math.absf %wide : tensor<32x12xf32>
+  %v = arith.truncf %size : tensor<32x12xf32> to tensor<32x12xbf16>
   %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %unit, %unit scale %unit rounding %step
     {beta1 = 0.9 : f32, beta2 = 0.999 : f32, epsilon = 1.0e-8 : f32} : tensor<32x12xf32>, tensor<32x12xbf16>
   heddle.write @w, %w2 : tensor<32x12xf32>
