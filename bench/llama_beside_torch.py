@@ -2,7 +2,7 @@
 """A LLaMA-like decoder, by default of SmolLM2-135M's shape: a training step, and decoding a token at a time, of Heddle on software
 Vulkan and of PyTorch on the same processors, in turns.
 
-  bench/llama_beside_torch.py [--tokens N] [--layers N] [--rounds N] [--repeat N] [--decode N]
+  bench/llama_beside_torch.py [--tokens N] [--layers N] [--rounds N] [--repeat N] [--decode N] [--moments=bf16] [--recompute=products]
 
 Random weights, one sequence of --tokens tokens, f32, Adam; decoding with weights of 8 and 4 bits, too. PyTorch's model is written as one would write it: products of whole
 matrices, torch.optim.Adam, a cache of keys and values of key heads in decoding, whose last --decode tokens are timed. Prints a
@@ -156,6 +156,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=3, help="timed steps of each side a round, of which the median counts")
     parser.add_argument("--decode", type=int, default=16, help="tokens to decode")
+    parser.add_argument("--moments", default="f32", help="of Heddle's training: the format of Adam's moments")
+    parser.add_argument("--recompute", default="cheap", help="of Heddle's training")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch")
     parser.add_argument("--torch", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -169,7 +171,8 @@ def main():
         settings = {**shape, "max_tokens": arguments.tokens, "max_length": arguments.tokens, "max_sequences": 1}
         report = Path(folder) / "report.json"
         for weights, artifact in artifacts.items():
-            kept = [f"--report={report}"] if weights == "f32" else [f"--weights={weights}"]
+            trained = [f"--report={report}", f"--moments={arguments.moments}", f"--recompute={arguments.recompute}"]
+            kept = trained if weights == "f32" else [f"--weights={weights}"]
             subprocess.run([arguments.bin / "heddle-compile", text, "--target=vulkan:software", "-o", artifact, *kept,
                             *(f"--set={key}={value}" for key, value in settings.items())], check=True, stdout=subprocess.DEVNULL)
         (memory,) = (entry["memory_bytes"] for entry in json.loads(report.read_text()) if entry["entry"] == "train_step")
@@ -191,7 +194,8 @@ def main():
                   "many as with f32".format(number, **rounds[-1]),
                   file=sys.stderr, flush=True)
     median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
-    print(json.dumps({"shape": shape, "tokens": arguments.tokens, "heddle_memory_bytes": memory,
+    print(json.dumps({"shape": shape, "tokens": arguments.tokens, "moments": arguments.moments, "recompute": arguments.recompute,
+                      "heddle_memory_bytes": memory,
                       "memory_ratio": memory / median["torch_peak_bytes"], "torch": other["torch"], "blas": other["blas"], "median": median,
                       "rounds": rounds}))
 

@@ -226,7 +226,7 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
       value = arith::MulFOp::create(builder, place, value, BroadcastOp::create(builder, place, type, decay));
     auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), value, weight.gradient,
                                firstMoment, secondMoment, correctedRate, firstCorrection, secondCorrection, *scale,
-                               average, options.beta1, options.beta2, options.epsilon, options.averageDecay,
+                               average, /*step=*/Value(), options.beta1, options.beta2, options.epsilon, options.averageDecay,
                                options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
     write(weight.weight, adam.getNewWeight());
     write(first, adam.getNewFirstMoment());

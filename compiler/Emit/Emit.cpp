@@ -75,7 +75,7 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
-  bool hasRepeats = false, hasCollectives = false, hasShards = false;
+  bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -226,9 +226,16 @@ LogicalResult Writer::verifySameVariables() {
 
 static_assert(std::string_view(kRoundEntry.data()) == schema::kRoundEntry, "the runtime looks for it by name");
 
-/// Callers see words of 32 bits. A variable of 16 bits is a cache of the program's own; two elements are one word.
-static RankedTensorType inWords(RankedTensorType type) {
-  if (type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
+/// A moment of bf16, which callers see as f32.
+static bool isRoundedMoment(VariableOp variable) {
+  bool isMoment = variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
+  return isMoment && variable.getTensorType().getElementType().isBF16();
+}
+
+/// Of other variables callers see words of 32 bits. One of 16 bits is a cache of the program's own; two elements are one word.
+static RankedTensorType inWords(VariableOp variable) {
+  RankedTensorType type = variable.getTensorType();
+  if (isRoundedMoment(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
     return type;
   SmallVector<int64_t> shape(type.getShape());
   shape.back() /= 2;
@@ -251,13 +258,14 @@ LogicalResult Writer::writeVariables() {
   for (VariableOp variable : written) {
     const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
     int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
-    auto type = writePortType(variable, inWords(variable.getTensorType()));
+    RankedTensorType stored = inWords(variable);
+    auto type = isRoundedMoment(variable) ? writeType(variable, stored) : writePortType(variable, stored);
     if (failed(type))
       return failure();
     if (!variable.getTensorType().hasStaticShape())
       return variable.emitError() << "variable '" << variable.getSymName() << "' has no static shape";
     auto name = writeString(variable.getSymName());
-    uint64_t bytes = inWords(variable.getTensorType()).getNumElements() * 4;
+    uint64_t bytes = stored.getNumElements() * stored.getElementTypeBitWidth() / 8;
     auto limit = variable->getAttrOfType<IntegerAttr>(kLimitAttrName);
     auto role = variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
     // What belongs to a view that is but a name within the compiler is but a name too.
@@ -267,6 +275,7 @@ LogicalResult Writer::writeVariables() {
                                                owner == variableIndices.end() ? -1 : int32_t(owner->second),
                                                variable.getSharded()));
     hasShards |= variable.getSharded();
+    hasRoundedMoments |= isRoundedMoment(variable);
   }
   return success();
 }
@@ -551,6 +560,7 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
   kernel.add_halves(code.halves);
+  kernel.add_shorts(code.shorts);
   kernel.add_cooperative_side(code.cooperativeSide);
   kernel.add_packed_code(code.words.size_in_bytes());
   kernel.add_packed_binary(code.binary.size());
@@ -607,10 +617,11 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasShards        ? schema::kSchemaVersion
-                     : hasCollectives ? schema::kSchemaVersionOfCollectives
-                     : hasRepeats     ? schema::kSchemaVersionOfRepeats
-                                      : schema::kFirstSchemaVersion;
+  uint32_t version = hasRoundedMoments ? schema::kSchemaVersion
+                     : hasShards       ? schema::kSchemaVersionOfShards
+                     : hasCollectives  ? schema::kSchemaVersionOfCollectives
+                     : hasRepeats      ? schema::kSchemaVersionOfRepeats
+                                       : schema::kFirstSchemaVersion;
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description,
                                                            sizeTable, variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));

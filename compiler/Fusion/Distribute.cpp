@@ -337,7 +337,7 @@ public:
 private:
   bool fits(AdamOp adam) const {
     auto type = cast<RankedTensorType>(adam.getWeight().getType());
-    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % kShardElements != 0)
+    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % getShardElements(type.getElementType()) != 0)
       return false;
     for (auto [old, updated] : states(adam))
       if (!isOwn(old, updated))

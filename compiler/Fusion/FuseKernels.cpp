@@ -365,12 +365,12 @@ private:
   bool isCrowded(Group &group) {
     SetVector<Operation *> body;
     SetVector<Value> inputs;
-    for (Operation *op : group.ops)
+    size_t results = 0; // of which an update has up to four
+    for (Operation *op : group.ops) {
       gather(op, group, body, inputs);
-    auto isResult = [&](Operation *op) {
-      return llvm::any_of(op->getResults(), [&](Value result) { return isUsedOutside(result, group); });
-    };
-    return inputs.size() + llvm::count_if(group.ops, isResult) > kMaxOperandsOfRows;
+      results += llvm::count_if(op->getResults(), [&](Value result) { return isUsedOutside(result, group); });
+    }
+    return inputs.size() + results > kMaxOperandsOfRows;
   }
 
   LogicalResult assign(Operation *op) {

@@ -122,6 +122,16 @@ def RoundCachesPass : Pass<"heddle-round-caches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def RoundMomentsPass : Pass<"heddle-round-moments", "::mlir::ModuleOp"> {
+  let summary = "Keep Adam's moments of matrices in bf16 from step to step";
+  let description = [{
+    On a differentiated module whose variables are stored as they will be: both moments of each matrix are of
+    bf16, and its update rounds them at random (`heddle.adam`). Those of vectors stay f32, and those of matrices with an odd number of
+    columns or a number of elements that is no multiple of 128. Where no moment can be of bf16 the pass fails.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Round the factors of matrix products to fewer bits";
   let description = [{

@@ -76,6 +76,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   }
   if (options.caches != Precision::F32)
     passes.addPass(createRoundCachesPass({.format = toString(options.caches).str()}));
+  if (options.moments == Precision::BF16)
+    passes.addPass(createRoundMomentsPass());
   passes.addNestedPass<func::FuncOp>(createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // now that precisions are known
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));

@@ -63,6 +63,8 @@ struct PipelineOptions {
   Precision precision = Precision::F32;
   /// Of keys and values that decoding keeps: f32, f16 or bf16, from phase `fuse` on.
   Precision caches = Precision::F32;
+  /// Of Adam's moments of matrices between steps: f32 or bf16, from phase `fuse` on.
+  Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
   /// What is trained of a model whose weights stay, for phase `derive`.
   std::optional<AdapterOptions> adapters;

@@ -183,6 +183,19 @@ static void randomNumbers(heddle::RandomOp op, Frame &frame) {
   }
 }
 
+/// The last part of MurmurHash3.
+static uint32_t mix(uint32_t x) {
+  x = (x ^ x >> 16) * 0x85EBCA6B;
+  x = (x ^ x >> 13) * 0xC2B2AE35;
+  return x ^ x >> 16;
+}
+
+/// To bf16: of what is cut off, as much more as `added` says in 16 bits makes the number the next one.
+static double roundToBF16(double value, uint32_t added) {
+  auto bits = llvm::bit_cast<uint32_t>(static_cast<float>(value));
+  return std::isnan(value) ? value : llvm::bit_cast<float>((bits + added) & 0xFFFF0000);
+}
+
 static void adam(AdamOp op, Frame &frame) {
   auto number = [&](Value scalar) { return frame.get(scalar)(0); };
   double rate = number(op.getRate()), scale = number(op.getGradientScale());
@@ -196,6 +209,7 @@ static void adam(AdamOp op, Frame &frame) {
   Array &newSecond = frame.make(op.getNewSecondMoment());
   Array *newAverage = average ? &frame.make(op.getNewAverage()) : nullptr;
   bool isSkipped = op.getSkips() && !(scale > 0);
+  uint32_t key = op.getStep() ? mix(static_cast<uint32_t>(frame.get(op.getStep()).whole(0)) * 0x9E3779B9) : 0;
   for (int64_t i = 0; i < weight.size(); ++i) {
     double g = gradient(i) * scale;
     newFirst(i) = isSkipped ? first(i) : beta1 * first(i) + (1 - beta1) * g;
@@ -204,6 +218,11 @@ static void adam(AdamOp op, Frame &frame) {
     newWeight(i) = isSkipped ? weight(i) : weight(i) - step;
     if (average)
       (*newAverage)(i) = isSkipped ? (*average)(i) : decay * (*average)(i) + (1 - decay) * newWeight(i);
+    if (op.getStep()) {
+      uint32_t random = mix(llvm::bit_cast<uint32_t>(static_cast<float>(weight(i))) ^ key);
+      newFirst(i) = roundToBF16(newFirst(i), random >> 16);
+      newSecond(i) = roundToBF16(newSecond(i), random & 0xFFFF);
+    }
   }
 }
 

@@ -392,6 +392,8 @@ struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp>
 };
 
 struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
+  bool readsElsewhere(Operation *op, unsigned operand) const { return op->getOperand(operand) == cast<AdamOp>(op).getStep(); }
+
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
     auto adam = cast<AdamOp>(op);
@@ -404,8 +406,9 @@ struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
       return math::FmaOp::create(b, old, splat(rate), mul(fresh, splat(1 - rate)));
     };
     Value gradient = mul(at(adam.getGradient()), repeated(emitter, adam.getGradientScale(), place));
-    Value first = blend(at(adam.getFirstMoment()), gradient, adam.getBeta1());
-    Value second = blend(at(adam.getSecondMoment()), mul(gradient, gradient), adam.getBeta2());
+    Value oldFirst = emitter.widen(at(adam.getFirstMoment())), oldSecond = emitter.widen(at(adam.getSecondMoment()));
+    Value first = blend(oldFirst, gradient, adam.getBeta1());
+    Value second = blend(oldSecond, mul(gradient, gradient), adam.getBeta2());
     Value mean = mul(first, repeated(emitter, adam.getFirstCorrection(), place));
     Value deviation = math::SqrtOp::create(b, mul(second, repeated(emitter, adam.getSecondCorrection(), place)));
     Value step = arith::DivFOp::create(b, mul(mean, repeated(emitter, adam.getRate(), place)),
@@ -417,11 +420,50 @@ struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
     if (adam.getSkips()) {
       Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
                                            repeated(emitter, adam.getGradientScale(), place), splat(0));
-      Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
-      for (auto [value, old] : llvm::zip_first(updated, before))
-        value = arith::SelectOp::create(b, counts, value, at(old));
+      SmallVector<Value> before{at(adam.getWeight()), oldFirst, oldSecond};
+      if (Value average = adam.getAverage())
+        before.push_back(at(average));
+      for (auto [value, old] : llvm::zip_equal(updated, before))
+        value = arith::SelectOp::create(b, counts, value, old);
     }
+    if (adam.getStep())
+      roundMoments(emitter, adam, at(adam.getWeight()), updated[1], updated[2]);
     return updated;
+  }
+
+private:
+  /// To bf16, at random, as the op says.
+  static void roundMoments(KernelEmitter &emitter, AdamOp adam, Value weight, Value &first, Value &second) {
+    auto &b = emitter.builder();
+    auto type = cast<RankedTensorType>(weight.getType());
+    RankedTensorType words = type.clone(b.getI32Type());
+    auto number = [&](Type type, uint32_t value) -> Value {
+      auto scalar = b.getI32IntegerAttr(static_cast<int32_t>(value));
+      auto tile = dyn_cast<RankedTensorType>(type);
+      return arith::ConstantOp::create(b, tile ? TypedAttr(DenseElementsAttr::get(tile, scalar.getValue())) : scalar);
+    };
+    auto down = [&](Value x, uint32_t bits) -> Value { return arith::ShRUIOp::create(b, x, number(x.getType(), bits)); };
+    auto mix = [&](Value x) -> Value { // the last part of MurmurHash3, which takes all words to all words
+      x = arith::XOrIOp::create(b, x, down(x, 16));
+      x = arith::MulIOp::create(b, x, number(x.getType(), 0x85EBCA6B));
+      x = arith::XOrIOp::create(b, x, down(x, 13));
+      x = arith::MulIOp::create(b, x, number(x.getType(), 0xC2B2AE35));
+      return arith::XOrIOp::create(b, x, down(x, 16));
+    };
+    Value step = emitter.loadScalar(adam.getStep(), 0);
+    Value key = mix(arith::MulIOp::create(b, step, number(step.getType(), 0x9E3779B9))); // of all elements
+    Value bits = arith::BitcastOp::create(b, words, weight);
+    Value random = mix(arith::XOrIOp::create(b, bits, tile::SplatOp::create(b, words, key)));
+    auto round = [&](Value x, Value added) -> Value {
+      Value bits = arith::BitcastOp::create(b, words, x), sum = arith::AddIOp::create(b, bits, added);
+      Value cut = arith::BitcastOp::create(b, type, arith::AndIOp::create(b, sum, number(words, 0xFFFF0000)));
+      // What is no number stays none, without the sum's carry.
+      Value isNumber = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, arith::AndIOp::create(b, bits, number(words, 0x7FFFFFFF)),
+                                             number(words, 0x7F800000));
+      return arith::TruncFOp::create(b, type.clone(b.getBF16Type()), arith::SelectOp::create(b, isNumber, cut, x));
+    };
+    first = round(first, down(random, 16));
+    second = round(second, arith::AndIOp::create(b, random, number(words, 0xFFFF)));
   }
 };
 

@@ -204,7 +204,9 @@ bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {
 }
 
 bool KernelEmitter::readsHalves() {
-  return llvm::any_of(kernel.getBody().front().getArgumentTypes(), [](Type type) { return isTensorFactor(type); });
+  return llvm::any_of(kernel.getBody().front().getArguments(), [](Value value) {
+    return isTensorFactor(value.getType()) && !llvm::all_of(value.getUsers(), llvm::IsaPred<AdamOp>);
+  });
 }
 
 void KernelEmitter::setVector(ArrayRef<int64_t> widths) {

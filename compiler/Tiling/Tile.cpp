@@ -148,9 +148,10 @@ private:
     auto sharded = llvm::find_if(updates, [](AdamOp adam) { return adam.getSharded(); });
     if (sharded == updates.end())
       return success();
-    Type type = (*sharded).getWeight().getType();
+    auto type = cast<RankedTensorType>((*sharded).getWeight().getType());
     bool fits = tiled.rowGrid && llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {
-      return other == type || cast<RankedTensorType>(other).getNumElements() == 1;
+      auto tensor = cast<RankedTensorType>(other);
+      return tensor.clone(type.getElementType()) == type || tensor.getNumElements() == 1;
     });
     if (!fits)
       return kernel.emitError() << "ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than "

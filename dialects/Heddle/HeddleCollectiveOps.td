@@ -43,7 +43,7 @@ def ReduceScatterOp : Heddle_RowsOfRanksOp<"reduce_scatter"> {
 def AllGatherOp : Heddle_RowsOfRanksOp<"all_gather"> {
   let summary = "Tensors of which every rank has made some rows, with the rows of all ranks";
   let description = [{
-    `as` names a sharded variable for each tensor, of the same type: a rank has made those rows of the tensor that it keeps of the
+    `as` names a sharded variable for each tensor, of the same shape: a rank has made those rows of the tensor that it keeps of the
     variable, and results have all rows. Where there is one rank the results are the operands.
 
     ```mlir

@@ -34,8 +34,9 @@ template <typename RowsOfRanksOp> static LogicalResult verifyLike(RowsOfRanksOp 
 template <typename RowsOfRanksOp> static LogicalResult verifyVariables(RowsOfRanksOp op, SymbolTableCollection &symbols) {
   for (auto [input, name] : llvm::zip_equal(op.getInputs(), op.getLike().template getAsRange<FlatSymbolRefAttr>())) {
     auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, name);
-    if (!variable || !variable.getSharded() || variable.getType() != input.getType())
-      return op.emitOpError() << "expects " << name << " to be a sharded variable of type " << input.getType();
+    auto type = cast<RankedTensorType>(input.getType());
+    if (!variable || !variable.getSharded() || variable.getTensorType().clone(type.getElementType()) != type)
+      return op.emitOpError() << "expects " << name << " to be a sharded variable of the shape of " << type;
   }
   return success();
 }

@@ -18,6 +18,20 @@ using namespace mlir::heddle;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Heddle/HeddleAttrs.cpp.inc"
 
+/// The moments' type is written where it is not the weight's.
+static ParseResult parseAdamTypes(OpAsmParser &parser, Type &weight, Type &moment) {
+  if (parser.parseType(weight))
+    return failure();
+  moment = weight;
+  return succeeded(parser.parseOptionalComma()) ? parser.parseType(moment) : success();
+}
+
+static void printAdamTypes(OpAsmPrinter &printer, Operation *, Type weight, Type moment) {
+  printer << weight;
+  if (moment != weight)
+    printer << ", " << moment;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Heddle/HeddleOps.cpp.inc"
 

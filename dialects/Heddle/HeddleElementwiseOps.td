@@ -164,8 +164,9 @@ def RandomOp : Heddle_Op<"random", [Pure, Heddle_Elementwise,
   let hasVerifier = 1;
 }
 
-def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AllTypesMatch<["weight", "gradient", "first_moment",
-    "second_moment", "new_weight", "new_first_moment", "new_second_moment"]>]> {
+def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AttrSizedOperandSegments,
+    AllTypesMatch<["weight", "gradient", "new_weight"]>,
+    AllTypesMatch<["first_moment", "second_moment", "new_first_moment", "new_second_moment"]>]> {
   let summary = "Adam's update (5.3)";
   let description = [{
     m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g^2;
@@ -174,18 +175,32 @@ def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AllTypesMatch<["weight
     The average, where there is one, becomes a' = decay a + (1 - decay) w'. With `skips`, a `scale` of 0 says that the
     step is none: nothing changes, whatever the gradient is. With `sharded`, moments and average are sharded variables, and a
     rank computes the rows that it keeps of them.
+
+    Moments may be of bf16. All arithmetic is of f32 then too, w' is made of the moments before they are rounded, and these are
+    rounded at random: up with the probability of what is cut off, so that they are right on average. Rounded to nearest, a second
+    moment would never become smaller, as `beta2` takes less of it than half of its last bit. The random number of an element is a
+    hash of its weight's bits, before the update, and of the number of the step: mix(bits(w) ^ mix(step * 0x9E3779B9)), where mix is
+    the last part of MurmurHash3. It depends on no place, so that ranks with a part of a tensor draw what one with all of it does.
+    To the bits of v' its lower 16 bits are added, to those of m' its upper 16, and then the lower 16 of the sum are cut off.
+
+    ```mlir
+    %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %c1, %c2 scale %scale
+        {beta1 = 0.9 : f32, beta2 = 0.999 : f32, epsilon = 1.0e-8 : f32} : tensor<8x64xf32>
+    %w3, %m3, %v3 = heddle.adam %w, %g, %m16, %v16 rate %rate corrections %c1, %c2 scale %scale
+        rounding %step {beta1 = 0.9 : f32, beta2 = 0.999 : f32, epsilon = 1.0e-8 : f32} : tensor<8x64xf32>, tensor<8x64xbf16>
+    ```
   }];
-  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Heddle_F32:$first_moment, Heddle_F32:$second_moment,
+  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Heddle_Moment:$first_moment, Heddle_Moment:$second_moment,
                        Heddle_Scalar:$rate, Heddle_Scalar:$first_correction, Heddle_Scalar:$second_correction,
-                       Heddle_Scalar:$gradient_scale, Optional<Heddle_F32>:$average,
+                       Heddle_Scalar:$gradient_scale, Optional<Heddle_F32>:$average, Optional<Heddle_Step>:$step,
                        F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon, OptionalAttr<F32Attr>:$decay, UnitAttr:$skips,
                        UnitAttr:$sharded);
-  let results = (outs Heddle_F32:$new_weight, Heddle_F32:$new_first_moment, Heddle_F32:$new_second_moment,
+  let results = (outs Heddle_F32:$new_weight, Heddle_Moment:$new_first_moment, Heddle_Moment:$new_second_moment,
                       Optional<Heddle_F32>:$new_average);
   let assemblyFormat = [{
     $weight `,` $gradient `,` $first_moment `,` $second_moment `rate` $rate `corrections` $first_correction `,`
     $second_correction `scale` $gradient_scale (`average` $average^ `:` type($average) `->` type($new_average))?
-    attr-dict `:` type($weight)
+    (`rounding` $step^)? attr-dict `:` custom<AdamTypes>(type($weight), type($first_moment))
   }];
   let hasVerifier = 1;
 }

@@ -45,6 +45,7 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     it is. `start` says what the derived entry `init` writes.
     `as` is the variable's role, and `of` the weight that it belongs to: passes and the runtime find what training keeps
     by these, and names are for checkpoints.
+    What belongs to a weight has its type, but for its `rounded` copy and its moments, which may be of bf16.
     Where several ranks train, each keeps some rows of a `sharded` variable, and computes with those alone. It begins as zeros.
 
     ```mlir

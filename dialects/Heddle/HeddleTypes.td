@@ -76,6 +76,7 @@ def Heddle_StartAttr : AttrDef<Heddle_Dialect, "Start"> {
 // Rank-1 and rank-2 tensors are what kernels work on. A rank-1 tensor of static extent is a row (a bias), one of
 // dynamic extent is a column (a number per token).
 def Heddle_F32 : RankedTensorOf<[F32]>;
+def Heddle_Moment : RankedTensorOf<[F32, BF16]>; // of Adam
 def Heddle_F32Matrix : 2DTensorOf<[F32]>;
 def Heddle_I32Matrix : 2DTensorOf<[I32]>;
 def Heddle_Matrix : 2DTensorOf<[F32, I32]>;

@@ -232,10 +232,11 @@ LogicalResult VariableOp::verify() {
   if (!isTensorOfKernels(getTensorType()) || getTensorType().getElementType().isInteger(1))
     return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
                          << "; truth values are not stored";
-  if (getSharded() && (getKind() != VariableKind::OptimizerState || getStorageAttr() || !getTensorType().getElementType().isF32() ||
-                       getTensorType().getNumElements() % kShardElements != 0))
-    return emitOpError() << "@" << getSymName() << " is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of "
-                         << kShardElements << " numbers";
+  Type element = getTensorType().getElementType();
+  if (getSharded() && (getKind() != VariableKind::OptimizerState || getStorageAttr() || !(element.isF32() || element.isBF16()) ||
+                       getTensorType().getNumElements() % getShardElements(element) != 0))
+    return emitOpError() << "@" << getSymName() << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
+                         << getShardElements(element) << " numbers";
   std::optional<VariableRole> role = getRole();
   if (!role)
     return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "
@@ -288,7 +289,7 @@ LogicalResult TrainingOp::verify() {
   return success();
 }
 
-/// A weight's copy of fewer bits has its shape, all else that belongs to it its type.
+/// A weight's copy of fewer bits has its shape, and moments of bf16 have; all else that belongs to it has its type.
 static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &symbols) {
   auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
   if (!owner)
@@ -302,7 +303,9 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
                ? success()
                : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a " << whole
                                         << "; expects a matrix of f32 for a matrix of packed words";
-  bool isRounded = variable.getRole() == VariableRole::Rounded;
+  VariableRole role = *variable.getRole();
+  bool isMoment = role == VariableRole::FirstMoment || role == VariableRole::SecondMoment;
+  bool isRounded = role == VariableRole::Rounded || (isMoment && type.getElementType().isBF16());
   if (isRounded ? type.getShape() != whole.getShape() : type != whole)
     return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr() << ", which it belongs to, is a "
                                   << whole;
@@ -529,6 +532,12 @@ LogicalResult GumbelOp::verify() {
 }
 
 LogicalResult AdamOp::verify() {
+  RankedTensorType weight = typeOf(getWeight()), moment = typeOf(getFirstMoment());
+  if (moment.clone(weight.getElementType()) != weight)
+    return emitOpError() << "expects moments of the weight's shape, got " << moment << " for " << weight;
+  if (moment.getElementType().isBF16() != bool(getStep()))
+    return emitOpError() << "rounds moments of bf16, and no others, at random by the number of the step: "
+                         << (getStep() ? "leave out `rounding`" : "add `rounding %step`");
   if (failed(expectRate(*this, "beta1", getBeta1())) || failed(expectRate(*this, "beta2", getBeta2())))
     return failure();
   if (getEpsilon().isNegative() || getEpsilon().isZero())

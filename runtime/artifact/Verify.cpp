@@ -146,7 +146,10 @@ Status verifyVariables(const schema::Module &module) {
     std::string what = str("variable '", variable->name()->c_str(), "'");
     if (variable->kind() < schema::VariableKind::MIN || variable->kind() > schema::VariableKind::MAX)
       return broken(str(what, " is of an unknown kind ", static_cast<int>(variable->kind()), "."));
-    HEDDLE_ASSIGN(uint64_t bytes, callersBytes(module, variable->type(), what));
+    bool isMoment = variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
+    bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
+                    module.schema_version() >= schema::kSchemaVersion;
+    HEDDLE_ASSIGN(uint64_t bytes, (isNarrow ? tensorBytes : callersBytes)(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())
       if (dim->size() >= 0)
         return broken(what + " has a size that varies between calls.");
@@ -155,9 +158,9 @@ Status verifyVariables(const schema::Module &module) {
     HEDDLE_CHECK(verifyView(module, *variable, what));
     HEDDLE_CHECK(verifyRole(module, *variable, what));
     bool mayShard = variable->storage() == -1 && variable->kind() == schema::VariableKind::OptimizerState &&
-                    variable->type()->element() == schema::ElementType::F32 && variable->type()->dims()->size() > 0 &&
+                    (variable->type()->element() == schema::ElementType::F32 || isNarrow) && variable->type()->dims()->size() > 0 &&
                     variable->bytes() % schema::kShardAlignment == 0 && variable->bytes() > 0 &&
-                    module.schema_version() >= schema::kSchemaVersion;
+                    module.schema_version() >= schema::kSchemaVersionOfShards;
     if (variable->sharded() && !mayShard)
       return broken(what + " is sharded, and no optimizer's state whose rows ranks can share out.");
     if (variable->value_limit() < 0 ||

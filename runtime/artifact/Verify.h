@@ -8,11 +8,11 @@
 //   M5  the description is a JSON object whose keys have their types and lie in their ranges, and which promises no
 //       more than the sizes, logits and variables of the artifact have (Description.h)
 //   T1  a tensor type has at most 8 dimensions; an extent is positive; a dimension's size exists; variables and ports
-//       are of f32 or i32
+//       are of f32 or i32, and in artifacts of version 5 or later Adam's moments may be of bf16
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
 //   V3  a value limit is for i32 variables alone and not negative
-//   V4  a sharded variable is f32 state of the optimizer and no view; its bytes are a multiple of 256; the artifact is of version 4
+//   V4  a sharded variable is state of the optimizer, of f32 or bf16, and no view; its bytes are a multiple of 256; the artifact is of version 4
 //       or later
 //   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
 //   entry,
@@ -35,7 +35,7 @@
 //   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies where it
 //       has to at the last step too
 //   L6  a launch of which ranks do some rows each names a sharded variable; it is in no repetition; the grid's axis has as many workgroups
-//       as the rows make; rows' bytes are as many as the bindings, each that of the variable's rows, whose bytes the binding then has, or 0;
+//       as the rows make; rows' bytes are as many as the bindings, each that of the variable's rows, or of as many numbers of 16 or 32 bits, whose bytes the binding then has, or 0;
 //       a binding of a sharded variable is the whole of it, with as many rows
 //   R0  an artifact with repetitions is of version 2 or later
 //   R1  repetitions come in the order of their launches, and no launch is in two
@@ -48,7 +48,7 @@
 //       variable or in the arena of every target that uses the entry, 4-byte aligned; a location is at most 16 KiB
 //   G3  nothing that a collective takes or makes overlaps, but for a result in the place of its tensor
 //   G4  no tensor is a sharded variable's; a collective of rows (all but sums) names a sharded variable of
-//       as many bytes for each tensor, and sums name none
+//       as many numbers for each tensor of f32, and sums name none
 //   C1  a cost has at most 64 terms of a kind, whose sizes and pair counts exist and whose coefficients are not
 //   negative;
 //       the most that pairs count to is not negative

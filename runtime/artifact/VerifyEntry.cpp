@@ -1,3 +1,4 @@
+#include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/Verify.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
@@ -198,9 +199,9 @@ private:
           ranges.push_back(range);
       }
       bool isState = like && isSharded(like->Get(i)) && module.variables()->Get(like->Get(i))->storage() == -1;
-      if (like && (!isState || module.variables()->Get(like->Get(i))->bytes() != from.Get(i)->bytes()))
+      if (like && (!isState || numbersOf(like->Get(i)) * kElementBytes != from.Get(i)->bytes()))
         return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and variable ", like->Get(i),
-                          " is no sharded one of as many."));
+                          " is no sharded one of as many numbers of f32."));
       if (from.Get(i)->bytes() != to.Get(i)->bytes())
         return broken(str(which, " has ", from.Get(i)->bytes(), " bytes, and its result ", to.Get(i)->bytes(), "."));
     }
@@ -212,6 +213,11 @@ private:
         return broken(str(what, " has tensors that overlap at byte ", nextBegin, "."));
     }
     return Success();
+  }
+
+  uint64_t numbersOf(uint32_t index) const {
+    const schema::Variable &variable = *module.variables()->Get(index);
+    return variable.bytes() / elementBytes(variable.type()->element());
   }
 
   // Of a view: whether the variable that it lies in is.
@@ -239,7 +245,7 @@ private:
                         " rows, which cannot be."));
     const auto &variable = *module.variables()->Get(shard->variable());
     auto rows = static_cast<uint64_t>(variable.type()->dims()->Get(0)->extent());
-    uint64_t rowBytesOfState = variable.bytes() / rows;
+    uint64_t rowNumbers = variable.bytes() / rows / elementBytes(variable.type()->element());
     const schema::Grid &grid = *launch.grid()->Get(shard->axis());
     if (grid.size() != -1 || grid.repeat() != (rows + shard->tile() - 1) / shard->tile())
       return broken(str(what, " has ", grid.repeat(), " workgroups for ", rows, " rows, ", shard->tile(), " each."));
@@ -249,7 +255,8 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < rowBytes.size(); ++i) {
       const schema::Binding &binding = *launch.bindings()->Get(i);
       bool isState = binding.space() == schema::Space::Variable && isSharded(binding.index());
-      bool isLike = rowBytes.Get(i) == rowBytesOfState && binding.bytes() == variable.bytes() && binding.space() != schema::Space::Size;
+      bool isOfRows = rowBytes.Get(i) == rowNumbers * 2 || rowBytes.Get(i) == rowNumbers * 4;
+      bool isLike = isOfRows && binding.bytes() == rowBytes.Get(i) * rows && binding.space() != schema::Space::Size;
       bool isWholeState = isState && isLike && binding.offset() == 0 && isStateOfRows(binding.index(), rows);
       if (isState ? !isWholeState : !isLike && rowBytes.Get(i) != 0)
         return broken(str(what, ", binding ", i, " has no rows of ", rowBytes.Get(i), " bytes, as variable ", shard->variable(), " has ",

@@ -1,12 +1,24 @@
-// Numbers of 16 bits, widened: every one of them is an f32.
+// Numbers of 16 bits, widened: every one of them is an f32. And f32, rounded to them.
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
 
 namespace heddle {
 
 inline float widenBF16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+// To nearest, to even where two are as near; what is no number stays none.
+inline uint16_t narrowBF16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000)
+    return uint16_t(bits >> 16 | 0x40);
+  return uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
 
 inline float widenF16(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, fraction = bits & 1023;
@@ -14,6 +26,24 @@ inline float widenF16(uint16_t bits) {
   if (exponent == 0)
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f));
   return std::bit_cast<float>(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
+}
+
+// Of as many numbers as `into` has.
+inline void widenAllBF16(std::span<const std::byte> narrow, std::span<float> into) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, narrow.data() + i * sizeof bits, sizeof bits);
+    into[i] = widenBF16(bits);
+  }
+}
+
+inline std::vector<std::byte> narrowAllBF16(std::span<const float> values) {
+  std::vector<std::byte> narrow(values.size() * sizeof(uint16_t));
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t bits = narrowBF16(values[i]);
+    std::memcpy(narrow.data() + i * sizeof bits, &bits, sizeof bits);
+  }
+  return narrow;
 }
 
 } // namespace heddle

@@ -200,8 +200,10 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
     if (!count || header.contains(entry.name))
       return makeError(ErrorKind::InvalidArgument, "cannot write '", path.string(), "': tensor '", entry.name, "' ",
                        count ? "occurs twice." : "has an impossible shape.");
-    uint64_t bytes = static_cast<uint64_t>(*count) * kElementBytes;
-    header[entry.name] = {{"dtype", entry.type == ElementType::F32 ? "F32" : "I32"},
+    bool isNarrow = entry.stored == Stored::BF16;
+    assert(isNarrow || entry.stored == Stored::AsIs);
+    uint64_t bytes = static_cast<uint64_t>(*count) * (isNarrow ? sizeof(uint16_t) : kElementBytes);
+    header[entry.name] = {{"dtype", isNarrow ? "BF16" : entry.type == ElementType::F32 ? "F32" : "I32"},
                           {"shape", entry.shape},
                           {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;

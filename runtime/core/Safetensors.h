@@ -1,5 +1,5 @@
 // Safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes. F32 and I32 are read as they are,
-// F16 and BF16 as F32; F32 and I32 are written.
+// F16 and BF16 as F32; F32, I32 and BF16 are written.
 // Both ways are streamed, tensor by tensor: a checkpoint is never held in host memory.
 #pragma once
 
@@ -21,7 +21,7 @@ struct SafetensorsEntry {
   Shape shape;
   uint64_t offset = 0; // in the file
   uint64_t bytes = 0;  // as read: F16 and BF16 take half of them in the file
-  enum class Stored : uint8_t { AsIs, F16, BF16 } stored = Stored::AsIs;
+  enum class Stored : uint8_t { AsIs, F16, BF16 } stored = Stored::AsIs; // in the file, read or to be written
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
@@ -58,7 +58,7 @@ private:
 // Writes the header at once; the bytes of the tensors follow through write(), in the order of `entries`.
 class SafetensorsWriter {
 public:
-  // `offset` and `bytes` of the entries are computed here.
+  // `offset` and `bytes` of the entries are computed here. One that is stored as BF16 is then given as such, two bytes a number.
   static Result<SafetensorsWriter> create(const std::filesystem::path &path, std::vector<SafetensorsEntry> entries,
                                           const SafetensorsMetadata &metadata = {});
 

@@ -1,3 +1,4 @@
+#include "runtime/core/Narrow.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
 #include "runtime/session/SessionState.h"
@@ -49,7 +50,9 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
       return makeError(ErrorKind::InvalidArgument, "cannot save '", path.string(), "': variable '", variable.name,
                        "' has no value yet. Run `init` or load a checkpoint first.");
     indices.push_back(i);
-    entries.push_back({variable.name, variable.type, variable.shape});
+    SafetensorsEntry &entry = entries.emplace_back(SafetensorsEntry{variable.name, variable.type, variable.shape});
+    if (variable.isNarrow)
+      entry.stored = SafetensorsEntry::Stored::BF16;
   }
 
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries), metadata));
@@ -135,6 +138,11 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));
+      if (state->variables[index].isNarrow) {
+        auto values = std::span(reinterpret_cast<const float *>(chunk.data()), chunk.size() / sizeof(float));
+        HEDDLE_CHECK(state->onDevice->write(index, offset / 2, narrowAllBF16(values)));
+        continue;
+      }
       HEDDLE_CHECK(state->onDevice->write(index, offset, chunk));
     }
   }

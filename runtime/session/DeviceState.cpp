@@ -1,5 +1,7 @@
 #include "runtime/session/DeviceState.h"
 
+#include "runtime/core/Narrow.h"
+
 #include <algorithm>
 
 namespace heddle {
@@ -63,13 +65,16 @@ Result<hal::Buffer *> DeviceState::sizes() {
 }
 
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
-                                Shape shape) {
+                                Shape shape, bool isNarrow) {
   HEDDLE_ASSIGN(HostTensor empty, HostTensor::uninitialized(type, shape));
-  HEDDLE_ASSIGN(auto readback, device.readLater(buffer, offset, empty.bytes().size()));
+  HEDDLE_ASSIGN(auto readback, device.readLater(buffer, offset, empty.bytes().size() / (isNarrow ? 2 : 1)));
   auto tensor = std::make_shared<HostTensor>(std::move(empty));
-  return PendingTensor([tensor, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
+  return PendingTensor([tensor, isNarrow, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
     HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
-    std::ranges::copy(bytes, tensor->bytes().begin());
+    if (isNarrow)
+      widenAllBF16(bytes, tensor->values<float>());
+    else
+      std::ranges::copy(bytes, tensor->bytes().begin());
     return std::move(*tensor);
   });
 }
@@ -85,6 +90,9 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
   if (kernel.halves() && !device.halves)
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, rounded to nearest, which '", device.name,
                "' lacks; compile with --precision=f32");
+  if (kernel.shorts() && !device.shorts)
+    return str("kernel '", view(kernel.name()), "' has whole numbers of 16 bits, which '", device.name,
+               "' lacks; compile with --moments=f32");
   if (uint32_t side = kernel.cooperative_side();
       side &&
       std::find(device.cooperativeSides.begin(), device.cooperativeSides.end(), side) == device.cooperativeSides.end())

@@ -55,9 +55,10 @@ private:
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 
-// A tensor of this type and shape, read after all submissions so far and before those that follow.
+// A tensor of this type and shape, read after all submissions so far and before those that follow. A narrow one is of bf16 in the
+// buffer, and is widened.
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
-                                Shape shape);
+                                Shape shape, bool isNarrow = false);
 
 // Why the device cannot run a kernel; empty where it can.
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);

@@ -163,11 +163,11 @@ std::string NumberCheck::describe(const schema::Binding &at, const schema::Tenso
       if (variable->storage() == static_cast<int64_t>(at.index()) && variable->storage_offset() <= byte &&
           byte < variable->storage_offset() + variable->bytes())
         return text + str(placeIn(maximumShape(state.module, *variable->type()),
-                                  (byte - variable->storage_offset()) / kElementBytes),
+                                  (byte - variable->storage_offset()) / elementBytes(variable->type()->element())),
                           " of variable '", view(variable->name()), "'");
     const schema::Variable &variable = *state.module.variables()->Get(at.index());
-    bool isOfWords = elementBytes(type.element()) == kElementBytes; // 16-bit copies of weights are not
-    return text + str(isOfWords ? placeIn(maximumShape(state.module, *variable.type()), byte / kElementBytes)
+    bool isAsDeclared = type.element() == variable.type()->element(); // 16-bit copies of weights are not
+    return text + str(isAsDeclared ? placeIn(maximumShape(state.module, *variable.type()), byte / elementBytes(type.element()))
                                 : placeIn(shape, bad.first),
                       " of variable '", view(variable.name()), "'");
   }

@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/core/Narrow.h"
 #include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
 #include "runtime/session/LaunchCosts.h"
@@ -50,6 +51,7 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
       variables[static_cast<size_t>(variable.storage())].isStorage = true;
     info.isSharded = module.variables()->Get(variable.storage() >= 0 ? static_cast<uint32_t>(variable.storage()) : static_cast<uint32_t>(i))->sharded();
     info.role = static_cast<VariableRole>(variable.role());
+    info.isNarrow = variable.type()->element() == schema::ElementType::BF16;
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
     // Artifacts from before roles, and modules written by hand that leave them out.
@@ -360,7 +362,13 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
-  HEDDLE_CHECK(state->onDevice->read(index, tensor.bytes()));
+  if (!info.isNarrow) {
+    HEDDLE_CHECK(state->onDevice->read(index, tensor.bytes()));
+    return tensor;
+  }
+  std::vector<std::byte> narrow(info.bytes);
+  HEDDLE_CHECK(state->onDevice->read(index, narrow));
+  widenAllBF16(narrow, tensor.values<float>());
   return tensor;
 }
 
@@ -370,7 +378,7 @@ Result<PendingTensor> Session::variableLater(std::string_view name) {
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   if (state->onDevice->shards.has(index))
     return makeError(ErrorKind::Unsupported, "variable '", name, "' is not read later: each rank keeps a part of it.");
-  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape);
+  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape, info.isNarrow);
 }
 
 const VariableInfo *Session::findScales(const VariableInfo &variable) const {
@@ -390,13 +398,13 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
     HEDDLE_CHECK(writeVariable(name, packed->words));
     return writeVariable(scales->name, packed->scales);
   }
-  if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes)
+  if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes * (info.isNarrow ? 2 : 1))
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
-  return state->onDevice->write(index, 0, value.bytes);
+  return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>())) : state->onDevice->write(index, 0, value.bytes);
 }
 
 MemoryReport Session::memory() const {

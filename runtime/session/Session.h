@@ -119,6 +119,7 @@ struct VariableInfo {
   ElementType type = ElementType::F32;
   Shape shape;
   uint64_t bytes = 0;     // of device memory
+  bool isNarrow = false;  // of bf16 there: f32 that is written is rounded to nearest; files have bf16
   bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that it belongs to
@@ -255,7 +256,8 @@ public:
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
-  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape. Of a sharded
+  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape; a narrow one is
+  // f32 to callers. Of a sharded
   // variable all ranks must read together, in the same order, and of what is written each rank keeps its rows.
   Result<HostTensor> readVariable(std::string_view name);
   // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).

@@ -15,15 +15,22 @@ Shards::Shards(const schema::Module &module, Collectives *collectives) : module(
       uint64_t rowBytes = variable.bytes() / rows(i);
       units[i] = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
     }
+  // What a kernel updates together is parted alike, whether it is of 16 bits or of 32.
+  const std::map<uint32_t, uint64_t> aligned = units;
   for (const schema::Target *target : *module.targets())
     for (const schema::Entry *entry : entriesOf(module, *target))
       for (const schema::Launch *launch : *entry->launches())
-        if (const schema::Shard *shard = launch->shard())
+        if (const schema::Shard *shard = launch->shard()) {
+          std::vector<uint32_t> together;
+          uint64_t unit = shard->tile();
           for (const schema::Binding *binding : *launch->bindings())
             if (binding->space() == schema::Space::Variable && module.variables()->Get(binding->index())->sharded()) {
-              uint64_t &unit = units[binding->index()];
-              unit = std::min(std::lcm(unit, uint64_t(shard->tile())), rows(binding->index()));
+              together.push_back(binding->index());
+              unit = std::lcm(unit, aligned.at(binding->index()));
             }
+          for (uint32_t variable : together)
+            units[variable] = std::min(std::lcm(units[variable], unit), rows(variable));
+        }
 }
 
 Shards::Rows Shards::rowsOf(uint32_t variable, uint32_t rank) const {

@@ -6,6 +6,7 @@
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/VulkanEnvironment.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -100,6 +101,69 @@ TEST_P(CheckpointTest, roundTrips) {
   auto weightsOnly = openAdder();
   ASSERT_EQ(loadMessage(*weightsOnly, kWeightsOnly), "accepted");
   EXPECT_EQ(weightsOnly->memory().optimizerState, 0u);
+}
+
+// A moment of bf16 is f32 to callers, and in files as the device has it; a file of f32 is rounded.
+TEST_P(CheckpointTest, narrowMoments) {
+  test::AdderOptions options;
+  options.targets = GetParam().targets;
+  std::vector<std::byte> bytes = test::changed(test::buildAdder(options), [](schema::ModuleT &module) {
+    auto moment = std::make_unique<schema::VariableT>();
+    moment->name = "adam.m.weight";
+    moment->kind = schema::VariableKind::OptimizerState;
+    moment->role = schema::VariableRole::FirstMoment;
+    moment->owner = 0;
+    moment->type = std::make_unique<schema::TensorTypeT>();
+    moment->type->element = schema::ElementType::BF16;
+    moment->type->dims = {schema::Dim(-1, 1000)};
+    moment->bytes = 2000;
+    module.variables.push_back(std::move(moment));
+  });
+  auto artifact = Artifact::fromBytes(std::move(bytes), "adder.heddle");
+  ASSERT_TRUE(artifact.ok()) << artifact.message();
+  auto open = [&] {
+    auto opened = Session::open(*artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
+    EXPECT_TRUE(opened.ok()) << opened.message();
+    return std::move(*opened);
+  };
+  std::vector<float> values(1000), rounded(1000);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = 1 + float(i) / 1024;
+    rounded[i] = std::nearbyint(values[i] * 128) / 128; // to even, as bf16 is here
+  }
+  auto isKept = [&](Session &session) {
+    auto read = session.readVariable("adam.m.weight");
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_TRUE(std::ranges::equal(read->values<float>(), rounded));
+    auto pending = session.variableLater("adam.m.weight");
+    ASSERT_TRUE(pending.ok()) << pending.message();
+    EXPECT_TRUE(std::ranges::equal((*pending)()->values<float>(), rounded));
+  };
+  {
+    auto session = open();
+    const VariableInfo &info = *session->findVariable("adam.m.weight");
+    EXPECT_TRUE(info.isNarrow && info.type == ElementType::F32 && info.bytes == 2000);
+    ASSERT_TRUE(session->init(5).ok());
+    for (const char *name : {"weight", "total", "adam.m.weight"})
+      ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(values)).ok());
+    EXPECT_FALSE(session->writeVariable("adam.m.weight", HostTensor::vector(std::vector<float>(500))).ok());
+    isKept(*session);
+    Status saved = session->save(folder / "c");
+    ASSERT_TRUE(saved.ok()) << saved.message();
+  }
+  auto reader = SafetensorsReader::open(folder / "c");
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->find("adam.m.weight")->stored, SafetensorsEntry::Stored::BF16);
+  auto session = open();
+  ASSERT_EQ(loadMessage(*session), "accepted");
+  isKept(*session);
+
+  auto writer = SafetensorsWriter::create(folder / "c", {weight, total, seed, {"adam.m.weight", ElementType::F32, {1000}}});
+  ASSERT_TRUE(writer.ok() && writer->write(std::vector<std::byte>(8008)).ok() && writer->write(std::as_bytes(std::span(values))).ok() &&
+              writer->commit().ok());
+  auto other = open();
+  ASSERT_EQ(loadMessage(*other), "accepted");
+  isKept(*other);
 }
 
 TEST_P(CheckpointTest, ofAnotherModelIsRefused) {

@@ -1,13 +1,16 @@
 // Results, tensors, files, .npy and safetensors.
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
+#include "runtime/core/Narrow.h"
 #include "runtime/core/Npy.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -236,6 +239,35 @@ TEST(SafetensorsTest, roundTrips) {
   EXPECT_TRUE(std::ranges::equal(reader->read("a")->values<int32_t>(), a));
   EXPECT_EQ(reader->read("e")->shape(), Shape{0});
   EXPECT_FALSE(reader->read("c").ok());
+}
+
+// Numbers that are given as bf16 are written so, and read as f32.
+TEST(SafetensorsTest, writesBF16) {
+  TemporaryFolder folder;
+  SafetensorsEntry narrow{"n", ElementType::F32, {3}};
+  narrow.stored = SafetensorsEntry::Stored::BF16;
+  auto writer = SafetensorsWriter::create(folder / "m", {narrow, {"w", ElementType::F32, {1}}});
+  ASSERT_TRUE(writer.ok()) << writer.message();
+  std::vector<float> values = {1.5f, -0x1.02p-100f, 0}, other = {0.1f};
+  ASSERT_TRUE(writer->write(narrowAllBF16(values)).ok());
+  ASSERT_TRUE(writer->write(std::as_bytes(std::span(other))).ok());
+  ASSERT_TRUE(writer->commit().ok());
+  auto reader = SafetensorsReader::open(folder / "m");
+  ASSERT_TRUE(reader.ok()) << reader.message();
+  EXPECT_EQ(reader->find("n")->stored, SafetensorsEntry::Stored::BF16);
+  EXPECT_TRUE(std::ranges::equal(reader->read("n")->values<float>(), values));
+  EXPECT_TRUE(std::ranges::equal(reader->read("w")->values<float>(), other));
+}
+
+TEST(NarrowTest, roundsToNearest) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (auto [value, rounded] : std::vector<std::pair<float, float>>{{0.0f, 0.0f}, {-0.0f, -0.0f}, {1.0f, 1.0f}, {0x1.01p0f, 0x1.00p0f},
+                                                                   {0x1.03p0f, 0x1.04p0f}, {0x1.010002p0f, 0x1.02p0f},
+                                                                   {-0x1.fffffep0f, -2.0f}, {0x1.fffffep127f, infinity},
+                                                                   {infinity, infinity}, {-infinity, -infinity}, {0x1p-149f, 0.0f}})
+    EXPECT_EQ(std::bit_cast<uint32_t>(widenBF16(narrowBF16(value))), std::bit_cast<uint32_t>(rounded)) << value;
+  EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0x7F800001u)))));
+  EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0xFFFFFFFFu)))));
 }
 
 // Took 25 s when the time grew with the square of their number.

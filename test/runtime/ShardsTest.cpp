@@ -108,6 +108,31 @@ TEST(ShardsTest, allTargetsCount) {
   EXPECT_EQ(Shards(*schema::GetModule(bytes.data()), &self).ownRows(kState).count, 48u);
 }
 
+// Moments of 16 bits have half of the bytes of an average, and the same rows.
+TEST(ShardsTest, allStatesOfAnUpdateHaveTheSameRows) {
+  for (uint32_t tile : {1, 3, 4}) {
+    std::vector<std::byte> bytes = artifactOf(128, 32, {tile});
+    bytes = test::changed(bytes, [&](schema::ModuleT &module) {
+      auto moment = std::make_unique<schema::VariableT>(*module.variables[kState]);
+      moment->name = "moment";
+      moment->type->element = schema::ElementType::BF16;
+      moment->bytes /= 2;
+      module.variables.push_back(std::move(moment));
+      module.entries[0]->launches[0]->bindings.emplace_back(schema::Space::Variable, uint32_t(module.variables.size() - 1), 0, 128 * 32 * 2);
+    });
+    const schema::Module &module = *schema::GetModule(bytes.data());
+    uint32_t moment = module.variables()->size() - 1;
+    for (uint32_t count : {2, 3, 7})
+      for (uint32_t rank = 0; rank < count; ++rank) {
+        Rank self(rank, count);
+        Shards shards(module, &self);
+        EXPECT_EQ(shards.ownRows(kState).first, shards.ownRows(moment).first);
+        EXPECT_EQ(shards.ownRows(kState).count, shards.ownRows(moment).count);
+        EXPECT_EQ(shards.ownRange(moment, 128 * 32 * 2).offset % schema::kShardAlignment, 0u);
+      }
+  }
+}
+
 TEST(ShardsTest, partsAreAssembled) {
   std::vector<std::byte> bytes = artifactOf(123, 64, {4});
   const schema::Module &module = *schema::GetModule(bytes.data());

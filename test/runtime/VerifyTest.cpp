@@ -68,6 +68,16 @@ uint32_t sharded(schema::ModuleT &module) {
   module.variables.push_back(std::move(variable));
   return static_cast<uint32_t>(module.variables.size() - 1);
 }
+/// A moment of 64 numbers of 16 bits.
+schema::VariableT &narrow(schema::ModuleT &module) {
+  schema::VariableT &variable = *module.variables[sharded(module)];
+  variable.name = "narrow";
+  variable.role = schema::VariableRole::SecondMoment;
+  variable.type->element = schema::ElementType::BF16;
+  variable.bytes = 128;
+  variable.sharded = false;
+  return variable;
+}
 /// The first launch, whose second axis has one workgroup, shared out by the rows of such a variable.
 schema::ShardT &shard(schema::ModuleT &module) {
   auto shard = std::make_unique<schema::ShardT>();
@@ -351,6 +361,20 @@ const Rule rules[] = {
        launch(m).reads.clear(), launch(m).writes.clear();
      },
      "binding 0 has no rows of 4 bytes"},
+    {"T1_narrow_average", [](auto &m) { narrow(m).role = schema::VariableRole::Average; }, "'narrow' has an element type of 16 bits"},
+    {"T1_narrow_version", [](auto &m) { narrow(m), m.schema_version = 4; }, "'narrow' has an element type of 16 bits"},
+    {"T1_narrow_half", [](auto &m) { narrow(m).type->element = schema::ElementType::F16; }, "'narrow' has an element type of 16 bits"},
+    {"V1_narrow_bytes", [](auto &m) { narrow(m).bytes = 256; }, "'narrow' has 256 bytes, and its shape needs 128"},
+    {"V4_narrow_bytes", [](auto &m) { narrow(m).sharded = true; }, "'narrow' is sharded, and no"},
+    {"G4_narrow", // as many bytes, and twice the numbers
+     [](auto &m) {
+       schema::VariableT &state = narrow(m);
+       state.sharded = true;
+       state.type->dims = {schema::Dim(-1, 128)};
+       state.bytes = 256;
+       gather(m).like = {uint32_t(m.variables.size() - 2)};
+     },
+     "is no sharded one of as many numbers"},
     {"V4_weight", [](auto &m) { m.variables[sharded(m)]->kind = schema::VariableKind::Weight; }, "'state' is sharded, and no"},
     {"V4_integers", [](auto &m) { m.variables[sharded(m)]->type->element = schema::ElementType::I32; }, "'state' is sharded, and no"},
     {"V4_view", [](auto &m) { m.variables[sharded(m)]->storage = 0; }, "'state' is sharded, and no"},

@@ -68,6 +68,11 @@ struct Flags {
       "caches",
       cl::desc("The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it"),
       cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> moments{
+      "moments",
+      cl::desc("The format of Adam's two moments of each matrix between steps: f32 (default), or bf16, rounded at random, which "
+               "takes half the memory; arithmetic is of f32"),
+      cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
       cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
@@ -298,6 +303,11 @@ std::optional<CommandLine> check(Flags &flags) {
   for (const TargetProfile *profile : line.targets)
     if (!llvm::is_contained(profile->precisions, line.caches))
       return wrong("--caches=" + flags.caches + ": target " + profile->name + " has no " + flags.caches);
+
+  std::optional<Precision> moments = parsePrecision(flags.moments);
+  if (moments != Precision::F32 && moments != Precision::BF16)
+    return wrong("--moments: Adam's moments are kept in f32 or bf16, not in '" + flags.moments + "'");
+  line.moments = *moments;
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)

@@ -23,6 +23,7 @@ struct CommandLine {
   FusionOptions fusion;
   Precision precision = Precision::F32;
   Precision caches = Precision::F32;
+  Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
   std::optional<AdapterOptions> adapters; // --lora
   std::optional<WeightFormat> weights;    // --weights

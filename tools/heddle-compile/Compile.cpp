@@ -71,6 +71,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.fusion = line.fusion;
   options.precision = line.precision;
   options.caches = line.caches;
+  options.moments = line.moments;
   options.recompute = line.recompute;
   options.adapters = line.adapters;
   options.weights = line.weights;

@@ -38,7 +38,7 @@ std::string roleName(schema::VariableRole role) { return dashed(schema::EnumName
 
 // "f32[source_tokens<=4096,512]"
 std::string typeText(const schema::Module &module, const schema::TensorType &type) {
-  std::string text = str(toString(elementType(type)), "[");
+  std::string text = str(toString(type.element()), "[");
   for (const schema::Dim *dim : *type.dims()) {
     if (text.back() != '[')
       text += ',';
@@ -334,7 +334,7 @@ Json toJson(const Artifact &artifact) {
   for (const schema::Variable *variable : knownVariables(module)) {
     root["variables"].push_back({{"name", view(variable->name())},
                                  {"kind", kindName(variable->kind())},
-                                 {"type", toString(elementType(*variable->type()))},
+                                 {"type", toString(variable->type()->element())},
                                  {"shape", maximumShape(module, *variable->type())},
                                  {"bytes", variable->bytes()},
                                  {"storage", storageName(module, *variable)}});

@@ -39,12 +39,15 @@ constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupN
 constexpr spirv::Capability kHalfCapabilities[] = {
     spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
+/// bf16 is in memory alone, as the upper halves of words. Its pointers are cast, which takes Int16, too.
+constexpr spirv::Capability kShortCapabilities[] = {spirv::Capability::Int16, spirv::Capability::StorageBuffer16BitAccess};
+
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
 
 /// What a kernel does that not all do.
 struct Uses {
-  bool exchange, texels, halves, cooperative;
+  bool exchange, texels, halves, shorts, cooperative;
 };
 
 /// Whether a workgroup may have several subgroups whose lanes exchange values.
@@ -70,6 +73,10 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
     capabilities.push_back(spirv::Capability::SampledBuffer);
   if (uses.halves)
     llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
+  if (uses.shorts)
+    for (spirv::Capability capability : kShortCapabilities)
+      if (!llvm::is_contained(capabilities, capability))
+        capabilities.push_back(capability);
   SmallVector<spirv::Extension> extensions;
   if (uses.cooperative) {
     for (spirv::Capability capability : kCooperativeCapabilities)
@@ -91,10 +98,14 @@ public:
     Uses uses{};
     uses.exchange = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
     uses.cooperative = kernel.getSpread() == tile::Spread::Tensor;
-    uses.halves = llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
-      auto matrix = dyn_cast<MemRefType>(type);
-      return matrix && matrix.getElementType().isF16();
-    });
+    auto takes = [&](auto is) {
+      return llvm::any_of(kernel.getArgumentTypes(), [&](Type type) {
+        auto matrix = dyn_cast<MemRefType>(type);
+        return matrix && is(matrix.getElementType());
+      });
+    };
+    uses.halves = takes([](Type element) { return element.isF16(); });
+    uses.shorts = takes([](Type element) { return element.isBF16(); });
     if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -174,7 +185,7 @@ private:
     SmallVector<uint32_t> offsets;
     for (BlockArgument argument : entry.getArguments()) {
       auto matrix = dyn_cast<MemRefType>(argument.getType());
-      pointers.push_back(getArrayPointer(matrix ? matrix.getElementType() : i32));
+      pointers.push_back(getArrayPointer(matrix ? inMemory(matrix.getElementType()) : i32));
       offsets.push_back(argument.getArgNumber() * sizeof(uint64_t));
     }
     auto block = spirv::StructType::get(pointers, offsets);
@@ -200,7 +211,7 @@ private:
   }
 
   LogicalResult convert(spirv::FuncOp main, const Uses &uses) {
-    auto environment = spirv::TargetEnvAttr::get(getTriple(context, {true, true, true, uses.cooperative}),
+    auto environment = spirv::TargetEnvAttr::get(getTriple(context, {true, true, true, true, uses.cooperative}),
                                                  spirv::getDefaultResourceLimits(context), spirv::ClientAPI::Vulkan);
     SPIRVTypeConverter converter(environment);
     addMatrixConversion(converter);

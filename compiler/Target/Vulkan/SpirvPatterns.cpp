@@ -51,7 +51,7 @@ Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
   if (element.offset || !element.value) {
     // In steps of the accessed type, where it is a multiple of them.
     bool whole = element.offset % elementsOf(type) == 0;
-    Type unit = whole ? type : matrix.getElementType();
+    Type unit = whole ? type : inMemory(matrix.getElementType());
     place = elementAt(rewriter, loc, castTo(rewriter, loc, getArrayPointer(unit), place),
                       constant(element.offset / elementsOf(unit)));
   }
@@ -93,14 +93,44 @@ struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
   }
 };
 
+/// The same vector of other elements; of a number, the element.
+Type withElement(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.clone(element) : element;
+}
+
+/// A whole number, repeated over a vector.
+Value wholes(OpBuilder &builder, Location loc, Type type, uint32_t value) {
+  auto number = builder.getI32IntegerAttr(static_cast<int32_t>(value));
+  auto vector = dyn_cast<VectorType>(type);
+  return spirv::ConstantOp::create(builder, loc, type,
+                                   vector ? TypedAttr(DenseElementsAttr::get(vector, number.getValue())) : number);
+}
+
+/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory.
+Value fromMemory(OpBuilder &builder, Location loc, Value shorts) {
+  Type words = withElement(shorts.getType(), builder.getI32Type());
+  Value up = spirv::ShiftLeftLogicalOp::create(builder, loc, words, spirv::UConvertOp::create(builder, loc, words, shorts),
+                                               wholes(builder, loc, words, 16));
+  return spirv::BitcastOp::create(builder, loc, withElement(words, builder.getF32Type()), up);
+}
+
+Value toMemory(OpBuilder &builder, Location loc, Value floats) {
+  Type words = withElement(floats.getType(), builder.getI32Type());
+  Value bits = spirv::BitcastOp::create(builder, loc, words, floats);
+  Value down = spirv::ShiftRightLogicalOp::create(builder, loc, words, bits, wholes(builder, loc, words, 16));
+  return spirv::UConvertOp::create(builder, loc, withElement(words, builder.getI16Type()), down);
+}
+
 template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type type = op.getResult().getType();
+    Type type = inMemory(op.getResult().getType());
     Value place =
         placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
-    rewriter.replaceOpWithNewOp<spirv::LoadOp>(op, place, aligned(rewriter), alignmentOf(rewriter, type));
+    Value loaded = spirv::LoadOp::create(rewriter, op.getLoc(), place, aligned(rewriter), alignmentOf(rewriter, type));
+    rewriter.replaceOp(op, type == op.getResult().getType() ? loaded : fromMemory(rewriter, op.getLoc(), loaded));
     return success();
   }
 };
@@ -111,6 +141,8 @@ template <typename Op> struct LowerStore : OpConversionPattern<Op> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value value = adaptor.getOperands()[0];
     Location loc = op.getLoc();
+    if (getElementTypeOrSelf(op->getOperand(0).getType()).isBF16())
+      value = toMemory(rewriter, loc, value);
     Type type = value.getType();
     Value place = placeOf(rewriter, loc, op.getMemRefType(), type, adaptor.getOperands()[1], op.getIndices());
     spirv::StoreOp::create(rewriter, loc, place, value, aligned(rewriter), alignmentOf(rewriter, type));
@@ -243,6 +275,55 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
   }
 };
 
+/// To nearest, to even where two are as near: registers hold bf16 as f32.
+struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isBF16())
+      return failure();
+    Location loc = op.getLoc();
+    Type floats = adaptor.getIn().getType(), words = withElement(floats, rewriter.getI32Type());
+    auto number = [&](uint32_t value) { return wholes(rewriter, loc, words, value); };
+    Value bits = spirv::BitcastOp::create(rewriter, loc, words, adaptor.getIn());
+    Value last = spirv::BitwiseAndOp::create(
+        rewriter, loc, spirv::ShiftRightLogicalOp::create(rewriter, loc, words, bits, number(16)), number(1));
+    Value sum = spirv::IAddOp::create(rewriter, loc, spirv::IAddOp::create(rewriter, loc, bits, number(0x7FFF)), last);
+    Value rounded = spirv::BitwiseAndOp::create(rewriter, loc, sum, number(0xFFFF0000));
+    Value size = spirv::BitwiseAndOp::create(rewriter, loc, bits, number(0x7FFFFFFF));
+    Value isNumber = spirv::ULessThanEqualOp::create(rewriter, loc, size, number(0x7F800000));
+    Value none = spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // still none without its lower half
+    Value result = spirv::SelectOp::create(rewriter, loc, isNumber, rounded, none);
+    rewriter.replaceOpWithNewOp<spirv::BitcastOp>(op, floats, result);
+    return success();
+  }
+};
+
+struct LowerWidening : OpConversionPattern<arith::ExtFOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
+      return failure();
+    rewriter.replaceOp(op, adaptor.getIn());
+    return success();
+  }
+};
+
+struct LowerConstantBF16 : OpConversionPattern<arith::ConstantOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(arith::ConstantOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isBF16())
+      return failure();
+    auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+    APFloat value = elements ? elements.getSplatValue<APFloat>() : cast<FloatAttr>(op.getValue()).getValue();
+    FloatAttr number = rewriter.getF32FloatAttr(value.convertToFloat());
+    Type type = getTypeConverter()->convertType(op.getType());
+    auto vector = dyn_cast<VectorType>(type);
+    rewriter.replaceOpWithNewOp<spirv::ConstantOp>(
+        op, type, vector ? TypedAttr(DenseElementsAttr::get(vector, number.getValue())) : TypedAttr(number));
+    return success();
+  }
+};
+
 /// MLIR lowers exp only.
 struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
   using OpConversionPattern::OpConversionPattern;
@@ -298,9 +379,19 @@ Value heddle::loadSize(OpBuilder &builder, Location loc, Value array) {
   return spirv::LoadOp::create(builder, loc, place, aligned(builder), alignmentOf(builder, builder.getI32Type()));
 }
 
+Type heddle::inMemory(Type type) {
+  return getElementTypeOrSelf(type).isBF16() ? withElement(type, IntegerType::get(type.getContext(), 16)) : type;
+}
+
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
   converter.addConversion([](MemRefType type) -> Type {
-    return isShared(type) ? getSharedPointer(type) : getArrayPointer(type.getElementType());
+    return isShared(type) ? getSharedPointer(type) : getArrayPointer(inMemory(type.getElementType()));
+  });
+  converter.addConversion([](BFloat16Type type) -> Type { return Float32Type::get(type.getContext()); });
+  converter.addConversion([](VectorType type) -> std::optional<Type> {
+    if (!type.getElementType().isBF16())
+      return std::nullopt;
+    return type.clone(Float32Type::get(type.getContext()));
   });
 }
 
@@ -312,6 +403,7 @@ void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNum
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
   patterns.add<LowerTexelLoad>(converter, context, /*benefit=*/3);
   patterns.add<LowerFor, LowerYield>(converter, context, /*benefit=*/2);
+  patterns.add<LowerRounding, LowerWidening, LowerConstantBF16>(converter, context, /*benefit=*/2);
   patterns.add<LowerShuffle, LowerExp2, LowerCast, LowerReturn>(converter, context);
   patterns.add<LowerId<gpu::BlockIdOp>>(converter, context, spirv::BuiltIn::WorkgroupId);
   if (number == LaneNumber::OfAllSubgroups)

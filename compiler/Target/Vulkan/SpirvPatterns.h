@@ -12,6 +12,9 @@ namespace mlir::heddle {
 /// with them as integers, which some devices do not have.
 spirv::PointerType getArrayPointer(Type element);
 
+/// What a number or vector is in memory: bf16 as the i16 of its bits, all else as it is.
+Type inMemory(Type type);
+
 /// Reads the i32 that an argument points to.
 Value loadSize(OpBuilder &builder, Location loc, Value array);
 

@@ -53,6 +53,7 @@ void DeviceFeatures::keepUseful(bool codeReports) {
   VkPhysicalDeviceFeatures has = core.features;
   core.features = {};
   core.features.shaderInt64 = has.shaderInt64; // of artifacts from before 2026-11
+  core.features.shaderInt16 = has.shaderInt16;
 
   VkPhysicalDeviceVulkan11Features has11 = v11;
   v11 = {has11.sType, has11.pNext};
@@ -187,6 +188,7 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   if (!features.v13.subgroupSizeControl)
     info.minSubgroupSize = info.maxSubgroupSize = info.subgroupSize;
   info.halves = features.halves() && properties.v12.shaderRoundingModeRTEFloat16;
+  info.shorts = features.shorts();
   if (features.cooperative.cooperativeMatrix)
     info.cooperativeSides = cooperativeSides(instance, device);
   uint32_t timestampBits = 0;

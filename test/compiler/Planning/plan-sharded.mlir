@@ -50,3 +50,31 @@ func.func @step(%g: tensor<64x32xf32> {heddle.name = "g"}, %h: tensor<4096xf32> 
   heddle.write @adam.v.v, %1#2 : tensor<4096xf32>
   return
 }
+
+// Moments of 16 bits have half of the weight's bytes.
+heddle.variable @n weight : tensor<64x64xf32>
+heddle.variable @adam.m.n optimizer_state of @n as first_moment : tensor<64x64xbf16> {sharded}
+heddle.variable @adam.v.n optimizer_state of @n as second_moment : tensor<64x64xbf16> {sharded}
+
+// CHECK: plan.entry @narrow
+// CHECK: plan.launch @adam_64x64
+// CHECK-SAME: #plan.binding<variable "n", 0, 16384>, {{.*}}#plan.binding<variable "adam.m.n", 0, 8192>, #plan.binding<variable "adam.v.n", 0, 8192>,
+// CHECK-SAME: shard <"adam.m.n", axis 1 tile {{[0-9]+}}>
+// CHECK: plan.collective all_gather [#plan.binding<variable "n", 0, 16384>] to [#plan.binding<variable "n", 0, 16384>] as [@adam.m.n]
+func.func @narrow(%g: tensor<64x64xf32> {heddle.name = "g"}, %r: tensor<1xf32> {heddle.name = "r"}, %step: tensor<1xi32> {heddle.name = "step"}) {
+  %w = heddle.read @n : tensor<64x64xf32>
+  %m = heddle.read @adam.m.n : tensor<64x64xbf16>
+  %s = heddle.read @adam.v.n : tensor<64x64xbf16>
+  %0:3 = heddle.kernel "adam"(%w, %g, %m, %s, %r, %step : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<1xf32>, tensor<1xi32>)
+      -> tensor<64x64xf32>, tensor<64x64xbf16>, tensor<64x64xbf16> {
+  ^bb0(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xbf16>, %d: tensor<64x64xbf16>, %rate: tensor<1xf32>, %count: tensor<1xi32>):
+    %w2, %m2, %v2 = heddle.adam %a, %b, %c, %d rate %rate corrections %rate, %rate scale %rate rounding %count
+      {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32, sharded} : tensor<64x64xf32>, tensor<64x64xbf16>
+    heddle.yield %w2, %m2, %v2 : tensor<64x64xf32>, tensor<64x64xbf16>, tensor<64x64xbf16>
+  }
+  %1 = heddle.all_gather %0#0 as [@adam.m.n] : tensor<64x64xf32>
+  heddle.write @n, %1 : tensor<64x64xf32>
+  heddle.write @adam.m.n, %0#1 : tensor<64x64xbf16>
+  heddle.write @adam.v.n, %0#2 : tensor<64x64xbf16>
+  return
+}

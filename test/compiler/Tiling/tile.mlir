@@ -317,6 +317,38 @@ func.func @adam(%rate: tensor<1xf32>) {
 
 // -----
 
+// Moments of bf16 take over their variables' memory too. Both are rounded by one random number of a place, in whole numbers of 32 bits.
+// CHECK-LABEL: func.func @adam_rounding(
+// CHECK: tile.launch @adam_100x64({{.*}}) grid {{.*}} sizes [] reuse [0, 2, 3] :
+// CHECK-LABEL: tile.func @adam_100x64(
+// CHECK: %[[STEP:.*]] = memref.load
+// CHECK: arith.muli %[[STEP]], %c-1640531527_i32
+// CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : tensor<[[SHAPE:.*]]xf32> to tensor<[[SHAPE]]xi32>
+// CHECK: %[[KEY:.*]] = tile.splat
+// CHECK: arith.xori %[[BITS]], %[[KEY]]
+// CHECK-COUNT-2: arith.truncf %{{.*}} : tensor<[[SHAPE]]xf32> to tensor<[[SHAPE]]xbf16>
+// CHECK-COUNT-2: tile.store %{{.*}} : tensor<[[SHAPE]]xbf16>, memref<100x64xbf16>
+// CHECK: tile.return
+heddle.variable @w weight : tensor<100x64xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<100x64xf32>
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<100x64xbf16>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<100x64xbf16>
+func.func @adam_rounding(%rate: tensor<1xf32>, %step: tensor<1xi32>) {
+  %w = heddle.read @w : tensor<100x64xf32>
+  %g = heddle.read @grad.w : tensor<100x64xf32>
+  %m = heddle.read @adam.m.w : tensor<100x64xbf16>
+  %v = heddle.read @adam.v.w : tensor<100x64xbf16>
+  %one = heddle.fill 1.0 : f32 : tensor<1xf32>
+  %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %one, %one scale %one rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<100x64xf32>, tensor<100x64xbf16>
+  heddle.write @w, %w2 : tensor<100x64xf32>
+  heddle.write @adam.m.w, %m2 : tensor<100x64xbf16>
+  heddle.write @adam.v.w, %v2 : tensor<100x64xbf16>
+  return
+}
+
+// -----
+
 heddle.size @tokens max 2048
 heddle.variable @grad.table gradient : tensor<100x64xf32>
 

@@ -47,7 +47,7 @@ func.func @many(%x: tensor<8x16xf32>) {
 heddle.variable @w weight : tensor<8x16xf32>
 
 func.func @whole(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{expects @w to be a sharded variable of type 'tensor<8x16xf32>'}}
+  // expected-error @+1 {{expects @w to be a sharded variable of the shape of 'tensor<8x16xf32>'}}
   %0 = heddle.all_gather %x as [@w] : tensor<8x16xf32>
   return
 }
@@ -58,7 +58,7 @@ heddle.variable @w weight : tensor<8x16xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
 
 func.func @other_type(%x: tensor<4x16xf32>) {
-  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of type 'tensor<4x16xf32>'}}
+  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of the shape of 'tensor<4x16xf32>'}}
   %0 = heddle.all_gather %x as [@adam.m.w] : tensor<4x16xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @many(%x: tensor<8x16xf32>) {
 heddle.variable @w weight : tensor<8x16xf32>
 
 func.func @whole(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{expects @w to be a sharded variable of type 'tensor<8x16xf32>'}}
+  // expected-error @+1 {{expects @w to be a sharded variable of the shape of 'tensor<8x16xf32>'}}
   %0 = heddle.reduce_scatter %x as [@w] : tensor<8x16xf32>
   return
 }
@@ -90,14 +90,14 @@ heddle.variable @w weight : tensor<8x16xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32> {sharded}
 
 func.func @other_type(%x: tensor<4x16xf32>) {
-  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of type 'tensor<4x16xf32>'}}
+  // expected-error @+1 {{expects @adam.m.w to be a sharded variable of the shape of 'tensor<4x16xf32>'}}
   %0 = heddle.reduce_scatter %x as [@adam.m.w] : tensor<4x16xf32>
   return
 }
 
 // -----
 
-// expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
+// expected-error @+1 {{@w is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @w weight : tensor<8x16xf32> {sharded}
 
 // -----
@@ -105,11 +105,17 @@ heddle.variable @w weight : tensor<8x16xf32> {sharded}
 heddle.variable @w weight : tensor<8x16xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x16xf32>
 heddle.variable @part weight : tensor<4x16xf32>
-// expected-error @+1 {{@adam.m.part is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
+// expected-error @+1 {{@adam.m.part is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<4x16xf32> in @adam.m.w from 4 {sharded}
 
 // -----
 
 heddle.variable @w weight : tensor<8x12xf32>
-// expected-error @+1 {{@adam.m.w is sharded, and so should be optimizer_state of f32 with memory of its own, a multiple of 64 numbers}}
+// expected-error @+1 {{@adam.m.w is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of 64 numbers}}
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x12xf32> {sharded}
+
+// -----
+
+heddle.variable @w weight : tensor<8x8xf32>
+// expected-error @+1 {{@adam.m.w is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of 128 numbers}}
+heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8x8xbf16> {sharded}

@@ -151,6 +151,33 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
 
 // -----
 
+func.func @adam(%w: tensor<8xf32>, %m: tensor<8xbf16>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{rounds moments of bf16, and no others, at random by the number of the step: add `rounding %step`}}
+  %0:3 = heddle.adam %w, %w, %m, %m rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>, tensor<8xbf16>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>, %step: tensor<1xi32>) {
+  // expected-error @+1 {{rounds moments of bf16, and no others, at random by the number of the step: leave out `rounding`}}
+  %0:3 = heddle.adam %w, %w, %w, %w rate %s corrections %s, %s scale %s rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @adam(%w: tensor<8xf32>, %m: tensor<4xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expects moments of the weight's shape, got 'tensor<4xf32>' for 'tensor<8xf32>'}}
+  %0:3 = heddle.adam %w, %w, %m, %m rate %s corrections %s, %s scale %s
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @numbers() {
   // expected-error @+1 {{expects 1 to 4096 numbers and a row of as many, got 2 and 'tensor<3xf32>'}}
   %0 = heddle.numbers [1.0, 2.0] : tensor<3xf32>

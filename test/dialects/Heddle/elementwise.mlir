@@ -89,6 +89,18 @@ func.func @adam(%w: tensor<8xf32>, %s: tensor<1xf32>) {
   return
 }
 
+// CHECK-LABEL: func.func @adam_rounding
+// CHECK-SAME: %[[W:.*]]: tensor<2x8xf32>, %[[M:.*]]: tensor<2x8xbf16>, %[[S:.*]]: tensor<1xf32>, %[[STEP:.*]]: tensor<1xi32>
+func.func @adam_rounding(%w: tensor<2x8xf32>, %m: tensor<2x8xbf16>, %s: tensor<1xf32>, %step: tensor<1xi32>) -> tensor<2x8xbf16> {
+  // CHECK: heddle.adam %[[W]], %[[W]], %[[M]], %[[M]] rate %[[S]] {{.*}} scale %[[S]] rounding %[[STEP]] {{{.*}}} : tensor<2x8xf32>, tensor<2x8xbf16>
+  %0:3 = heddle.adam %w, %w, %m, %m rate %s corrections %s, %s scale %s rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<2x8xf32>, tensor<2x8xbf16>
+  // CHECK: heddle.adam {{.*}} average %[[W]] : tensor<2x8xf32> -> tensor<2x8xf32> rounding %[[STEP]] {{{.*}}} : tensor<2x8xf32>, tensor<2x8xbf16>
+  %1:4 = heddle.adam %w, %w, %m, %m rate %s corrections %s, %s scale %s average %w : tensor<2x8xf32> -> tensor<2x8xf32> rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, decay = 0.99 : f32, epsilon = 1.0e-9 : f32} : tensor<2x8xf32>, tensor<2x8xbf16>
+  return %1#2 : tensor<2x8xbf16>
+}
+
 // CHECK-LABEL: func.func @dequantize
 func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>) {
   // CHECK: heddle.dequantize %{{.*}} {bits = 4 : i64} : tensor<2x8xi32> -> tensor<16x8xf32>

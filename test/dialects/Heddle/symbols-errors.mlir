@@ -264,6 +264,18 @@ heddle.variable @a counter of @w as average : tensor<8xf32>
 
 // -----
 
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<4xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @m optimizer_state of @w as first_moment : tensor<4xbf16>
+
+// -----
+
+heddle.variable @w weight : tensor<8xf32>
+// expected-error @+1 {{is a 'tensor<8xbf16>', but @w, which it belongs to, is a 'tensor<8xf32>'}}
+heddle.variable @a optimizer_state of @w as average : tensor<8xbf16>
+
+// -----
+
 // expected-error @+1 {{names a variable that is not declared: @w}}
 heddle.variable @m optimizer_state of @w as second_moment : tensor<8xf32>
 

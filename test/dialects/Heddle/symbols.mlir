@@ -16,6 +16,8 @@ heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @w weight : tensor<8xf32>
 // CHECK: heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<8xf32>
+// CHECK: heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xbf16>
+heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<8xbf16>
 // CHECK: heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
 // CHECK: heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.000000e+00 : f64>}

@@ -16,8 +16,15 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPortion = 1 << 20; // elements
 
+// A mean is written in as many bits as it has, whatever it is made of.
+std::vector<SafetensorsEntry> inF32(std::vector<SafetensorsEntry> entries) {
+  for (SafetensorsEntry &entry : entries)
+    entry.stored = SafetensorsEntry::Stored::AsIs;
+  return entries;
+}
+
 Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const double> weights, const fs::path &path) {
-  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, readers.front().entries()));
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, inF32(readers.front().entries())));
   double all = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<double> sums(kPortion);
   std::vector<float> values(kPortion);
@@ -50,7 +57,7 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
 // What `from` has of a role for each of `entries`, times a factor and under the entry's name.
 Status writeScaled(const SafetensorsReader &from, VariableRole role,
                    const std::vector<SafetensorsEntry> &entries, double factor, const fs::path &path) {
-  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, inF32(entries)));
   std::vector<float> values(kPortion);
   for (const SafetensorsEntry &entry : entries) {
     std::string name = variableName(role, entry.name);

@@ -127,3 +127,35 @@ tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spre
   memref.store %other, %a[%lane, %c0] : memref<128x1xf32>
   tile.return
 }
+
+// bf16 is in memory alone, as whole numbers of 16 bits; in registers it is f32.
+// CHECK-LABEL: spirv.module @shorts
+// CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Int16, StorageBuffer16BitAccess], []>
+// CHECK: !spirv.rtarray<i16, stride=2>
+tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} ["Aligned", 8] : vector<4xi16>
+  // CHECK: %[[WIDE:.*]] = spirv.UConvert %[[READ]] : vector<4xi16> to vector<4xi32>
+  // CHECK: %[[UP:.*]] = spirv.ShiftLeftLogical %[[WIDE]], %{{.*}} : vector<4xi32>
+  // CHECK: %[[X:.*]] = spirv.Bitcast %[[UP]] : vector<4xi32> to vector<4xf32>
+  %x = vector.load %a[%c0, %c0] : memref<4x64xbf16>, vector<4xbf16>
+  // CHECK: %[[Y:.*]] = spirv.FMul %[[X]], %[[X]]
+  %wide = arith.extf %x : vector<4xbf16> to vector<4xf32>
+  %y = arith.mulf %wide, %wide : vector<4xf32>
+  // To nearest even: half of what is cut off is added, and the last bit that stays.
+  // CHECK: %[[BITS:.*]] = spirv.Bitcast %[[Y]] : vector<4xf32> to vector<4xi32>
+  // CHECK: spirv.IAdd %[[BITS]], %{{.*}} : vector<4xi32>
+  // CHECK: %[[ROUNDED:.*]] = spirv.Select
+  // CHECK: %[[FLOAT:.*]] = spirv.Bitcast %[[ROUNDED]] : vector<4xi32> to vector<4xf32>
+  %rounded = arith.truncf %y : vector<4xf32> to vector<4xbf16>
+  // CHECK: spirv.ShiftRightLogical
+  // CHECK: %[[SHORTS:.*]] = spirv.UConvert %{{.*}} : vector<4xi32> to vector<4xi16>
+  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[SHORTS]] ["Aligned", 8] : vector<4xi16>
+  vector.store %rounded, %a[%c0, %c8] : memref<4x64xbf16>, vector<4xbf16>
+  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %{{.*}} ["Aligned", 2] : i16
+  %one = arith.constant 1.0 : bf16
+  memref.store %one, %a[%c8, %c0] : memref<4x64xbf16>
+  vector.store %y, %b[%c0, %c0] : memref<4x64xf32>, vector<4xf32>
+  tile.return
+}
