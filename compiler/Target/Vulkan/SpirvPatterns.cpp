@@ -50,10 +50,11 @@ Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
   Value place = element.value ? elementAt(rewriter, loc, base, element.value) : base;
   if (element.offset || !element.value) {
     // In steps of the accessed type, where it is a multiple of them.
-    bool whole = element.offset % elementsOf(type) == 0;
-    Type unit = whole ? type : inMemory(matrix.getElementType());
-    place = elementAt(rewriter, loc, castTo(rewriter, loc, getArrayPointer(unit), place),
-                      constant(element.offset / elementsOf(unit)));
+    Type single = inMemory(matrix.getElementType());
+    int64_t elements = bytesOf(type) / bytesOf(single);
+    bool whole = element.offset % elements == 0;
+    place = elementAt(rewriter, loc, castTo(rewriter, loc, getArrayPointer(whole ? type : single), place),
+                      constant(element.offset / (whole ? elements : 1)));
   }
   return castTo(rewriter, loc, pointerTo(type), place);
 }
@@ -107,19 +108,37 @@ Value wholes(OpBuilder &builder, Location loc, Type type, uint32_t value) {
                                    vector ? TypedAttr(DenseElementsAttr::get(vector, number.getValue())) : number);
 }
 
-/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory.
-Value fromMemory(OpBuilder &builder, Location loc, Value shorts) {
-  Type words = withElement(shorts.getType(), builder.getI32Type());
-  Value up = spirv::ShiftLeftLogicalOp::create(builder, loc, words, spirv::UConvertOp::create(builder, loc, words, shorts),
-                                               wholes(builder, loc, words, 16));
-  return spirv::BitcastOp::create(builder, loc, withElement(words, builder.getF32Type()), up);
+/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory. Neighbours share a word, the
+/// first in its lower half, where there is an even number of them: lavapipe takes as long for 16 bits as for 32.
+Value fromMemory(OpBuilder &builder, Location loc, Value stored, Type floats) {
+  Type words = withElement(floats, builder.getI32Type());
+  auto up = [&](Value value) -> Value {
+    return spirv::ShiftLeftLogicalOp::create(builder, loc, value.getType(), value, wholes(builder, loc, value.getType(), 16));
+  };
+  if (getElementTypeOrSelf(stored).isInteger(16))
+    return spirv::BitcastOp::create(builder, loc, floats, up(spirv::UConvertOp::create(builder, loc, words, stored)));
+  Value first = up(stored);
+  Value second = spirv::BitwiseAndOp::create(builder, loc, stored, wholes(builder, loc, stored.getType(), 0xFFFF0000));
+  SmallVector<Value> elements;
+  for (int32_t pair = 0; pair < elementsOf(words) / 2; ++pair)
+    for (Value half : {first, second})
+      elements.push_back(isa<VectorType>(half.getType())
+                             ? spirv::CompositeExtractOp::create(builder, loc, half, pair).getResult()
+                             : half);
+  return spirv::BitcastOp::create(builder, loc, floats, spirv::CompositeConstructOp::create(builder, loc, words, elements));
 }
 
-Value toMemory(OpBuilder &builder, Location loc, Value floats) {
+Value toMemory(OpBuilder &builder, Location loc, Value floats, Type stored) {
   Type words = withElement(floats.getType(), builder.getI32Type());
   Value bits = spirv::BitcastOp::create(builder, loc, words, floats);
   Value down = spirv::ShiftRightLogicalOp::create(builder, loc, words, bits, wholes(builder, loc, words, 16));
-  return spirv::UConvertOp::create(builder, loc, withElement(words, builder.getI16Type()), down);
+  if (getElementTypeOrSelf(stored).isInteger(16))
+    return spirv::UConvertOp::create(builder, loc, stored, down);
+  SmallVector<Value> pairs;
+  for (int32_t pair = 0; pair < elementsOf(stored); ++pair)
+    pairs.push_back(spirv::BitwiseOrOp::create(builder, loc, spirv::CompositeExtractOp::create(builder, loc, down, 2 * pair),
+                                               spirv::CompositeExtractOp::create(builder, loc, bits, 2 * pair + 1)));
+  return pairs.size() == 1 ? pairs.front() : spirv::CompositeConstructOp::create(builder, loc, stored, pairs).getResult();
 }
 
 template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
@@ -130,7 +149,9 @@ template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
     Value place =
         placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
     Value loaded = spirv::LoadOp::create(rewriter, op.getLoc(), place, aligned(rewriter), alignmentOf(rewriter, type));
-    rewriter.replaceOp(op, type == op.getResult().getType() ? loaded : fromMemory(rewriter, op.getLoc(), loaded));
+    bool isNarrow = getElementTypeOrSelf(op.getResult().getType()).isBF16();
+    rewriter.replaceOp(op, isNarrow ? fromMemory(rewriter, op.getLoc(), loaded, withElement(op.getResult().getType(), rewriter.getF32Type()))
+                                    : loaded);
     return success();
   }
 };
@@ -141,8 +162,8 @@ template <typename Op> struct LowerStore : OpConversionPattern<Op> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value value = adaptor.getOperands()[0];
     Location loc = op.getLoc();
-    if (getElementTypeOrSelf(op->getOperand(0).getType()).isBF16())
-      value = toMemory(rewriter, loc, value);
+    if (Type narrow = op->getOperand(0).getType(); getElementTypeOrSelf(narrow).isBF16())
+      value = toMemory(rewriter, loc, value, inMemory(narrow));
     Type type = value.getType();
     Value place = placeOf(rewriter, loc, op.getMemRefType(), type, adaptor.getOperands()[1], op.getIndices());
     spirv::StoreOp::create(rewriter, loc, place, value, aligned(rewriter), alignmentOf(rewriter, type));
@@ -380,7 +401,13 @@ Value heddle::loadSize(OpBuilder &builder, Location loc, Value array) {
 }
 
 Type heddle::inMemory(Type type) {
-  return getElementTypeOrSelf(type).isBF16() ? withElement(type, IntegerType::get(type.getContext(), 16)) : type;
+  if (!getElementTypeOrSelf(type).isBF16())
+    return type;
+  int64_t count = elementsOf(type);
+  if (count % 2 != 0)
+    return withElement(type, IntegerType::get(type.getContext(), 16));
+  Type word = IntegerType::get(type.getContext(), 32);
+  return count == 2 ? word : VectorType::get({count / 2}, word);
 }
 
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {

@@ -12,7 +12,7 @@ namespace mlir::heddle {
 /// with them as integers, which some devices do not have.
 spirv::PointerType getArrayPointer(Type element);
 
-/// What a number or vector is in memory: bf16 as the i16 of its bits, all else as it is.
+/// What a number or vector is in memory: bf16 as the i16 of its bits, or neighbours as an i32; all else as it is.
 Type inMemory(Type type);
 
 /// Reads the i32 that an argument points to.

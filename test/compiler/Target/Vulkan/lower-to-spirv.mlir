@@ -128,17 +128,19 @@ tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spre
   tile.return
 }
 
-// bf16 is in memory alone, as whole numbers of 16 bits; in registers it is f32.
+// bf16 is in memory alone, as whole numbers of 16 bits, two to a word where there are two; in registers it is f32.
 // CHECK-LABEL: spirv.module @shorts
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Int16, StorageBuffer16BitAccess], []>
 // CHECK: !spirv.rtarray<i16, stride=2>
 tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
-  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} ["Aligned", 8] : vector<4xi16>
-  // CHECK: %[[WIDE:.*]] = spirv.UConvert %[[READ]] : vector<4xi16> to vector<4xi32>
-  // CHECK: %[[UP:.*]] = spirv.ShiftLeftLogical %[[WIDE]], %{{.*}} : vector<4xi32>
-  // CHECK: %[[X:.*]] = spirv.Bitcast %[[UP]] : vector<4xi32> to vector<4xf32>
+  // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} ["Aligned", 8] : vector<2xi32>
+  // CHECK: %[[FIRST:.*]] = spirv.ShiftLeftLogical %[[READ]], %{{.*}} : vector<2xi32>
+  // CHECK: %[[SECOND:.*]] = spirv.BitwiseAnd %[[READ]], %{{.*}} : vector<2xi32>
+  // CHECK: spirv.CompositeExtract %[[FIRST]][0
+  // CHECK: spirv.CompositeExtract %[[SECOND]][0
+  // CHECK: %[[X:.*]] = spirv.Bitcast %{{.*}} : vector<4xi32> to vector<4xf32>
   %x = vector.load %a[%c0, %c0] : memref<4x64xbf16>, vector<4xbf16>
   // CHECK: %[[Y:.*]] = spirv.FMul %[[X]], %[[X]]
   %wide = arith.extf %x : vector<4xbf16> to vector<4xf32>
@@ -150,8 +152,9 @@ tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workg
   // CHECK: %[[FLOAT:.*]] = spirv.Bitcast %[[ROUNDED]] : vector<4xi32> to vector<4xf32>
   %rounded = arith.truncf %y : vector<4xf32> to vector<4xbf16>
   // CHECK: spirv.ShiftRightLogical
-  // CHECK: %[[SHORTS:.*]] = spirv.UConvert %{{.*}} : vector<4xi32> to vector<4xi16>
-  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[SHORTS]] ["Aligned", 8] : vector<4xi16>
+  // CHECK-COUNT-2: spirv.BitwiseOr %{{.*}} : i32
+  // CHECK: %[[WORDS:.*]] = spirv.CompositeConstruct %{{.*}} : (i32, i32) -> vector<2xi32>
+  // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %[[WORDS]] ["Aligned", 8] : vector<2xi32>
   vector.store %rounded, %a[%c0, %c8] : memref<4x64xbf16>, vector<4xbf16>
   // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}}, %{{.*}} ["Aligned", 2] : i16
   %one = arith.constant 1.0 : bf16
