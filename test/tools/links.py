@@ -1,4 +1,5 @@
-"""Every relative link of a Markdown page leads to a file or folder of the tree and, where it names a heading, to that heading.
+"""Every relative link of a Markdown page leads to a file or folder of the tree and, where it names a heading, to that heading. No page has the
+marks of a merge in it.
 
   links.py SOURCE_DIR"""
 
@@ -35,6 +36,8 @@ def anchors(page):
 mistakes = []
 count = 0
 for page in pages():
+    if re.search(r"^(<{7}|>{7}) ", page.read_text(), flags=re.MULTILINE):
+        mistakes.append(f"{page.relative_to(source)}: the marks of an unfinished merge")
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
         if re.match(r"[a-z]+:", target):
             continue
