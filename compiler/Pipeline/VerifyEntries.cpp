@@ -71,6 +71,7 @@ private:
                    function_ref<Location(unsigned)> where);
   void bindSizes(func::FuncOp function);
   void verifyOp(Operation *op, StringRef entry);
+  void verifyNumbersOfRows(Operation *op, const Twine &what);
   void verifyBound(Location where, const Twine &what, StringRef size);
   void verifyRoles();
   void verifySeed(Operation *op, Value seed);
@@ -201,9 +202,31 @@ void Verifier::verifyOp(Operation *op, StringRef entry) {
   for (StringRef attribute : {"query_size", "key_size", "row_size"})
     if (auto size = op->getAttrOfType<StringAttr>(attribute); size && !size.empty())
       verifyBound(op->getLoc(), what + attribute, size);
+  verifyNumbersOfRows(op, what);
   llvm::TypeSwitch<Operation *>(op)
       .Case<RandomOp, DropoutOp, GumbelOp, AttentionOp, AttentionGradQueryOp, AttentionGradKeyValueOp>(
           [&](auto random) { verifySeed(op, random.getSeed()); });
+}
+
+/// The vector of an op that has a number for each row of a matrix: kernels take it for a column by its dynamic extent.
+static Value numbersOfRows(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([](EmbeddingOp embedding) { return embedding.getIndices(); })
+      .Case<SinusoidOp, RotaryOp>([](auto turned) { return turned.getPositions(); })
+      .Case<CrossEntropyOp, CrossEntropyGradOp>([](auto entropy) { return entropy.getTargets(); })
+      .Case<ScatterAddOp, ScatterRowsOp>([](auto scatter) { return scatter.getIndices(); })
+      .Case([](ArgmaxOp argmax) { return argmax.getResult(); })
+      .Case([](SumOp sum) { return sum.getColumns() ? sum.getResult() : Value(); })
+      .Default(Value());
+}
+
+void Verifier::verifyNumbersOfRows(Operation *op, const Twine &what) {
+  Value numbers = numbersOfRows(op);
+  auto type = numbers ? cast<RankedTensorType>(numbers.getType()) : RankedTensorType();
+  if (type && type.getRank() == 1 && !isColumn(type) && type.getDimSize(0) > 1)
+    fail(op->getLoc()) << what << "'" << op->getName() << "' has a number for each of " << type.getDimSize(0) << " rows in a " << type
+                       << ", which kernels take for a single row; let the number of rows vary, as in tensor<?x"
+                       << (type.getElementType().isInteger(32) ? "i32" : "f32") << ", #heddle.dims<\"NAME\">>";
 }
 
 /// What reads a role takes the only variable of it.

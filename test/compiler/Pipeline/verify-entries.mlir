@@ -132,3 +132,33 @@ heddle.variable @w weight : tensor<8xf32>
 heddle.variable @m optimizer_state of @w as first_moment : tensor<8xf32>
 // expected-error @+1 {{variable 'n' has the role first_moment, which 'm' has already; remove either of them}}
 heddle.variable @n optimizer_state of @w as first_moment : tensor<8xf32>
+
+// -----
+
+// A static vector is a row of columns, and not a number for each row.
+func.func @f(%x: tensor<6x8xf32> {heddle.name = "x"}, %p: tensor<6xi32> {heddle.name = "p"}, %f: tensor<4xf32> {heddle.name = "f"},
+             %t: tensor<9x8xf32> {heddle.name = "t"}) {
+  // expected-error @+1 {{entry 'f': 'heddle.rotary' has a number for each of 6 rows in a 'tensor<6xi32>', which kernels take for a single row; let the number of rows vary, as in tensor<?xi32, #heddle.dims<"NAME">>}}
+  %0 = heddle.rotary %x at %p by %f : tensor<6x8xf32>, tensor<6xi32>, tensor<4xf32>
+  // expected-error @+1 {{'heddle.sinusoid' has a number for each of 6 rows}}
+  %1 = heddle.sinusoid %p : tensor<6xi32> -> tensor<6x8xf32>
+  // expected-error @+1 {{'heddle.embedding' has a number for each of 6 rows}}
+  %2 = heddle.embedding %p, %t : tensor<6xi32>, tensor<9x8xf32> -> tensor<6x8xf32>
+  // expected-error @+1 {{'heddle.cross_entropy' has a number for each of 6 rows}}
+  %3:2 = heddle.cross_entropy %x, %p {smoothing = 0.0 : f32} : tensor<6x8xf32>, tensor<6xi32> -> tensor<6xf32>
+  // expected-error @+1 {{'heddle.argmax' has a number for each of 6 rows}}
+  %4 = heddle.argmax %x : tensor<6x8xf32> -> tensor<6xi32>
+  // expected-error @+1 {{'heddle.sum' has a number for each of 6 rows}}
+  %5 = heddle.sum columns %x : tensor<6x8xf32> -> tensor<6xf32>
+  // expected-error @+1 {{'heddle.scatter_add' has a number for each of 6 rows}}
+  %6 = heddle.scatter_add %t, %p, %x : tensor<9x8xf32>, tensor<6xi32>, tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @one_row(%x: tensor<1x8xf32> {heddle.name = "x"}) -> (tensor<1xi32> {heddle.name = "y"}, tensor<8xf32> {heddle.name = "z"}) {
+  %0 = heddle.argmax %x : tensor<1x8xf32> -> tensor<1xi32>
+  %1 = heddle.sum rows %x : tensor<1x8xf32> -> tensor<8xf32>
+  return %0, %1 : tensor<1xi32>, tensor<8xf32>
+}
