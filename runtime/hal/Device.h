@@ -159,7 +159,7 @@ public:
   // A tensor of an exchange; `from` and `to` may be the same bytes.
   //   Sum        `to` gets the sum over all devices of their `from`, f32, the same bits on each
   //   SumFor     `to` of the device `root` alone does
-  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; other parts of `to` stay, or are anything
+  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; what the other parts of `to` have then, nobody may rely on
   //   Broadcast  `to` of all devices gets `from` of the device `root`
   //   Gather     of N equal parts of `to` the nth is that of `from` of device n, on all devices
   struct Tensor {
