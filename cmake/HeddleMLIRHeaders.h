@@ -1,6 +1,6 @@
 // The headers that most compiler sources read, and the large headers of upstream dialects, parsed once (a precompiled
-// header). Reading them would be most of the time of compiling a pass. Only MLIR's belong here: a change to any of these
-// recompiles the whole compiler. A source still includes what it uses.
+// header). Reading them would be most of the time of compiling a pass. Only MLIR's belong here: a change to any of
+// these recompiles the whole compiler. A source still includes what it uses.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

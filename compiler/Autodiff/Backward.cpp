@@ -47,8 +47,8 @@ static std::vector<Part> getParts(Value value, int64_t dim) {
   return parts;
 }
 
-/// The sum of columns, or rows, that were cut out of a matrix here and there: they are put together, where they do not overlap in
-/// part.
+/// The sum of columns, or rows, that were cut out of a matrix here and there: they are put together, where they do not
+/// overlap in part.
 static Value addParts(OpBuilder &builder, Location loc, Value a, Value b, int64_t dim) {
   std::vector<Part> left = getParts(a, dim), right = getParts(b, dim);
   SmallVector<Value> sum;
@@ -76,7 +76,8 @@ static Value addParts(OpBuilder &builder, Location loc, Value a, Value b, int64_
   }
   if (sum.empty())
     return {};
-  return dim == 1 ? JoinOp::create(builder, loc, type, sum).getResult() : ConcatOp::create(builder, loc, type, sum).getResult();
+  return dim == 1 ? JoinOp::create(builder, loc, type, sum).getResult()
+                  : ConcatOp::create(builder, loc, type, sum).getResult();
 }
 
 Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {

@@ -43,7 +43,7 @@ bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); 
 
 /// The backward pass of a loss, scaled if it is to be.
 FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss, bool scaled, SymbolTable &symbols,
-                                                        const VariableRoles &roles) {
+                                                     const VariableRoles &roles) {
   Value scale;
   if (scaled) {
     VariableOp variable = roles.find(root, VariableRole::LossScale, {}, loss.getType());

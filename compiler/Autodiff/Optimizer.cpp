@@ -86,8 +86,8 @@ Value OptimizerStep::buildCorrection(FloatAttr beta, Value step) {
   return div(one, arith::SubFOp::create(builder, loc, one, power));
 }
 
-/// A gradient costs a launch, however many there are: the sums of its columns' squares stand beside those of the others, and one
-/// sum is of all.
+/// A gradient costs a launch, however many there are: the sums of its columns' squares stand beside those of the
+/// others, and one sum is of all.
 Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
   SmallVector<Value> parts;
   int64_t count = 0;
@@ -101,7 +101,9 @@ Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
   }
   // Each begins at a multiple of what it is moved by: of the largest power of two in its number of elements.
   llvm::stable_sort(parts, [](Value a, Value b) {
-    auto power = [](Value part) { return llvm::countr_zero<uint64_t>(cast<RankedTensorType>(part.getType()).getNumElements()); };
+    auto power = [](Value part) {
+      return llvm::countr_zero<uint64_t>(cast<RankedTensorType>(part.getType()).getNumElements());
+    };
     return power(a) > power(b);
   });
   auto all = RankedTensorType::get({count}, builder.getF32Type());
@@ -226,8 +228,8 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
       value = arith::MulFOp::create(builder, place, value, BroadcastOp::create(builder, place, type, decay));
     auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), value, weight.gradient,
                                firstMoment, secondMoment, correctedRate, firstCorrection, secondCorrection, *scale,
-                               average, /*step=*/Value(), options.beta1, options.beta2, options.epsilon, options.averageDecay,
-                               options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
+                               average, /*step=*/Value(), options.beta1, options.beta2, options.epsilon,
+                               options.averageDecay, options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
     write(weight.weight, adam.getNewWeight());
     write(first, adam.getNewFirstMoment());
     write(second, adam.getNewSecondMoment());

@@ -28,8 +28,8 @@ Value zeros(OpBuilder &builder, Location loc, Type type) {
   return FillOp::create(builder, loc, type, builder.getF32FloatAttr(0));
 }
 
-/// The rule for one scan. The gradient's step is made in a block of its own, from clones of the forward step's ops and the
-/// rules of these; then it is known what the forward scan has to keep.
+/// The rule for one scan. The gradient's step is made in a block of its own, from clones of the forward step's ops and
+/// the rules of these; then it is known what the forward scan has to keep.
 class ScanGradient {
 public:
   ScanGradient(ScanOp scan, OpBuilder &builder)
@@ -87,7 +87,7 @@ private:
 
   Region region;
   Block *step;
-  IRMapping cloned; // from the forward step to the gradient's
+  IRMapping cloned;                                        // from the forward step to the gradient's
   SmallVector<std::pair<Operation *, Operation *>> clones; // each op of the forward step and its clone, or null
   SmallVector<Row> rows;
   SmallVector<std::pair<BlockArgument, Value>> states; // and what they begin as
@@ -157,8 +157,9 @@ LogicalResult ScanGradient::differentiateStep() {
       continue;
     auto differentiable = dyn_cast<DifferentiableOpInterface>(clone);
     if (!differentiable)
-      return op->emitOpError("has no gradient rule, but the loss depends on a weight through it; compute the result from "
-                             "ops that have a rule, or give the op a rule (DifferentiableOpInterface)");
+      return op->emitOpError(
+          "has no gradient rule, but the loss depends on a weight through it; compute the result from "
+          "ops that have a rule, or give the op a rule (DifferentiableOpInterface)");
     OpBuilder b = atEndOfStep();
     FailureOr<SmallVector<Value>> operandGradients = differentiable.buildGradient(b, resultGradients);
     if (failed(operandGradients))
@@ -216,7 +217,8 @@ void ScanGradient::chooseKept() {
   }
 }
 
-/// Where rows are needed for nothing but an elementwise result of theirs, that is kept in their place if it is no larger.
+/// Where rows are needed for nothing but an elementwise result of theirs, that is kept in their place if it is no
+/// larger.
 void ScanGradient::keepSums() {
   for (auto &[op, clone] : clones) {
     if (!clone || clone->getNumResults() != 1)
@@ -454,6 +456,5 @@ FailureOr<SmallVector<Value>> ScanGradient::build(ValueRange resultGradients) {
 }
 
 void heddle::registerScanGradient(DialectRegistry &registry) {
-  registry.addExtension(
-      +[](MLIRContext *context, HeddleDialect *) { ScanOp::attachInterface<ScanRule>(*context); });
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) { ScanOp::attachInterface<ScanRule>(*context); });
 }

@@ -64,9 +64,7 @@ public:
           index(op, op.getIndices(), op.getFirst(), 0);
           places.push_back({op, op.getFirst(), Extent::of(op.getRows(), 0)});
         })
-        .Case([&](DensifyOp op) {
-          places.push_back({op, op.getPlaces(), Extent::of(op.getRows(), 0)});
-        })
+        .Case([&](DensifyOp op) { places.push_back({op, op.getPlaces(), Extent::of(op.getRows(), 0)}); })
         .Case([&](MaskOp op) { index(op, op.getSequence(), op.getKeyLengths(), 0); })
         .Case<SegmentOp, TopKOp>([&](auto op) {
           rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getInput(), 0));
@@ -97,8 +95,8 @@ private:
   void rows(Operation *op, Value starts, Value lengths, Extent rows) {
     segments.push_back({op, outside(starts), outside(lengths), rows, {}, {}});
   }
-  /// Of a value within a scan's step that is some of the rows of a value outside, that value: what holds of its rows holds of
-  /// these.
+  /// Of a value within a scan's step that is some of the rows of a value outside, that value: what holds of its rows
+  /// holds of these.
   static Value outside(Value value) {
     auto argument = dyn_cast_if_present<BlockArgument>(value);
     auto scan = argument ? dyn_cast<ScanOp>(argument.getOwner()->getParentOp()) : ScanOp();

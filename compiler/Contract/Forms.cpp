@@ -166,9 +166,7 @@ Bounds::Range Bounds::rangeOf(Value value, unsigned depth) const {
         return upTo(value == op.getPosition() ? maximumOf(Extent::ofSize(op.getRowSizeAttr())) - 1
                                               : maximumOf(Extent::of(op.getStarts(), 0)) - 1);
       })
-      .Case([&](FindFirstOp op) {
-        return Range{-1, maximumOf(Extent::of(op.getIndices(), 0)) - 1};
-      })
+      .Case([&](FindFirstOp op) { return Range{-1, maximumOf(Extent::of(op.getIndices(), 0)) - 1}; })
       .Case([&](ReadOp op) {
         int64_t limit = variableLimits.lookup(op.getVariableAttr().getAttr());
         return limit ? upTo(limit - 1) : any;

@@ -144,8 +144,8 @@ struct AttentionCost
   }
 };
 
-/// One product over all pairs of each sequence, or as many operations on pairs of elements. Of scores, what belongs to no
-/// pair is memory all the same.
+/// One product over all pairs of each sequence, or as many operations on pairs of elements. Of scores, what belongs to
+/// no pair is memory all the same.
 template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<PairsCost<PairsOp>, PairsOp> {
   Amount countFlops(Operation *op, CostCounter &counter) const {
     auto product = cast<PairsOp>(op);

@@ -1,5 +1,6 @@
-// Fine-tuning by adapters of low rank (Hu et al. 2021, section 4.1): the published weights W stay as they are, and beside
-// each chosen one two small matrices are trained: y = x W + alpha / rank (x A) B, A of in x rank, B of rank x out.
+// Fine-tuning by adapters of low rank (Hu et al. 2021, section 4.1): the published weights W stay as they are, and
+// beside each chosen one two small matrices are trained: y = x W + alpha / rank (x A) B, A of in x rank, B of rank x
+// out.
 #ifndef HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 #define HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 
@@ -18,8 +19,8 @@ struct AdapterOptions {
   std::vector<std::string> targets;
 };
 
-/// Of "rank=8,alpha=16,targets=query,value": keys in any order, each with a default; `targets` takes all names that follow
-/// it. An error says which part is wrong.
+/// Of "rank=8,alpha=16,targets=query,value": keys in any order, each with a default; `targets` takes all names that
+/// follow it. An error says which part is wrong.
 llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
 
 /// `heddle-add-adapters` with options that are parsed already.

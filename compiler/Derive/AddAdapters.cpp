@@ -158,7 +158,8 @@ void AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   auto type = cast<RankedTensorType>(product.getType());
   SmallVector<int64_t> narrow{type.getDimSize(0), options.rank};
   Value inner = MatmulOp::create(b, loc, type.clone(narrow), product.getLhs(), a);
-  Value scale = FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
+  Value scale =
+      FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
   Value scaled = arith::MulFOp::create(b, loc, inner, scale);
   Value change = MatmulOp::create(b, loc, type, scaled, down);
   auto sum = arith::AddFOp::create(b, loc, product, change);

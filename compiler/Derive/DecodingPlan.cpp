@@ -95,15 +95,17 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
       else if (spreads && operand.getOperandNumber() == 1 && plan.ofTokens.contains(value))
         return op->emitError() << "what is spread here depends on tokens that decoding does not know yet";
       else if (spreads && plan.ofMemory.contains(value) && !hasRows)
-        return op->emitError() << "decoding keeps rows of the memory, and what is spread here is a single number for each sequence "
-                               << "of it; spread the row that it is made of";
+        return op->emitError()
+               << "decoding keeps rows of the memory, and what is spread here is a single number for each sequence "
+               << "of it; spread the row that it is made of";
       else if (spreads && plan.ofMemory.contains(value))
         plan.addCache(value, /*ofMemory=*/true);
       else if (isKept)
         return op->emitError() << "attention looks at rows of tokens, and these are no tokens' of source or target";
       else if (plan.ofMemory.contains(value) && hasRows)
-        return op->emitError() << "decoding reads the memory through attention alone, a token at a time, and this op takes "
-                               << "its rows directly";
+        return op->emitError()
+               << "decoding reads the memory through attention alone, a token at a time, and this op takes "
+               << "its rows directly";
     }
   }
   return plan;
@@ -127,7 +129,8 @@ SmallVector<size_t> heddle::getChangingStates(ScanOp scan) {
 /// A scan's states are kept for each token, and what they begin as, where that is of the memory.
 LogicalResult DecodingPlan::addStates(ScanOp scan) {
   if (getSizeName(cast<RankedTensorType>(scan.getRows().front().getType()), 0) != targetTokens)
-    return scan.emitError() << "decoding goes through the tokens of the target; what goes through others belongs to 'memory'";
+    return scan.emitError()
+           << "decoding goes through the tokens of the target; what goes through others belongs to 'memory'";
   if (scan.getReverse())
     return scan.emitError() << "a scan that goes backwards sees tokens that decoding does not know yet";
   for (Value last : scan.getLast())
@@ -139,14 +142,16 @@ LogicalResult DecodingPlan::addStates(ScanOp scan) {
     if (ofMemory.contains(value) && cast<RankedTensorType>(value.getType()).getRank() == 2)
       addCache(value, /*ofMemory=*/true);
     else if (ofMemory.contains(value))
-      return scan.emitError() << "decoding keeps rows of the memory, and a scan takes a single number for each sequence of it "
-                              << "here; make it in the scan";
+      return scan.emitError()
+             << "decoding keeps rows of the memory, and a scan takes a single number for each sequence of it "
+             << "here; make it in the scan";
     else if (ofTokens.contains(value))
       return scan.emitError() << "a state begins with what depends on tokens that decoding does not know yet";
   for (auto [value, argument] : llvm::zip_equal(scan.getConstants(), scan.getConstantArguments())) {
     if (ofTokens.contains(value) || (ofMemory.contains(value) && !llvm::all_of(argument.getUses(), areKeysOrValues)))
-      return scan.emitError() << "decoding takes the memory into a scan as what a state begins with, a row for each sequence, "
-                              << "and as keys and values of attention";
+      return scan.emitError()
+             << "decoding takes the memory into a scan as what a state begins with, a row for each sequence, "
+             << "and as keys and values of attention";
     if (ofMemory.contains(value))
       addCache(value, /*ofMemory=*/true);
   }
@@ -158,8 +163,9 @@ LogicalResult DecodingPlan::addWindow(UnfoldOp unfold) {
   if (getSizeName(unfold.getInput().getType(), 0) != targetTokens)
     return unfold.emitError() << "decoding makes windows of the target's rows; those of others belong to 'memory'";
   if (static_cast<int64_t>(unfold.getLast()) > 0)
-    return unfold.emitError() << "a window reaches tokens that decoding does not know yet; let it end at the token itself, as "
-                              << "window(x, -2, 0) does";
+    return unfold.emitError()
+           << "a window reaches tokens that decoding does not know yet; let it end at the token itself, as "
+           << "window(x, -2, 0) does";
   addCache(unfold.getInput(), /*ofMemory=*/false);
   return success();
 }
@@ -187,7 +193,8 @@ void DecodingPlan::addCache(Value value, bool ofMemory) {
   };
   for (int i = 2; isTaken(name); ++i)
     name = ("cache." + path + "_" + Twine(i)).str();
-  caches.push_back({value, name, RankedTensorType::get({maxTokens, type.getDimSize(1)}, type.getElementType()), ofMemory});
+  caches.push_back(
+      {value, name, RankedTensorType::get({maxTokens, type.getDimSize(1)}, type.getElementType()), ofMemory});
 }
 
 const DecodingPlan::Cache *DecodingPlan::findCache(Value value) const {

@@ -1,6 +1,6 @@
-// Decoding (6.1), a token of each sequence at a time, from functions that are written for whole sequences. What depends on
-// the memory and on weights alone is computed once and kept; of the tokens before, attention's keys and values are kept; all
-// else is computed for the newest tokens, row by row.
+// Decoding (6.1), a token of each sequence at a time, from functions that are written for whole sequences. What depends
+// on the memory and on weights alone is computed once and kept; of the tokens before, attention's keys and values are
+// kept; all else is computed for the newest tokens, row by row.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -49,8 +49,12 @@ private:
   LogicalResult buildBeamStep();
   Value withoutPadding(EntryBuilder &entry, Value logits);
   Value continueHistory(EntryBuilder &entry, Value parent, Value position, Value row);
-  RankedTensorType lastRows() { return RankedTensorType::get({plan->maxSequences, 1}, IntegerType::get(&getContext(), 32)); }
-  RankedTensorType indices(StringRef size) { return columnOf(&getContext(), size, IntegerType::get(&getContext(), 32)); }
+  RankedTensorType lastRows() {
+    return RankedTensorType::get({plan->maxSequences, 1}, IntegerType::get(&getContext(), 32));
+  }
+  RankedTensorType indices(StringRef size) {
+    return columnOf(&getContext(), size, IntegerType::get(&getContext(), 32));
+  }
   Value port(EntryBuilder &entry, StringRef name, StringRef size, int64_t limit) {
     return entry.port(name, indices(size), limit);
   }
@@ -101,8 +105,8 @@ void DeriveDecodingPass::declareState() {
     addVariable(module, where, nameOfLastRow(i), VariableKind::Cache, lastRows(), 0, before);
 }
 
-/// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same for
-/// every token to come.
+/// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same
+/// for every token to come.
 void DeriveDecodingPass::buildEncode() {
   EntryBuilder entry(module, "encode", plan->functions.memory.getLoc());
   entry.inlineFunction(plan->functions.memory);
@@ -184,8 +188,8 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
   return success();
 }
 
-/// The same, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that it has. Nothing else
-/// needs to be read.
+/// The same, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that it has. Nothing
+/// else needs to be read.
 LogicalResult DeriveDecodingPass::buildSampleStep() {
   EntryBuilder entry(module, "sample_step", plan->functions.logits.getLoc());
   OpBuilder &b = entry.builder;
@@ -193,9 +197,13 @@ LogicalResult DeriveDecodingPass::buildSampleStep() {
   FailureOr<Value> logits = buildNextLogits(entry);
   if (failed(logits))
     return failure();
-  auto number = [&](StringRef name, StringRef size) { return entry.port(name, columnOf(&getContext(), size, b.getF32Type())); };
-  Value rows = port(entry, "seen_rows", kSeen, plan->maxSequences), tokens = port(entry, "seen_tokens", kSeen, vocabulary());
-  Value penalised = PenaliseOp::create(b, where, withoutPadding(entry, *logits), rows, tokens, number("penalty", kSeen));
+  auto number = [&](StringRef name, StringRef size) {
+    return entry.port(name, columnOf(&getContext(), size, b.getF32Type()));
+  };
+  Value rows = port(entry, "seen_rows", kSeen, plan->maxSequences),
+        tokens = port(entry, "seen_tokens", kSeen, vocabulary());
+  Value penalised =
+      PenaliseOp::create(b, where, withoutPadding(entry, *logits), rows, tokens, number("penalty", kSeen));
   auto drawn = DrawOp::create(b, where, penalised, number("temperature", kSequences),
                               entry.port("top_k", indices(kSequences)), number("top_p", kSequences),
                               entry.port("key_low", indices(kSequences)), entry.port("key_high", indices(kSequences)));
@@ -245,7 +253,8 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   inputs.pastStarts = FillOp::create(b, where, perHypothesis, b.getI32IntegerAttr(0));
   inputs.history = continueHistory(entry, parent, inputs.position, inputs.rows);
   auto history = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
-  Value kept = ScatterRowsOp::create(b, where, history, entry.read(kHistory, history, where), inputs.starts, inputs.history);
+  Value kept =
+      ScatterRowsOp::create(b, where, history, entry.read(kHistory, history, where), inputs.starts, inputs.history);
   WriteOp::create(b, where, kHistory, kept);
   inputs.before = continueLastRows(entry, parent, inputs.starts, inputs.rows);
   FailureOr<Value> answer = StepBuilder(entry, *plan, inputs).build();
@@ -253,7 +262,8 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
     return failure();
   Value logits = withoutPadding(entry, *answer);
 
-  auto entropy = CrossEntropyOp::create(b, where, score.getType(), score.getType(), logits, expected, b.getF32FloatAttr(0));
+  auto entropy =
+      CrossEntropyOp::create(b, where, score.getType(), score.getType(), logits, expected, b.getF32FloatAttr(0));
   Value before = arith::SubFOp::create(b, where, score, entropy.getLogSumExp());
   Value scores = arith::AddFOp::create(b, where, logits, BroadcastOp::create(b, where, logits.getType(), before));
   // Half of twice as many as the beam is wide may end their sentence, and there still are as many to go on with.
@@ -262,7 +272,8 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
     return RankedTensorType::get({ShapedType::kDynamic, count}, element, indices("groups").getEncoding());
   };
   RankedTensorType places = ofGroups(b.getI32Type());
-  auto best = TopKOp::create(b, where, ofGroups(b.getF32Type()), places, places, scores, groupStarts, groupLengths, "beam");
+  auto best =
+      TopKOp::create(b, where, ofGroups(b.getF32Type()), places, places, scores, groupStarts, groupLengths, "beam");
   entry.output("best_score", best.getValues());
   entry.output("best_parent", best.getRows());
   entry.output("best_token", best.getColumns());
@@ -277,8 +288,8 @@ Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Val
   OpBuilder &b = entry.builder;
   Location where = NameLoc::get(b.getStringAttr("history"), task.getLoc());
   auto kept = RankedTensorType::get({plan->maxSequences, plan->maxLength}, b.getI32Type());
-  auto type = RankedTensorType::get({ShapedType::kDynamic, plan->maxLength}, b.getI32Type(),
-                                    indices(kSequences).getEncoding());
+  auto type =
+      RankedTensorType::get({ShapedType::kDynamic, plan->maxLength}, b.getI32Type(), indices(kSequences).getEncoding());
   Value past = EmbeddingOp::create(b, where, type, parent, entry.read(kHistory, kept, where));
   auto places = RankedTensorType::get({plan->maxLength}, b.getI32Type());
   Value positions = BroadcastOp::create(b, where, type, IotaOp::create(b, where, places, 0));
@@ -287,8 +298,8 @@ Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Val
   return arith::SelectOp::create(b, where, isNew, BroadcastOp::create(b, where, type, row), past);
 }
 
-/// The rows of the tokens before, of each hypothesis, the nearest first; each takes the place of the one before it, and the rows of
-/// the newest tokens that of the nearest.
+/// The rows of the tokens before, of each hypothesis, the nearest first; each takes the place of the one before it, and
+/// the rows of the newest tokens that of the nearest.
 SmallVector<Value> DeriveDecodingPass::continueLastRows(EntryBuilder &entry, Value parent, Value starts, Value row) {
   OpBuilder &b = entry.builder;
   Location where = NameLoc::get(b.getStringAttr("states"), task.getLoc());

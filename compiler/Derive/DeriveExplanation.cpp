@@ -1,6 +1,6 @@
 // The weights of every attention (3.2.1), as many keys at once as a head is wide. They are never in memory, but what
-// attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column i of a
-// head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
+// attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column i
+// of a head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -28,7 +28,8 @@ public:
     oneHots.clear();
     names.clear();
     EntryBuilder entry(getOperation(), "explain", model.task.getLoc());
-    for (func::FuncOp function : {model.memory, model.hidden, model.memory || !model.hidden ? model.logits : func::FuncOp()})
+    for (func::FuncOp function :
+         {model.memory, model.hidden, model.memory || !model.hidden ? model.logits : func::FuncOp()})
       if (function)
         entry.inlineFunction(function);
     Block *body = entry.builder.getInsertionBlock();
@@ -54,8 +55,8 @@ private:
     return size;
   }
 
-  /// `weights`, the input that the keys are of, and the attention's path. That of a context has the binding of its line besides:
-  /// `decoder.0.self.output`.
+  /// `weights`, the input that the keys are of, and the attention's path. That of a context has the binding of its line
+  /// besides: `decoder.0.self.output`.
   std::string nameOf(ContextOp context) {
     StringRef side = sideOf(cast<RankedTensorType>(context.getValue().getType()));
     std::string name = ("weights." + side + "." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
@@ -83,9 +84,11 @@ private:
     Block &block = explained.getBody().front();
     for (auto [i, context] : llvm::enumerate(contexts)) {
       IRMapping mapping;
-      mapping.map(context.getValue(), block.addArgument(constants[scan.getConstants().size() + i].getType(), context.getLoc()));
+      mapping.map(context.getValue(),
+                  block.addArgument(constants[scan.getConstants().size() + i].getType(), context.getLoc()));
       OpBuilder after(context->getBlock(), std::next(context->getIterator()));
-      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(), after.clone(*context, mapping)->getResult(0));
+      block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(),
+                                            after.clone(*context, mapping)->getResult(0));
       entry.output(nameOf(context), explained.getResult(scan.getNumResults() + i));
     }
     for (auto [old, same] : llvm::zip_first(scan.getResults(), explained.getResults()))
@@ -126,7 +129,8 @@ private:
     Value ofHead = arith::RemUIOp::create(b, where, columns, widths);
     Value isItsOwn = arith::CmpIOp::create(b, where, arith::CmpIPredicate::eq, ofHead,
                                            BroadcastOp::create(b, where, indices, slots));
-    Value one = FillOp::create(b, where, type, b.getF32FloatAttr(1)), zero = FillOp::create(b, where, type, b.getF32FloatAttr(0));
+    Value one = FillOp::create(b, where, type, b.getF32FloatAttr(1)),
+          zero = FillOp::create(b, where, type, b.getF32FloatAttr(0));
     return known = arith::SelectOp::create(b, where, isItsOwn, one, zero);
   }
 

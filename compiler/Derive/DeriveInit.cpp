@@ -31,7 +31,8 @@ public:
 
     EntryBuilder entry(module, "init", model.task.getLoc());
     OpBuilder &b = entry.builder;
-    Value seed = entry.read(getVariableName(VariableRole::Seed), RankedTensorType::get({2}, b.getI32Type()), model.task.getLoc());
+    Value seed = entry.read(getVariableName(VariableRole::Seed), RankedTensorType::get({2}, b.getI32Type()),
+                            model.task.getLoc());
     for (auto variable : module.getOps<VariableOp>()) {
       if (variable.getKind() == VariableKind::Frozen) { // whose values come from a published model
         variable.removeStartAttr();

@@ -15,7 +15,8 @@ using namespace mlir::heddle;
 namespace {
 
 // Inputs that say what the logits should be.
-constexpr StringLiteral kLabelPorts[] = {"target_out", "source_labelled", "source_label", "source_follows", "pair_label", "pair_grade"};
+constexpr StringLiteral kLabelPorts[] = {"target_out",     "source_labelled", "source_label",
+                                         "source_follows", "pair_label",      "pair_grade"};
 
 class DeriveTrainingPass : public mlir::heddle::impl::DeriveTrainingPassBase<DeriveTrainingPass> {
 public:
@@ -30,7 +31,8 @@ public:
       return;
     }
     if (!model->logits || !model->loss) {
-      model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits") << "'";
+      model->training.emitOpError() << "trains a model that has no function '" << (model->logits ? "loss" : "logits")
+                                    << "'";
       return signalPassFailure();
     }
     if (failed(checkLoss()) || failed(checkRate()))
@@ -93,9 +95,10 @@ LogicalResult DeriveTrainingPass::checkRate() {
   auto scalar = RankedTensorType::get({1}, Float32Type::get(&getContext()));
   if (func::FuncOp rate = model->rate; rate.getArgumentTypes() != ArrayRef<Type>{scalar} ||
                                        rate.getResultTypes() != ArrayRef<Type>{scalar} || !rate.getBody().hasOneBlock())
-    return rate.emitError() << "the model's function 'rate' should make a tensor<1xf32>, the learning rate, of another, "
-                               "the step's number; its type is "
-                            << rate.getFunctionType();
+    return rate.emitError()
+           << "the model's function 'rate' should make a tensor<1xf32>, the learning rate, of another, "
+              "the step's number; its type is "
+           << rate.getFunctionType();
   return success();
 }
 
@@ -144,9 +147,8 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `loss_scale`, and times their weights if they have any: the caller knows how
-/// many tokens a step has in all. Losses of
-/// pairs of sentences are scaled by `sentence_scale`.
+/// The sum of the tokens' losses times the input `loss_scale`, and times their weights if they have any: the caller
+/// knows how many tokens a step has in all. Losses of pairs of sentences are scaled by `sentence_scale`.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
@@ -170,8 +172,9 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
 
 template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(EntryBuilder &entry, Inputs... inputs) {
   TrainingOp t = model->training;
-  auto op = OpTy::create(entry.builder, t.getLoc(), inputs..., t.getBeta1Attr(), t.getBeta2Attr(), t.getEpsilonAttr(),
-                         t.getClipNormAttr(), t.getWeightDecayAttr(), t.getAverageDecayAttr(), t.getScaleIntervalAttr());
+  auto op =
+      OpTy::create(entry.builder, t.getLoc(), inputs..., t.getBeta1Attr(), t.getBeta2Attr(), t.getEpsilonAttr(),
+                   t.getClipNormAttr(), t.getWeightDecayAttr(), t.getAverageDecayAttr(), t.getScaleIntervalAttr());
   IRMapping mapping;
   model->rate.getBody().cloneInto(&op.getRate(), mapping);
   Operation *end = op.getRate().front().getTerminator();
@@ -209,8 +212,8 @@ func::FuncOp DeriveTrainingPass::buildApplyStep(StringRef name) {
   return entry.finish();
 }
 
-/// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there is
-/// the most probable one of each row of logits, too.
+/// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there
+/// is the most probable one of each row of logits, too.
 void DeriveTrainingPass::buildEval() {
   EntryBuilder entry(module, "eval", lossPlace());
   inlineLoss(entry);

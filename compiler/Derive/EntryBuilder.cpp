@@ -26,7 +26,8 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   };
   if (!task)
     return;
-  memory = find("memory"), logits = find("logits"), loss = find("loss"), rate = find("rate"), hidden = find("hidden"), pooled = find("pooled");
+  memory = find("memory"), logits = find("logits"), loss = find("loss"), rate = find("rate"), hidden = find("hidden"),
+  pooled = find("pooled");
   next = find("next");
 }
 
@@ -52,7 +53,8 @@ LogicalResult heddle::takeLargest(ModuleOp module) {
       continue;
     for (GumbelOp noise : noises) {
       OpBuilder builder(noise);
-      noise.replaceAllUsesWith(FillOp::create(builder, noise.getLoc(), noise.getType(), builder.getF32FloatAttr(0)).getResult());
+      noise.replaceAllUsesWith(
+          FillOp::create(builder, noise.getLoc(), noise.getType(), builder.getF32FloatAttr(0)).getResult());
       noise.erase();
     }
     // A scan takes no numbers of rows and no seed for them any more.
@@ -77,7 +79,8 @@ StringRef heddle::getPath(Location where) {
 
 void heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
                          double start, Operation *before) {
-  // The first function stands behind all variables: to look for it once for each of them would take time by their square.
+  // The first function stands behind all variables: to look for it once for each of them would take time by their
+  // square.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   if (before) {
     builder.setInsertionPoint(before);

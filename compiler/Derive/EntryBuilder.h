@@ -23,8 +23,8 @@ struct ModelFunctions {
   func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
   /// Whether an answer is made a token at a time.
   bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
-  TaskOp task;                                       // null where the module has no model's functions
-  TrainingOp training;                               // null where nothing is trained
+  TaskOp task;         // null where the module has no model's functions
+  TrainingOp training; // null where nothing is trained
 };
 
 /// Whether dropout acts in an entry, the counter that its masks follow, and what its streams begin at: two entries of
@@ -38,8 +38,8 @@ struct EntryMode {
 /// The number above those of all streams that dropout and samples draw from in `module`.
 int32_t getNextStream(ModuleOp module);
 
-/// Training alone draws samples: in the model's functions of `module` the noise becomes zero, so that the entries which are made of
-/// them from now on take the most probable.
+/// Training alone draws samples: in the model's functions of `module` the noise becomes zero, so that the entries which
+/// are made of them from now on take the most probable.
 LogicalResult takeLargest(ModuleOp module);
 
 class EntryBuilder {
@@ -52,8 +52,8 @@ public:
   Value port(func::FuncOp function, unsigned index);
   /// Clones the body of a model's function: its arguments are results of functions inlined before, by name, or ports.
   void inlineFunction(func::FuncOp function);
-  /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads. Training alone
-  /// writes.
+  /// Clones an op of a model's function, or maps its results: of `heddle.dropout` outside of training, of reads.
+  /// Training alone writes.
   void inlineOp(Operation &op);
   /// The result of an inlined function.
   Value result(StringRef name) const { return results.lookup(name); }

@@ -33,7 +33,8 @@ llvm::Expected<WeightFormat> heddle::parseWeightFormat(StringRef text) {
     return llvm::createStringError("there is no format '" + name + "' of weights; there are int8 and int4");
   format.group = format.bits == 4 ? kDefaultGroup : 0;
   if (text.contains(':') && (number.getAsInteger(10, format.group) || format.group < 8 || format.group % 8 != 0))
-    return llvm::createStringError("a group of weights has a multiple of 8 of them, as in " + name + ":32, got '" + number + "'");
+    return llvm::createStringError("a group of weights has a multiple of 8 of them, as in " + name + ":32, got '" +
+                                   number + "'");
   return format;
 }
 
@@ -57,9 +58,8 @@ public:
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(), [](VariableOp variable) {
-      return variable.getKind() == VariableKind::Frozen;
-    });
+    bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
+                                  [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
     llvm::MapVector<VariableOp, SmallVector<ReadOp>> reads;
     getOperation().walk([&](ReadOp read) { reads[symbols.lookup<VariableOp>(read.getVariable())].push_back(read); });
     for (auto &[variable, ofVariable] : reads)
@@ -69,8 +69,8 @@ public:
   }
 
 private:
-  /// The dimension along which groups lie: that which products contract, or the columns of a table. Nothing where something else
-  /// needs the matrix, or it is small.
+  /// The dimension along which groups lie: that which products contract, or the columns of a table. Nothing where
+  /// something else needs the matrix, or it is small.
   std::optional<int64_t> findContracted(VariableOp variable, ArrayRef<ReadOp> reads) const {
     RankedTensorType type = variable.getTensorType();
     if (type.getRank() != 2 || !type.getElementType().isF32() || type.getDimSize(0) < kFewestRows)
@@ -101,8 +101,9 @@ private:
     auto words = RankedTensorType::get(packed, b.getI32Type());
     variable.setType(words);
     variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
-    auto scales = VariableOp::create(b, variable.getLoc(), (variable.getSymName() + ".scales").str(), variable.getKind(),
-                                     type.clone(ofScales), StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(1)));
+    auto scales = VariableOp::create(b, variable.getLoc(), (variable.getSymName() + ".scales").str(),
+                                     variable.getKind(), type.clone(ofScales),
+                                     StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(1)));
     scales.setRoleAttr(VariableRoleAttr::get(b.getContext(), VariableRole::Scales));
     scales.setOwnerAttr(FlatSymbolRefAttr::get(variable));
     symbols.insert(scales);

@@ -1,5 +1,5 @@
-// Weights of whole numbers with scales, 8 or 4 bits each, for models that are no longer trained, or whose adapters are (Dettmers
-// et al. 2023): a quarter or an eighth of the memory, and of what a step of decoding reads.
+// Weights of whole numbers with scales, 8 or 4 bits each, for models that are no longer trained, or whose adapters are
+// (Dettmers et al. 2023): a quarter or an eighth of the memory, and of what a step of decoding reads.
 #ifndef HEDDLE_COMPILER_DERIVE_QUANTIZEWEIGHTS_H
 #define HEDDLE_COMPILER_DERIVE_QUANTIZEWEIGHTS_H
 

@@ -50,13 +50,18 @@ FailureOr<Value> StepBuilder::build() {
     if (failed(buildOp(*op)))
       return failure();
   if (places && !windows.empty())
-    return places->emitError() << "decoding a token at a time does not know the keys' places where a mask leaves out tokens that "
-                               << "are too far";
+    return places->emitError()
+           << "decoding a token at a time does not know the keys' places where a mask leaves out tokens that "
+           << "are too far";
   return entry.mapping.lookup(plan.logits);
 }
 
-Value StepBuilder::sourceStarts() { return entry.port("source_starts", cast<RankedTensorType>(inputs.starts.getType())); }
-Value StepBuilder::sourceLengths() { return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType())); }
+Value StepBuilder::sourceStarts() {
+  return entry.port("source_starts", cast<RankedTensorType>(inputs.starts.getType()));
+}
+Value StepBuilder::sourceLengths() {
+  return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()));
+}
 
 LogicalResult StepBuilder::buildOp(Operation &op) {
   plan.inlineConstants(entry, op);
@@ -123,7 +128,8 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
 LogicalResult StepBuilder::buildLocate(LocateOp op) {
   auto isKnown = [](Operation *user) { return isa<MaskOp>(user) || isSpread(user); };
   if (!llvm::all_of(op->getUsers(), isKnown))
-    return op.emitError() << "decoding a token at a time does not know arithmetic with the tokens' places, but in masks";
+    return op.emitError()
+           << "decoding a token at a time does not know arithmetic with the tokens' places, but in masks";
   Type type = stepType(op.getPosition().getType());
   auto located = LocateOp::create(entry.builder, op.getLoc(), type, type, inputs.starts, inputs.lengths, "");
   entry.mapping.map(op.getPosition(), located.getPosition());
@@ -167,8 +173,8 @@ static MaskOp findMask(ScoresOp scores) {
   return {};
 }
 
-/// Which of the cached tokens the newest sees: all, or the last few. What comes after it does not exist yet, so that its mask
-/// has to hide that.
+/// Which of the cached tokens the newest sees: all, or the last few. What comes after it does not exist yet, so that
+/// its mask has to hide that.
 FailureOr<StepBuilder::Past> StepBuilder::findPast(ScoresOp scores) {
   MaskOp mask = findMask(scores);
   bool isCausal = false, exact = false;
@@ -202,27 +208,29 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
     SmallVector<Value> parameters;
     for (Value parameter : op.getParameters())
       parameters.push_back(entry.mapping.lookup(parameter));
-    auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, /*key_rows=*/Value(), parameters, /*users=*/ValueRange(),
-                                   inputs.starts, inputs.lengths, sourceStarts(), sourceLengths(), "", op.getKeySize());
+    auto scores =
+        ScoresOp::create(b, op.getLoc(), type, query, keys, /*key_rows=*/Value(), parameters, /*users=*/ValueRange(),
+                         inputs.starts, inputs.lengths, sourceStarts(), sourceLengths(), "", op.getKeySize());
     op.getCombine().cloneInto(&scores.getCombine(), entry.mapping);
     entry.mapping.map(op.getResult(), scores);
     return success();
   }
   if (!op.getCombine().empty())
-    return op.emitError() << "decoding takes dot products as scores of the target's own tokens; a block of pairs() is for those "
-                          << "of the memory";
+    return op.emitError()
+           << "decoding takes dot products as scores of the target's own tokens; a block of pairs() is for those "
+           << "of the memory";
   FailureOr<Past> past = findPast(op);
   if (failed(past))
     return failure();
   pastOfMask[findMask(op)] = *past;
-  auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, inputs.history, inputs.starts, inputs.lengths, past->starts,
-                                 past->lengths, "", kCacheLength);
+  auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, inputs.history, inputs.starts, inputs.lengths,
+                                 past->starts, past->lengths, "", kCacheLength);
   entry.mapping.map(op.getResult(), scores);
   return success();
 }
 
-/// The cache holds what the newest token sees and nothing else. Of the memory a mask says by indices what counts, and the
-/// query's index is its position.
+/// The cache holds what the newest token sees and nothing else. Of the memory a mask says by indices what counts, and
+/// the query's index is its position.
 LogicalResult StepBuilder::buildMask(MaskOp op) {
   OpBuilder &b = entry.builder;
   Value scores = entry.mapping.lookup(op.getScores());
@@ -239,8 +247,8 @@ LogicalResult StepBuilder::buildMask(MaskOp op) {
   return success();
 }
 
-/// What the weights of a context are for, by the mask before their softmax. Behind the softmax a weight of zero has to stay
-/// zero: whole sequences have tokens there that come later.
+/// What the weights of a context are for, by the mask before their softmax. Behind the softmax a weight of zero has to
+/// stay zero: whole sequences have tokens there that come later.
 FailureOr<StepBuilder::Past> StepBuilder::pastOfWeights(ContextOp op) const {
   Operation *source = op.getWeights().getDefiningOp();
   while (true) {
@@ -256,8 +264,9 @@ FailureOr<StepBuilder::Past> StepBuilder::pastOfWeights(ContextOp op) const {
   auto softmax = dyn_cast_or_null<SoftmaxOp>(source);
   auto past = softmax ? pastOfMask.find(softmax.getInput().getDefiningOp()) : pastOfMask.end();
   if (past == pastOfMask.end())
-    return op.emitError() << "decoding a token at a time takes weights that a softmax makes of masked scores, scaled or with "
-                          << "dropout; other arithmetic on them could reach tokens that come later";
+    return op.emitError()
+           << "decoding a token at a time takes weights that a softmax makes of masked scores, scaled or with "
+           << "dropout; other arithmetic on them could reach tokens that come later";
   return past->second;
 }
 
@@ -280,7 +289,8 @@ LogicalResult StepBuilder::buildContext(ContextOp op) {
   return success();
 }
 
-/// What has a row for each sequence: made of weights and constants, or kept by `encode` at every token of the sequence's memory.
+/// What has a row for each sequence: made of weights and constants, or kept by `encode` at every token of the
+/// sequence's memory.
 Value StepBuilder::beginOf(Value ofSequences) {
   const DecodingPlan::Cache *cache = plan.findCache(ofSequences);
   Location where = ofSequences.getLoc();
@@ -353,7 +363,8 @@ void StepBuilder::buildWindow(UnfoldOp op) {
     return FillOp::create(b, where, column, b.getI32IntegerAttr(static_cast<int32_t>(number)));
   };
   SmallVector<Value> parts; // the nearest first, as the contract learns from it which rows those before may be
-  for (int64_t distance = -static_cast<int64_t>(op.getLast()); distance <= -static_cast<int64_t>(op.getFirst()); ++distance) {
+  for (int64_t distance = -static_cast<int64_t>(op.getLast()); distance <= -static_cast<int64_t>(op.getFirst());
+       ++distance) {
     if (distance == 0) {
       parts.push_back(newest);
       continue;

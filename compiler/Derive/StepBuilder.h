@@ -14,8 +14,8 @@ inline constexpr StringLiteral kCacheLength = "cache_length";
 
 /// What decoding computes where, and what is kept from call to call.
 struct DecodingPlan {
-  /// The rows of a value that later steps read, of all tokens that a call may hold. Of a scan's last state, the state after
-  /// each token.
+  /// The rows of a value that later steps read, of all tokens that a call may hold. Of a scan's last state, the state
+  /// after each token.
   struct Cache {
     Value value; // of the model's function
     std::string name;
@@ -53,12 +53,12 @@ private:
 /// What a step knows, a row for each sequence.
 struct StepInputs {
   Value token, position;
-  Value starts, lengths;         // of the queries, which are one token each
-  Value rows;                    // of the caches, where the token goes
-  Value pastStarts, pastLengths; // of the cached tokens, the newest among them
-  Value history = {};            // the rows of the cached tokens, where they are no neighbours
-  SmallVector<Value> before = {}; // the rows of the caches where the tokens before are, the nearest first: of any token, where
-                                 // there is none
+  Value starts, lengths;          // of the queries, which are one token each
+  Value rows;                     // of the caches, where the token goes
+  Value pastStarts, pastLengths;  // of the cached tokens, the newest among them
+  Value history = {};             // the rows of the cached tokens, where they are no neighbours
+  SmallVector<Value> before = {}; // the rows of the caches where the tokens before are, the nearest first: of any
+                                  // token, where there is none
 };
 
 class StepBuilder {

@@ -232,7 +232,8 @@ static bool isRoundedMoment(VariableOp variable) {
   return isMoment && variable.getTensorType().getElementType().isBF16();
 }
 
-/// Of other variables callers see words of 32 bits. One of 16 bits is a cache of the program's own; two elements are one word.
+/// Of other variables callers see words of 32 bits. One of 16 bits is a cache of the program's own; two elements are
+/// one word.
 static RankedTensorType inWords(VariableOp variable) {
   RankedTensorType type = variable.getTensorType();
   if (isRoundedMoment(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
@@ -267,13 +268,13 @@ LogicalResult Writer::writeVariables() {
     auto name = writeString(variable.getSymName());
     uint64_t bytes = stored.getNumElements() * stored.getElementTypeBitWidth() / 8;
     auto limit = variable->getAttrOfType<IntegerAttr>(kLimitAttrName);
-    auto role = variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
+    auto role =
+        variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
     // What belongs to a view that is but a name within the compiler is but a name too.
     auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
-    variables.push_back(schema::CreateVariable(builder, name, toSchema(variable.getKind()), *type, bytes, storage,
-                                               place.offset, limit ? limit.getInt() : 0, role,
-                                               owner == variableIndices.end() ? -1 : int32_t(owner->second),
-                                               variable.getSharded()));
+    variables.push_back(schema::CreateVariable(
+        builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset, limit ? limit.getInt() : 0,
+        role, owner == variableIndices.end() ? -1 : int32_t(owner->second), variable.getSharded()));
     hasShards |= variable.getSharded();
     hasRoundedMoments |= isRoundedMoment(variable);
   }
@@ -371,7 +372,8 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
   static_assert(static_cast<int>(plan::Collective::AllReduce) == static_cast<int>(schema::CollectiveKind::AllReduce) &&
                 static_cast<int>(plan::Collective::AllGather) == static_cast<int>(schema::CollectiveKind::AllGather) &&
-                static_cast<int>(plan::Collective::ReduceScatter) == static_cast<int>(schema::CollectiveKind::ReduceScatter));
+                static_cast<int>(plan::Collective::ReduceScatter) ==
+                    static_cast<int>(schema::CollectiveKind::ReduceScatter));
   Offset<flatbuffers::Vector<uint32_t>> likeVector;
   if (auto like = collective.getLike()) {
     std::vector<uint32_t> indices;
@@ -384,7 +386,8 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
     likeVector = builder.CreateVector(indices);
   }
   return schema::CreateCollective(builder, static_cast<schema::CollectiveKind>(collective.getWhat()), before,
-                                  builder.CreateVectorOfStructs(*from), builder.CreateVectorOfStructs(*to), location, likeVector);
+                                  builder.CreateVectorOfStructs(*from), builder.CreateVectorOfStructs(*to), location,
+                                  likeVector);
 }
 
 /// What has more than one number has the variable's rows.
@@ -399,7 +402,8 @@ FailureOr<Offset<schema::Shard>> Writer::writeShard(plan::LaunchOp launch) {
   int64_t rows = variable.getTensorType().getDimSize(0);
   std::vector<uint64_t> rowBytes;
   for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
-    rowBytes.push_back(binding.getSpace() == plan::Space::Size || binding.getBytes() <= 4 ? 0 : binding.getBytes() / rows);
+    rowBytes.push_back(binding.getSpace() == plan::Space::Size || binding.getBytes() <= 4 ? 0
+                                                                                          : binding.getBytes() / rows);
   return schema::CreateShard(builder, *index, shard.getAxis(), shard.getTile(), builder.CreateVector(rowBytes));
 }
 
@@ -437,7 +441,8 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   auto gridVector = builder.CreateVectorOfStructs(grid);
   auto bindingVector = builder.CreateVectorOfStructs(*bindings);
   return schema::CreateLaunch(builder, kernels.indexOf(launch.getKernel()), gridVector, bindingVector,
-                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides, *shard);
+                              launch.getBarrier(), *cost, location, *reads, *writes, launch.getInfinities(), strides,
+                              *shard);
 }
 
 /// The cost's place in its table, or -1 for a launch without one.
@@ -497,8 +502,8 @@ FailureOr<Offset<schema::Repeat>> Writer::writeRepeat(plan::RepeatOp repeat, siz
   auto tokens = find(repeat, sizeIndices, "size", repeat.getTokens());
   if (failed(trips) || failed(rows) || failed(tokens))
     return failure();
-  return schema::CreateRepeat(builder, first, std::distance(launches.begin(), launches.end()), *trips, repeat.getSteps(),
-                              repeat.getReverse(), *rows, *tokens);
+  return schema::CreateRepeat(builder, first, std::distance(launches.begin(), launches.end()), *trips,
+                              repeat.getSteps(), repeat.getReverse(), *rows, *tokens);
 }
 
 FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const KernelTable &kernels) {
@@ -622,8 +627,8 @@ LogicalResult Writer::write(Artifact &artifact) {
                      : hasCollectives  ? schema::kSchemaVersionOfCollectives
                      : hasRepeats      ? schema::kSchemaVersionOfRepeats
                                        : schema::kFirstSchemaVersion;
-  schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description,
-                                                           sizeTable, variableTable, entryTable, targetTable,
+  schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description, sizeTable,
+                                                           variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));
   schema::seal(builder.GetBufferPointer(), builder.GetSize());
   artifact.entries = moduleEntries.size();

@@ -5,13 +5,14 @@
 //   w1' = adam w1, g1, n                n = norm s1, s2
 //   w2' = adam w2, g2, n                w1' = adam w1, s1, n ...
 //
-// All that follows is computed by every rank from the same numbers, and so is the same everywhere. With a sharded optimizer a rank
-// updates the rows that it keeps the moments of, and ranks exchange them:
+// All that follows is computed by every rank from the same numbers, and so is the same everywhere. With a sharded
+// optimizer a rank updates the rows that it keeps the moments of, and ranks exchange them:
 //
 //   w1', m1', v1' = adam w1, s1, m1, v1 sharded
 //   w1 = all_gather w1' as [@m1]
 //
-// Where nothing but those updates uses a bucket's gradients (no norm, no search for infinities), a rank gets the sums of those rows alone:
+// Where nothing but those updates uses a bucket's gradients (no norm, no search for infinities), a rank gets the sums
+// of those rows alone:
 //
 //   s1 = reduce_scatter g1 as [@m1]
 #include "compiler/Fusion/Passes.h"
@@ -30,8 +31,8 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// A bucket is sent when it has an eighth of all gradients, or as many bytes as a link carries at full rate: while the first ones are
-/// on their way the backward pass makes the others.
+/// A bucket is sent when it has an eighth of all gradients, or as many bytes as a link carries at full rate: while the
+/// first ones are on their way the backward pass makes the others.
 static constexpr int64_t kBuckets = 8;
 static constexpr int64_t kFullBucket = 4 << 20;
 
@@ -42,7 +43,6 @@ public:
   using Base::Base;
 
   void runOnOperation() override;
-
 };
 
 /// What `op` takes, by itself or in its regions.
@@ -102,7 +102,8 @@ public:
         if (AdamOp update = onlyUpdate(gradient); update && canShard(update))
           like.push_back(momentOf(update));
       bool isByRows = like.size() == bucket.size();
-      shard(isByRows ? reduce<ReduceScatterOp>(bucket, ArrayAttr::get(block.getParentOp()->getContext(), like)) : reduce<AllReduceOp>(bucket),
+      shard(isByRows ? reduce<ReduceScatterOp>(bucket, ArrayAttr::get(block.getParentOp()->getContext(), like))
+                     : reduce<AllReduceOp>(bucket),
             canShard);
       bucket.clear();
       bytes = 0;
@@ -111,8 +112,8 @@ public:
   }
 
 private:
-  /// What several ops make may stand where the optimizer needs it, and is there as soon as the last of them is. What was summed up in a
-  /// variable is there at the begin.
+  /// What several ops make may stand where the optimizer needs it, and is there as soon as the last of them is. What
+  /// was summed up in a variable is there at the begin.
   void moveForward(Value gradient) {
     if (auto read = gradient.getDefiningOp<ReadOp>())
       read->moveBefore(&block, block.begin());
@@ -151,7 +152,8 @@ private:
     return update;
   }
 
-  /// The sums take the gradients' places wherever it is not the backward pass that uses them. `rest`: the op's further operands.
+  /// The sums take the gradients' places wherever it is not the backward pass that uses them. `rest`: the op's further
+  /// operands.
   template <typename CollectiveOp, typename... Rest> SmallVector<Value> reduce(ArrayRef<Value> bucket, Rest... rest) {
     OpBuilder builder(block.getParent());
     if (Operation *last = bucket.back().getDefiningOp())
@@ -209,8 +211,8 @@ private:
       }
   }
 
-  /// Other values that are rows of the gradient, and from which row on: what it is put together of, or, where it was summed up in a
-  /// variable, the views of that.
+  /// Other values that are rows of the gradient, and from which row on: what it is put together of, or, where it was
+  /// summed up in a variable, the views of that.
   SmallVector<std::pair<Value, int64_t>> partsOf(Value gradient) {
     SmallVector<std::pair<Value, int64_t>> parts;
     int64_t from = 0;
@@ -239,12 +241,15 @@ private:
     return row;
   }
 
-  bool isOfOptimizer(OpOperand &use) { return !backward.contains(inBlock(use.getOwner(), block)) && !isa<AllReduceOp, ReduceScatterOp>(use.getOwner()); }
+  bool isOfOptimizer(OpOperand &use) {
+    return !backward.contains(inBlock(use.getOwner(), block)) && !isa<AllReduceOp, ReduceScatterOp>(use.getOwner());
+  }
 
   void replace(Value gradient, Value sum, Operation *behind) {
     gradient.replaceUsesWithIf(sum, [&](OpOperand &use) {
       bool isMoved = isOfOptimizer(use);
-      assert((!isMoved || behind->isBeforeInBlock(inBlock(use.getOwner(), block))) && "the optimizer follows the backward pass");
+      assert((!isMoved || behind->isBeforeInBlock(inBlock(use.getOwner(), block))) &&
+             "the optimizer follows the backward pass");
       return isMoved;
     });
   }
@@ -263,9 +268,10 @@ private:
       if (!isa<AllReduceOp, ReduceScatterOp>(op)) // of whose rows a rank uses those that are sums
         forEachTaken(&op, [&](Value value) { isOwn |= own.contains(value); });
       if (auto write = dyn_cast<WriteOp>(op); write && isOwn)
-        return write.emitOpError() << "gives variable '" << write.getVariable()
-                                   << "' a value that each rank makes of its part of the batch alone, so that ranks would "
-                                      "come to differ; this model trains on one device";
+        return write.emitOpError()
+               << "gives variable '" << write.getVariable()
+               << "' a value that each rank makes of its part of the batch alone, so that ranks would "
+                  "come to differ; this model trains on one device";
       if (isOwn)
         own.insert(op.result_begin(), op.result_end());
     }
@@ -278,8 +284,8 @@ private:
   DenseSet<Operation *> backward;
 };
 
-/// Which variables ranks may keep parts of: moments and averages that an update of every entry of several ranks reads and writes, and
-/// that begin as zeros.
+/// Which variables ranks may keep parts of: moments and averages that an update of every entry of several ranks reads
+/// and writes, and that begin as zeros.
 class Shards {
 public:
   Shards(ModuleOp module, SymbolTable &symbols) : symbols(symbols) {
@@ -289,7 +295,8 @@ public:
         if (auto read = dyn_cast<ReadOp>(op); read && isOfRanks)
           note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? op : nullptr);
         else if (auto write = dyn_cast<WriteOp>(op))
-          note(write.getVariable(), isUpdate(write) || isBegin(write) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
+          note(write.getVariable(),
+               isUpdate(write) || isBegin(write) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
       });
     // An update is shared out only where all updates of its states in entries of several ranks are.
     llvm::StringMap<bool> all;
@@ -337,7 +344,8 @@ public:
 private:
   bool fits(AdamOp adam) const {
     auto type = cast<RankedTensorType>(adam.getWeight().getType());
-    if (type.getRank() > 2 || type.getDimSize(0) < 2 || type.getNumElements() % getShardElements(type.getElementType()) != 0)
+    if (type.getRank() > 2 || type.getDimSize(0) < 2 ||
+        type.getNumElements() % getShardElements(type.getElementType()) != 0)
       return false;
     for (auto [old, updated] : states(adam))
       if (!isOwn(old, updated))
@@ -346,8 +354,8 @@ private:
     return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
       auto write = dyn_cast<WriteOp>(user);
       return write && llvm::none_of(adam->getBlock()->getOps<ReadOp>(), [&](ReadOp read) {
-        return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
-      });
+               return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
+             });
     });
   }
 
@@ -368,7 +376,8 @@ private:
   static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
   /// Whether the value is made of the old one by the step of one rank.
   static bool isReadBeside(WriteOp write) {
-    return llvm::any_of(write->getBlock()->getOps<ReadOp>(), [&](ReadOp read) { return read.getVariable() == write.getVariable(); });
+    return llvm::any_of(write->getBlock()->getOps<ReadOp>(),
+                        [&](ReadOp read) { return read.getVariable() == write.getVariable(); });
   }
 
   /// Null: a use that needs all rows.
@@ -386,8 +395,8 @@ private:
   bool isOwn(Value old, Value updated) const {
     auto read = old.getDefiningOp<ReadOp>();
     auto variable = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
-    return variable && !variable.getStorage() && !llvm::is_contained(uses.lookup(read.getVariable()), nullptr) && old.hasOneUse() &&
-           llvm::all_of(updated.getUsers(), [&](Operation *user) {
+    return variable && !variable.getStorage() && !llvm::is_contained(uses.lookup(read.getVariable()), nullptr) &&
+           old.hasOneUse() && llvm::all_of(updated.getUsers(), [&](Operation *user) {
              auto write = dyn_cast<WriteOp>(user);
              return write && write.getVariable() == read.getVariable();
            });

@@ -191,7 +191,8 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     if (failed(arithmetic) || !masks(mask, arithmetic->scores) || !havePairsInCommon(arithmetic->scores, context))
       return failure();
     ScoresOp scores = arithmetic->scores;
-    if (!scores.getCombine().empty() || !scores.getUsers().empty()) // scores of another kind, or gradients through lists
+    if (!scores.getCombine().empty() ||
+        !scores.getUsers().empty()) // scores of another kind, or gradients through lists
       return failure();
     double &scale = arithmetic->scale;
     // Queries and keys are small, so their other uses do no harm.

@@ -29,12 +29,13 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of elementwise
-/// work, or of lone queries, takes the number of its rows.
+/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of
+/// elementwise work, or of lone queries, takes the number of its rows.
 constexpr size_t kMaxOperands = 13;
 constexpr size_t kMaxOperandsOfRows = 15;
 
-/// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory for that.
+/// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory
+/// for that.
 bool isNumberOfSequence(OpOperand &operand) {
   return isa<PairsOpInterface>(operand.getOwner()) && isa_and_nonnull<IotaOp, FillOp>(operand.get().getDefiningOp()) &&
          getElementTypeOrSelf(operand.get()).isInteger(32);
@@ -65,7 +66,7 @@ bool isMovedFactor(OpOperand &operand) {
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
   KernelOpInterface anchor;
-  bool isChain = false; // of anchors, of which the last decides
+  bool isChain = false;       // of anchors, of which the last decides
   SmallVector<int64_t> shape; // of the elementwise ops in it
   Attribute encoding;
 };
@@ -309,8 +310,8 @@ private:
     }
   }
 
-  /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those by tokens
-  /// operands would have to be kept for longer, and tensor cores take one product at a time.
+  /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those
+  /// by tokens operands would have to be kept for longer, and tensor cores take one product at a time.
   void absorbAddends() {
     for (auto &group : groups) {
       auto last = dyn_cast_or_null<MatmulOp>(group->anchor.getOperation());
@@ -330,7 +331,9 @@ private:
   }
 
   static bool mayBeAdded(MatmulOp product) {
-    auto isWhole = [](Value factor) { return getElementTypeOrSelf(factor).isF32() && !factor.getDefiningOp<DequantizeOp>(); };
+    auto isWhole = [](Value factor) {
+      return getElementTypeOrSelf(factor).isF32() && !factor.getDefiningOp<DequantizeOp>();
+    };
     return !product.getTransposeLhs() && isWhole(product.getLhs()) && isWhole(product.getRhs()) &&
            !product->hasAttr(kTensorFloatAttrName);
   }
@@ -346,7 +349,8 @@ private:
              (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs()
                       : isSumOfProducts(op) && llvm::all_of(op->getOperands(), isOwn));
     };
-    if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend || !llvm::all_of(other->ops, isAlike))
+    if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend ||
+        !llvm::all_of(other->ops, isAlike))
       return false;
     SmallVector<Operation *> before = group.ops;
     group.ops.insert(group.ops.begin(), other->ops.begin(), other->ops.end());
@@ -374,7 +378,8 @@ private:
   }
 
   LogicalResult assign(Operation *op) {
-    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(op) ||
+    if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(
+            op) ||
         isCollective(op) || groupOf.contains(op) || isInlined(op))
       return success();
     if (isa<KernelOpInterface>(op)) {
@@ -425,8 +430,8 @@ private:
     return group;
   }
 
-  /// The matrix that `op` computes on in the group's kernel, or in one of its own. Joined columns that another kernel makes
-  /// are a matrix like any other.
+  /// The matrix that `op` computes on in the group's kernel, or in one of its own. Joined columns that another kernel
+  /// makes are a matrix like any other.
   RankedTensorType computedTypeIn(Operation *op, const Group *group) {
     auto insert = dyn_cast<InsertRowsOp>(op);
     Operation *rows = insert ? insert.getRows().getDefiningOp() : nullptr;
@@ -497,7 +502,8 @@ private:
         Group *other = groupOf.lookup(user);
         if (other == &group || user == next)
           return false;
-        return other || group.isChain || !isElementwise(user) || !sameMatrix(getComputedType(user), getComputedType(next));
+        return other || group.isChain || !isElementwise(user) ||
+               !sameMatrix(getComputedType(user), getComputedType(next));
       });
     };
     auto isStored = [&](Operation *op) { return isa<InsertRowsOp>(op) || isHandedOn(op); };

@@ -140,7 +140,8 @@ private:
   static Packed pack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
     ArrayRef<Update> step = steps.front();
     auto partsOf = [&](ArrayRef<Update> step, function_ref<StringAttr(const Update &)> nameOf) {
-      return llvm::map_to_vector(step, [&](const Update &update) { return symbols.lookup<VariableOp>(nameOf(update)); });
+      return llvm::map_to_vector(step,
+                                 [&](const Update &update) { return symbols.lookup<VariableOp>(nameOf(update)); });
     };
     auto readAt = [&](size_t i) { return partsOf(step, [i](const Update &update) { return update.names()[i]; }); };
     Packed packed;

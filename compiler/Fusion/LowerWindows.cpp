@@ -4,13 +4,14 @@
 //   y = u @ W                           =>        + x @ W[1]
 //                                                 + unfold x from 1 to 1 @ W[2]
 //
-// Such rows are read where they are needed, and such a sum is one kernel: no window is ever in memory. The gradient of the
-// rows is a sum of the same kind, as moving rows and multiplying them from the right may change places:
+// Such rows are read where they are needed, and such a sum is one kernel: no window is ever in memory. The gradient of
+// the rows is a sum of the same kind, as moving rows and multiplying them from the right may change places:
 //
-//   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T + g @ W[1]^T + unfold g from -1 to -1 @ W[2]^T
+//   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T + g @ W[1]^T + unfold g from -1 to
+//   -1 @ W[2]^T
 //
-// and that of the matrix has the gradients of its parts one below the other. Tensor cores take factors from memory alone:
-// there, and where something else than a product reads windows, they are made.
+// and that of the matrix has the gradients of its parts one below the other. Tensor cores take factors from memory
+// alone: there, and where something else than a product reads windows, they are made.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -36,13 +37,14 @@ public:
   explicit Parts(Operation *op) : builder(op), where(op->getLoc()) {}
 
   Value moved(Value rows, Value positions, int64_t offset) {
-    return offset == 0 ? rows : UnfoldOp::create(builder, where, rows.getType(), rows, positions, offset, offset).getResult();
+    return offset == 0 ? rows
+                       : UnfoldOp::create(builder, where, rows.getType(), rows, positions, offset, offset).getResult();
   }
   /// So many rows of a matrix of weights, a part of it.
   Value part(Value matrix, int64_t number, int64_t rows) {
     RankedTensorType type = typeOf(matrix);
-    return SliceOp::create(builder, where, RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType()), matrix,
-                           number * rows);
+    return SliceOp::create(builder, where, RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType()),
+                           matrix, number * rows);
   }
   Value product(RankedTensorType type, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
     return MatmulOp::create(builder, where, type, lhs, rhs, transposeLhs, transposeRhs);
@@ -93,7 +95,8 @@ private:
     Value sum;
     for (int64_t i = 0; i < countOf(unfold); ++i) {
       Value rows = parts.moved(unfold.getInput(), unfold.getPositions(), unfold.getFirst() + i);
-      sum = parts.plus(sum, parts.product(product.getType(), rows, parts.part(product.getRhs(), i, columns), false, false));
+      sum = parts.plus(sum,
+                       parts.product(product.getType(), rows, parts.part(product.getRhs(), i, columns), false, false));
     }
     replace(product, sum);
   }
@@ -115,8 +118,8 @@ private:
 
   void lowerFold(FoldOp fold) {
     auto product = fold.getInput().getDefiningOp<MatmulOp>();
-    if (!product || !product->hasOneUse() || product.getTransposeLhs() || !product.getTransposeRhs() || !isOfLanes(product) ||
-        !typeOf(product.getRhs()).hasStaticShape())
+    if (!product || !product->hasOneUse() || product.getTransposeLhs() || !product.getTransposeRhs() ||
+        !isOfLanes(product) || !typeOf(product.getRhs()).hasStaticShape())
       return;
     Parts parts(fold);
     int64_t columns = typeOf(fold.getResult()).getDimSize(1);

@@ -43,7 +43,8 @@ VariableOp heddle::packVariables(StringRef name, ArrayRef<VariableOp> parts, Sym
   return packed;
 }
 
-VariableOp heddle::packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts, SymbolTable &symbols) {
+VariableOp heddle::packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts,
+                                 SymbolTable &symbols) {
   VariableOp packed = packVariables(getVariableName(role, owner.getSymName()), parts, symbols);
   packed.setOwnerAttr(FlatSymbolRefAttr::get(owner));
   packed.setRoleAttr(VariableRoleAttr::get(owner.getContext(), role));

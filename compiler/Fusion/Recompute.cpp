@@ -32,15 +32,15 @@ std::optional<Recomputation> heddle::parseRecomputation(StringRef name) {
 
 namespace {
 
-/// Operations up to which an op is cheap, for each element of its largest operand or result. Norms take seven, a sum one, a
-/// product twice its shortest side.
+/// Operations up to which an op is cheap, for each element of its largest operand or result. Norms take seven, a sum
+/// one, a product twice its shortest side.
 constexpr int64_t kCheapFlops = 16;
 
 /// Values smaller than this fraction of the most memory are kept: a recomputation is a launch.
 constexpr int64_t kSmallFraction = 1024;
 
-/// Ops for which a value may be held longer than it is now, so that others are made from it: about a layer's backward pass, so
-/// that layers further back do not wait for it.
+/// Ops for which a value may be held longer than it is now, so that others are made from it: about a layer's backward
+/// pass, so that layers further back do not wait for it.
 constexpr int64_t kHeldLonger = 32;
 
 class Recomputer {
@@ -83,8 +83,8 @@ private:
       elements = std::max(elements, counter.maximumOf(Amount::elements(type)));
     return flopsOf(op) > kCheapFlops * elements;
   }
-  /// Whether a value can be read at `place` behind the peak: a variable's, an argument, or one that is held until then or
-  /// shortly before.
+  /// Whether a value can be read at `place` behind the peak: a variable's, an argument, or one that is held until then
+  /// or shortly before.
   bool isThere(Value value, int64_t place) const {
     Operation *producer = value.getDefiningOp();
     if (!producer || isa<ReadOp>(producer))
@@ -110,8 +110,9 @@ private:
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;
   DenseSet<Operation *> chosen; // their results are not held
-  DenseMap<Operation *, llvm::SetVector<Operation *>> madeFrom; // by an op that is held: the chosen ones that start from it
-  DenseMap<Operation *, Operation *> repeats;               // by original
+  DenseMap<Operation *, llvm::SetVector<Operation *>>
+      madeFrom;                               // by an op that is held: the chosen ones that start from it
+  DenseMap<Operation *, Operation *> repeats; // by original
 };
 
 /// A reshaped value is the value itself, and is used where the other shape is: each user gets a reshape of its own.
@@ -216,8 +217,8 @@ bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
   return true;
 }
 
-/// Values that take no product come first: they are nearly free. Of the others, and of all of them among themselves, the
-/// largest come first, and of those of a size the producer before its users, which can be made again behind it.
+/// Values that take no product come first: they are nearly free. Of the others, and of all of them among themselves,
+/// the largest come first, and of those of a size the producer before its users, which can be made again behind it.
 void Recomputer::choose() {
   struct Candidate {
     Operation *op;
@@ -242,8 +243,8 @@ void Recomputer::choose() {
     choose(candidate.op);
 }
 
-/// Values that are made again from this op's results would then be made again from what these start from; where that takes
-/// too much, its results are held.
+/// Values that are made again from this op's results would then be made again from what these start from; where that
+/// takes too much, its results are held.
 void Recomputer::choose(Operation *op) {
   llvm::SetVector<Operation *> made = madeFrom.lookup(op);
   made.insert(op);

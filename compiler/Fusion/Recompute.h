@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// What may be computed twice: nothing, what takes a few operations an element (norms, activations, embeddings), or also
-/// what takes one matrix product.
+/// What may be computed twice: nothing, what takes a few operations an element (norms, activations, embeddings), or
+/// also what takes one matrix product.
 enum class Recomputation { None, Cheap, Products };
 
 StringRef toString(Recomputation policy);

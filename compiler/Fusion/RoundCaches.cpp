@@ -1,4 +1,5 @@
-// A step of decoding reads the keys and values of all tokens before it, and in 16 bits they take half the memory and half the time:
+// A step of decoding reads the keys and values of all tokens before it, and in 16 bits they take half the memory and
+// half the time:
 //
 //   %old = read @cache.key                          %old = read @cache.key                       : tensor<1024x192xf16>
 //   %new = scatter_rows %old, %at, %rows            %new = scatter_rows %old, %at, (truncf %rows)
@@ -65,7 +66,8 @@ public:
       }
     if (any)
       return;
-    getOperation().emitError() << "no cache can be kept in " << element << ": that takes fused attention to the tokens before, "
+    getOperation().emitError() << "no cache can be kept in " << element
+                               << ": that takes fused attention to the tokens before, "
                                << "whose keys have an even number of columns";
     signalPassFailure();
   }
@@ -95,8 +97,8 @@ private:
   /// Two numbers of 16 bits are one word of the variable.
   static bool isRoundable(VariableOp variable, const Uses &uses) {
     RankedTensorType type = variable.getTensorType();
-    return variable.getKind() == VariableKind::Cache && type.getElementType().isF32() && type.getShape().back() % 2 == 0 &&
-           uses.isOfAttention && !uses.hasOthers;
+    return variable.getKind() == VariableKind::Cache && type.getElementType().isF32() &&
+           type.getShape().back() % 2 == 0 && uses.isOfAttention && !uses.hasOthers;
   }
 
   static void round(VariableOp variable, Uses &uses, Type element) {

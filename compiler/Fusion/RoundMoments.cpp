@@ -1,4 +1,5 @@
-// Two moments of f32 are twice the memory of the weights, and as much again is read and written in each step. In bf16 it is half:
+// Two moments of f32 are twice the memory of the weights, and as much again is read and written in each step. In bf16
+// it is half:
 //
 //   %m = read @adam.m.w                             %m = read @adam.m.w            : tensor<512x512xbf16>
 //   %w2, %m2, %v2 = adam %w, %g, %m, %v, ...   =>   %w2, %m2, %v2 = adam %w, %g, %m, %v, ... rounding %step
@@ -51,8 +52,9 @@ public:
     }
     if (any)
       return;
-    getOperation().emitError() << "no moment can be kept in bf16: that takes a matrix that Adam trains, with an even number of columns and "
-                                  "a multiple of 128 elements";
+    getOperation().emitError()
+        << "no moment can be kept in bf16: that takes a matrix that Adam trains, with an even number of columns and "
+           "a multiple of 128 elements";
     signalPassFailure();
   }
 
@@ -87,8 +89,8 @@ private:
     return storage == storages.end() ? nullptr : &moments[storage->second];
   }
 
-  /// Rows begin at a word of the variable. What several ranks could not share out stays as it is for one, too, so that sharding changes
-  /// no bit of a training.
+  /// Rows begin at a word of the variable. What several ranks could not share out stays as it is for one, too, so that
+  /// sharding changes no bit of a training.
   static bool isRoundable(RankedTensorType type) {
     return type.getElementType().isF32() && type.getRank() >= 2 && type.getShape().back() % 2 == 0 &&
            type.getNumElements() % getShardElements(BFloat16Type::get(type.getContext())) == 0;
@@ -99,7 +101,8 @@ private:
     return adam && !adam.getStep() && (&use == &adam.getFirstMomentMutable() || &use == &adam.getSecondMomentMutable());
   }
 
-  /// Both moments of an update are of one type: what cannot be rounded keeps its partner as it is, and that one's partners.
+  /// Both moments of an update are of one type: what cannot be rounded keeps its partner as it is, and that one's
+  /// partners.
   void excludePartners() {
     SmallVector<std::pair<Stored *, Stored *>> partners; // of each update
     getOperation().walk([&](AdamOp adam) {
@@ -142,9 +145,11 @@ private:
       }
     }
     for (WriteOp write : stored.writes) // of what it begins as
-      if (auto type = cast<RankedTensorType>(write.getValue().getType()); type.getElementType().isF32() && !write.getValue().getDefiningOp<AdamOp>()) {
+      if (auto type = cast<RankedTensorType>(write.getValue().getType());
+          type.getElementType().isF32() && !write.getValue().getDefiningOp<AdamOp>()) {
         OpBuilder builder(write);
-        write.getValueMutable().assign(arith::TruncFOp::create(builder, write.getLoc(), type.clone(element), write.getValue()));
+        write.getValueMutable().assign(
+            arith::TruncFOp::create(builder, write.getLoc(), type.clone(element), write.getValue()));
       }
     return success();
   }
@@ -159,8 +164,9 @@ private:
       if (!made || made->isBeforeInBlock(adam))
         return write.getValue();
     }
-    return adam.emitOpError("is to round its moments at random by the number of the step, which its entry does not count before it; write "
-                            "the variable that is `counter as steps`");
+    return adam.emitOpError(
+        "is to round its moments at random by the number of the step, which its entry does not count before it; write "
+        "the variable that is `counter as steps`");
   }
 
   llvm::MapVector<Operation *, Stored> moments; // by storage

@@ -96,7 +96,7 @@ public:
   void readLlama(StringRef architecture);
 
   Description d;
-  int64_t longest = 0; // of a sequence, in the model as published
+  int64_t longest = 0;     // of a sequence, in the model as published
   int64_t dynamicFrom = 0; // the length beyond which rotary frequencies depend on each sequence's length; 0: none
 
 private:
@@ -348,7 +348,8 @@ void Reader::readLlama(StringRef architecture) {
     return config.setFailed();
   d.text = std::make_shared<language::ModelText>(std::move(*text));
   d.architecture = "decoder";
-  int64_t width = config.whole("hidden_size", 1, kMostWidth), heads = config.whole("num_attention_heads", 1, kMostWidth);
+  int64_t width = config.whole("hidden_size", 1, kMostWidth),
+          heads = config.whole("num_attention_heads", 1, kMostWidth);
   int64_t headWidth = config.whole("head_dim", 1, kMostWidth, isGemma ? 256 : std::max<int64_t>(1, width / heads));
   set("d_model", width, "hidden_size");
   set("heads", heads, "num_attention_heads");
@@ -411,9 +412,8 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
   if (config.hasFailed())
     return failure();
   if (architectures.size() != 1)
-    return config.fail("architectures")
-           << "'architectures' names " << architectures.size() << " models and should name a single model of these: "
-           << kArchitectures;
+    return config.fail("architectures") << "'architectures' names " << architectures.size()
+                                        << " models and should name a single model of these: " << kArchitectures;
 
   Reader reader(config);
   reader.d.start = config.whereIs("architectures");
@@ -428,8 +428,9 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
            name == "Qwen3ForCausalLM" || name == "Gemma2ForCausalLM")
     reader.readLlama(name);
   else
-    return config.fail("architectures") << "'" << name << "' is an architecture that Heddle cannot import; Heddle takes "
-                                         << kArchitectures;
+    return config.fail("architectures") << "'" << name
+                                        << "' is an architecture that Heddle cannot import; Heddle takes "
+                                        << kArchitectures;
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config.require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
   config.ignore(kGeneralKeys);
@@ -456,7 +457,8 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
   return description;
 }
 
-OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
+                                                const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
   return failed(config) ? nullptr : importModel(context, describeModel(*config, changes));
 }

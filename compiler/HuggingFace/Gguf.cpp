@@ -1,11 +1,11 @@
 // A GGUF file becomes the configuration that Hugging Face has for the same model, which is then read like any other.
+#include "runtime/core/Gguf.h"
 #include "compiler/HuggingFace/Describe.h"
 #include "compiler/HuggingFace/HuggingFace.h"
 #include "compiler/HuggingFace/RotaryFit.h"
+#include "runtime/core/GgufNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "runtime/core/Gguf.h"
-#include "runtime/core/GgufNames.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -44,8 +44,7 @@ private:
     fail() << "'" << key << "' should be " << what << "; convert the model anew";
     return std::nullopt;
   }
-  template <typename T, typename Get>
-  T get(StringRef key, StringRef what, std::optional<T> otherwise, Get get);
+  template <typename T, typename Get> T get(StringRef key, StringRef what, std::optional<T> otherwise, Get get);
   int64_t whole(StringRef key, std::optional<int64_t> otherwise = {});
   double number(StringRef key, std::optional<double> otherwise = {});
   std::string text(const std::string &key, StringRef otherwise);
@@ -70,8 +69,7 @@ private:
 
 } // namespace
 
-template <typename T, typename Get>
-T Reader::get(StringRef key, StringRef what, std::optional<T> otherwise, Get get) {
+template <typename T, typename Get> T Reader::get(StringRef key, StringRef what, std::optional<T> otherwise, Get get) {
   std::string name = named(key);
   const GgufValue *value = find(name);
   if (!value && !otherwise)
@@ -208,8 +206,9 @@ void Reader::readRotary(int64_t headWidth) {
     if (::heddle::Result<::heddle::HostTensor> values = file.read(*divisors); values.ok())
       fit = fitRotaryDivisors(values->values<float>(), base, headWidth);
   if (!fit)
-    fail() << "'rope_freqs.weight' has divisors of the rotary frequencies that LLaMA 3's rule does not give, and Heddle "
-              "knows no other rule for them; use the folder that Hugging Face publishes";
+    fail()
+        << "'rope_freqs.weight' has divisors of the rotary frequencies that LLaMA 3's rule does not give, and Heddle "
+           "knows no other rule for them; use the folder that Hugging Face publishes";
   else if (fit->factor != 1)
     config["rope_scaling"] = llvm::json::Object{{"rope_type", "llama3"},
                                                 {"factor", fit->factor},
@@ -244,10 +243,12 @@ void Reader::rejectOthers() {
     known.insert(named(key));
   if (std::string layout = text(named("tensor_data_layout"), "reference");
       layout != "reference" && layout != "Meta AI original pth")
-    fail() << "'" << named("tensor_data_layout") << "' is \"" << layout << "\", and Heddle reads tensors laid out as usual";
+    fail() << "'" << named("tensor_data_layout") << "' is \"" << layout
+           << "\", and Heddle reads tensors laid out as usual";
   for (const auto &[key, value] : file.values())
     if (StringRef(key).starts_with(architecture + ".") && !known.contains(key))
-      fail() << "'" << key << "' is a key that Heddle does not know, and it may change what the model computes; use the "
+      fail() << "'" << key
+             << "' is a key that Heddle does not know, and it may change what the model computes; use the "
              << "folder that Hugging Face publishes";
 }
 
@@ -292,7 +293,8 @@ static LogicalResult checkTensors(Reader &reader, const GgufReader &file, const 
   }
   for (const GgufEntry &entry : file.entries()) {
     if (!used.contains(entry.name) && entry.name != "rope_freqs.weight")
-      return reader.fail() << "'" << entry.name << "' is a tensor that Heddle does not know in a file of the architecture '"
+      return reader.fail() << "'" << entry.name
+                           << "' is a tensor that Heddle does not know in a file of the architecture '"
                            << reader.getArchitecture() << "'; use the folder that Hugging Face publishes";
     if (!entry.readType())
       return reader.fail() << "'" << entry.name << "' is of the type " << ::heddle::nameOfGgufType(entry.type)
@@ -302,7 +304,8 @@ static LogicalResult checkTensors(Reader &reader, const GgufReader &file, const 
   return success();
 }
 
-OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef path,
+                                               const DescriptionChanges &changes) {
   ::heddle::Result<GgufReader> file = GgufReader::open(path.str());
   if (!file.ok()) {
     emitError(UnknownLoc::get(context)) << StringRef(file.message()).rtrim('.');

@@ -13,7 +13,8 @@ static double divisorOf(const RotaryFit &rule, double frequency) {
   return 1 / (kept + (1 - kept) / rule.factor);
 }
 
-std::optional<RotaryFit> mlir::heddle::fitRotaryDivisors(std::span<const float> divisors, double base, int64_t headWidth) {
+std::optional<RotaryFit> mlir::heddle::fitRotaryDivisors(std::span<const float> divisors, double base,
+                                                         int64_t headWidth) {
   constexpr double kBound = 1e-4; // the divisors were computed in f32
   RotaryFit rule;
   // The slowest frequency is divided by the whole factor, which is a whole number or a simple fraction.

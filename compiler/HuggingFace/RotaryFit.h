@@ -14,8 +14,8 @@ struct RotaryFit {
   int64_t length = 8192; // of texts before
 };
 
-/// The rule by which the frequencies base^(-2i / headWidth) are divided by `divisors`, headWidth / 2 of them. Nothing where no
-/// rule of the published models' kind gives them: turns from 1 to 4 within a length that is a power of two.
+/// The rule by which the frequencies base^(-2i / headWidth) are divided by `divisors`, headWidth / 2 of them. Nothing
+/// where no rule of the published models' kind gives them: turns from 1 to 4 within a length that is a power of two.
 std::optional<RotaryFit> fitRotaryDivisors(std::span<const float> divisors, double base, int64_t headWidth);
 
 } // namespace mlir::heddle

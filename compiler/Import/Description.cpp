@@ -26,7 +26,7 @@ using Member = DescriptionKey::Member;
 constexpr StringLiteral kModel = "model";      // the key that names a text
 constexpr StringLiteral kTextEnding = ".weft"; // of a text's file
 constexpr double kLearningRate = 1e-3;         // at the end of warm-up, of a text without d_model
-constexpr size_t kShownOverride = 200; // bytes of it in a message
+constexpr size_t kShownOverride = 200;         // bytes of it in a message
 
 template <typename T> constexpr bool holds(const Member &member) {
   return std::holds_alternative<T Description::*>(member);
@@ -142,7 +142,8 @@ void Reader::readFile() {
 void Reader::readModel(const toml::node &value, LocationAttr where) {
   std::optional<std::string> name = value.value_exact<std::string>();
   if (!name) {
-    fail(where) << "'" << kModel << "' expects the name of a model text, such as \"mine.weft\", got " << describe(value);
+    fail(where) << "'" << kModel << "' expects the name of a model text, such as \"mine.weft\", got "
+                << describe(value);
     return;
   }
   SmallString<128> beside(llvm::sys::path::parent_path(path));
@@ -157,8 +158,8 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
 void Reader::readText(StringRef textPath, LocationAttr where) {
   auto file = llvm::MemoryBuffer::getFile(textPath, /*IsText=*/true);
   if (!file)
-    fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message()
-                << "; name a " << kTextEnding << " file that exists";
+    fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message() << "; name a "
+                << kTextEnding << " file that exists";
   else
     setText(language::ModelText::read(context, textPath, (*file)->getBuffer()));
 }
@@ -192,7 +193,8 @@ void Reader::readOverride(StringRef text) {
   toml::table table;
   // A shell strips quotes, so a string is taken as it stands.
   bool isWord = llvm::isAlpha(value.front()) && value != "true" && value != "false" && !value.contains('"');
-  if ((key && holds<std::string>(key->member)) || (description.text && description.text->hasParameter(name) && isWord)) {
+  if ((key && holds<std::string>(key->member)) ||
+      (description.text && description.text->hasParameter(name) && isWord)) {
     table.insert("value", value.trim('"').str());
   } else if (nestsTooDeepTOML(value)) {
     table.insert("value", value.take_front(20).str() + "...");
@@ -342,7 +344,8 @@ void Reader::applyText() {
       description.given[key->name] = setting.where;
   }
   // A model that gives labels to images has no tokens, and the least vocabulary does.
-  if (description.vocabSize == 0 && description.text->getTask() == "classify" && description.text->getImageShape().height)
+  if (description.vocabSize == 0 && description.text->getTask() == "classify" &&
+      description.text->getImageShape().height)
     description.vocabSize = 4;
   if (!failed && description.vocabSize == 0)
     fail(description.start) << "the model has no vocabulary size; add `vocab_size = N` to the description, "

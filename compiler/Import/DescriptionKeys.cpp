@@ -202,9 +202,9 @@ language::Settings Description::getStructure() const {
   language::Settings settings;
   for (const DescriptionKey &key : getDescriptionKeys())
     if (key.isStructure)
-      settings[key.name] = {std::visit([&](auto member) -> decltype(language::Setting::value) { return this->*member; },
-                                       key.member),
-                            whereIs(key.name)};
+      settings[key.name] = {
+          std::visit([&](auto member) -> decltype(language::Setting::value) { return this->*member; }, key.member),
+          whereIs(key.name)};
   return settings;
 }
 

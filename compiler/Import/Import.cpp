@@ -47,7 +47,8 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
   auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
   bool scales = d.lossScale > 0;
   TrainingOp::create(b, place("warmup", "optimizer"), number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon),
-                     number(d.clipNorm), d.weightDecay > 0 ? number(d.weightDecay) : FloatAttr(), d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
+                     number(d.clipNorm), d.weightDecay > 0 ? number(d.weightDecay) : FloatAttr(),
+                     d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
                      scales ? b.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr(),
                      scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr(),
                      d.tokenWeights ? b.getUnitAttr() : UnitAttr());
@@ -83,7 +84,8 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
     }
   }
   if (text->getTask() == "pair") // without classes it gives grades
-    if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]); type.getRank() == 2)
+    if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]);
+        type.getRank() == 2)
       description->classes = type.getDimSize(1);
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))

@@ -1,4 +1,5 @@
-// Import: a model description becomes a module of the heddle dialect, every op located in the file that describes the model.
+// Import: a model description becomes a module of the heddle dialect, every op located in the file that describes the
+// model.
 #ifndef HEDDLE_COMPILER_IMPORT_IMPORT_H
 #define HEDDLE_COMPILER_IMPORT_IMPORT_H
 

@@ -20,7 +20,8 @@ class Schedule {
 public:
   Schedule(ModuleOp module, const Description &description)
       : d(description), builder(OpBuilder::atBlockEnd(module.getBody())),
-        where(NameLoc::get(builder.getStringAttr("optimizer"), d.whereIs(d.given.contains("schedule") ? "schedule" : "warmup"))),
+        where(NameLoc::get(builder.getStringAttr("optimizer"),
+                           d.whereIs(d.given.contains("schedule") ? "schedule" : "warmup"))),
         scalar(RankedTensorType::get({1}, builder.getF32Type())) {}
 
   void build() {
@@ -69,7 +70,8 @@ Value Schedule::rate(Value step) {
   return d.schedule == "constant" ? rising : min(rising, fall(sub(step, warmup)));
 }
 
-/// From the peak down to the final rate, which later steps keep: along a straight line, or along half a wave of the cosine.
+/// From the peak down to the final rate, which later steps keep: along a straight line, or along half a wave of the
+/// cosine.
 Value Schedule::fall(Value stepsSince) {
   Value whole = fill(static_cast<double>(d.decaySteps - d.warmup));
   Value left = sub(fill(1), min(max(div(stepsSince, whole), fill(0)), fill(1)));
@@ -99,7 +101,8 @@ static LogicalResult check(const Description &d) {
   }
   if (d.decaySteps <= d.warmup)
     return failAt(d.given.contains("decay_steps") ? "decay_steps" : "schedule")
-           << "schedule = \"" << d.schedule << "\" falls from step 'warmup' = " << d.warmup << " to step 'decay_steps', "
+           << "schedule = \"" << d.schedule << "\" falls from step 'warmup' = " << d.warmup
+           << " to step 'decay_steps', "
            << (d.given.contains("decay_steps") ? "which is " + std::to_string(d.decaySteps) : "which is not given")
            << "; give the steps of the whole training as 'decay_steps'";
   if (d.finalLearningRate > d.learningRate)
@@ -113,7 +116,8 @@ LogicalResult heddle::addSchedule(ModuleOp module, const Description &d) {
   if (module.lookupSymbol(kRate)) {
     for (StringRef key : {"schedule", "learning_rate", "warmup", "decay_steps", "final_learning_rate"})
       if (d.given.contains(key))
-        return emitError(d.whereIs(key)) << "'" << key << "' says the learning rate, and so does the model's part 'rate'; "
+        return emitError(d.whereIs(key)) << "'" << key
+                                         << "' says the learning rate, and so does the model's part 'rate'; "
                                          << "remove either of them";
     return success();
   }

@@ -31,11 +31,11 @@ RankedTensorType heddle::getComputedType(Operation *op) {
 
 bool heddle::isSumOfProducts(Operation *op) {
   auto add = dyn_cast_or_null<arith::AddFOp>(op);
-  return isa_and_nonnull<MatmulOp>(op) || (add && llvm::all_of(add->getOperands(), [&](Value operand) {
-                                             Operation *producer = operand.getDefiningOp();
-                                             return producer && producer->getBlock() == op->getBlock() &&
-                                                    isSumOfProducts(producer);
-                                           }));
+  return isa_and_nonnull<MatmulOp>(op) ||
+         (add && llvm::all_of(add->getOperands(), [&](Value operand) {
+            Operation *producer = operand.getDefiningOp();
+            return producer && producer->getBlock() == op->getBlock() && isSumOfProducts(producer);
+          }));
 }
 
 bool heddle::isReadInPlace(Value operand) {

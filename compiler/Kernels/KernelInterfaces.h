@@ -17,12 +17,12 @@ bool isReadElsewhere(OpOperand &operand);
 /// computed, so that a result may be written over it.
 bool isReadInPlace(Value operand);
 
-/// The matrix that an op which anchors no kernel computes on: its first result's, but for ops that write what they get at
-/// another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
+/// The matrix that an op which anchors no kernel computes on: its first result's, but for ops that write what they get
+/// at another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
 RankedTensorType getComputedType(Operation *op);
 
-/// Whether the op's result is put together in memory, where a kernel stores the parts: a kernel that makes it cannot go on
-/// with it.
+/// Whether the op's result is put together in memory, where a kernel stores the parts: a kernel that makes it cannot go
+/// on with it.
 bool isMadeInMemory(Operation *op);
 
 /// Whether the op is a product, or adds up products of its block.

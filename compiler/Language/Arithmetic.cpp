@@ -122,9 +122,7 @@ Item Elaborator::compareConstants(StringRef symbol, const Item &a, const Item &b
       .Default(x->value >= y->value);
 }
 
-static bool isComparison(StringRef symbol) {
-  return llvm::is_contained({"==", "!=", "<", "<=", ">", ">="}, symbol);
-}
+static bool isComparison(StringRef symbol) { return llvm::is_contained({"==", "!=", "<", "<=", ">", ">="}, symbol); }
 
 Item Elaborator::negate(const Expression &expression, Scope &scope) {
   Item operand = evaluate(*expression.operands[0], scope);
@@ -260,10 +258,12 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
     right = widen(b, type, where, /*areScores=*/keys);
   if (!left || !right) {
     if (leftType.getRank() == 3 && rightType.getRank() == 3 && leftType.getDimSize(1) != rightType.getDimSize(1))
-      return refuse("; they are of " + Twine(leftType.getDimSize(1)) + " and of " + Twine(rightType.getDimSize(1)) + " heads");
+      return refuse("; they are of " + Twine(leftType.getDimSize(1)) + " and of " + Twine(rightType.getDimSize(1)) +
+                    " heads");
     Side *ofLeft = findSide(leftType), *ofRight = findSide(rightType);
-    return refuse(ofLeft && ofRight && ofLeft != ofRight ? "; attention brings what one text says to the tokens of the other"
-                                                         : "");
+    return refuse(ofLeft && ofRight && ofLeft != ofRight
+                      ? "; attention brings what one text says to the tokens of the other"
+                      : "");
   }
   if (tensorOfA && tensorOfB && tensorOfA->keys && tensorOfB->keys && tensorOfA->keys != tensorOfB->keys)
     return refuse("");
@@ -338,8 +338,8 @@ Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
     return refuse("");
   int64_t inner = rightType.getDimSize(isTransposed ? 1 : 0);
   if (leftType.getDimSize(1) != inner)
-    return refuse("; " + std::to_string(leftType.getDimSize(1)) + " columns do not meet " + std::to_string(inner) + " rows");
-  RankedTensorType type =
-      getTypeOfDims({{leftType, 0}, {rightType, isTransposed ? 0 : 1}}, builder.getF32Type());
+    return refuse("; " + std::to_string(leftType.getDimSize(1)) + " columns do not meet " + std::to_string(inner) +
+                  " rows");
+  RankedTensorType type = getTypeOfDims({{leftType, 0}, {rightType, isTransposed ? 0 : 1}}, builder.getF32Type());
   return make(MatmulOp::create(builder, place(where), type, left, right, /*transpose_lhs=*/false, isTransposed));
 }

@@ -162,7 +162,8 @@ Item Elaborator::largerOrSmaller(BuiltinCall &call) {
   const Side *keys = from ? from->keys : nullptr;
   Value right = widen(b, typeOf(left), call.where(), /*areScores=*/keys);
   if (!right || !typeOf(left).getElementType().isF32()) {
-    fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and " << describe(b);
+    fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and "
+                       << describe(b);
     return mistake();
   }
   Location at = place(call.where());
@@ -226,12 +227,13 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
     return mistake();
   RankedTensorType rowsType = typeOf(rows), placesType = typeOf(places);
   const Side *side = findSide(rowsType);
-  bool isLabelled = side && side->labelled && getSizeName(placesType, 0) == side->labels &&
-                    import(side->labelled) == places;
+  bool isLabelled =
+      side && side->labelled && getSizeName(placesType, 0) == side->labels && import(side->labelled) == places;
   if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled) || placesType.getRank() != 1 ||
       !placesType.getElementType().isInteger(32)) {
-    fail(where) << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
-                << "here are " << describe(table) << " and " << describe(indices);
+    fail(where)
+        << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
+        << "here are " << describe(table) << " and " << describe(indices);
     return mistake();
   }
   RankedTensorType type = getTypeOfDims({{placesType, 0}, {rowsType, 1}}, builder.getF32Type());
@@ -246,7 +248,8 @@ Item Elaborator::endRows(BuiltinCall &call) {
     return mistake();
   Side *side = findSide(typeOf(x));
   if (!side || typeOf(x).getRank() != 2) {
-    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not "
+                       << describe(call.given[0].item);
     return mistake();
   }
   Location at = place(call.where());
@@ -267,7 +270,8 @@ Item Elaborator::averageRows(BuiltinCall &call) {
     return mistake();
   const Side *side = findSide(typeOf(x));
   if (!side || typeOf(x).getRank() != 2) {
-    fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not "
+                       << describe(call.given[0].item);
     return mistake();
   }
   if (call.has(1)) {
@@ -326,7 +330,8 @@ Item Elaborator::poolRows(BuiltinCall &call) {
     return mistake();
   Side *side = findSide(typeOf(x));
   if (!side || typeOf(x).getRank() > 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << name << "() takes rows or numbers of tokens, whose sequences it knows, not " << describe(call.given[0].item);
+    fail(call.where()) << name << "() takes rows or numbers of tokens, whose sequences it knows, not "
+                       << describe(call.given[0].item);
     return mistake();
   }
   Pool kind = llvm::StringSwitch<Pool>(name).Case("largest", Pool::Max).Case("smallest", Pool::Min).Default(Pool::Sum);
@@ -357,16 +362,19 @@ Item Elaborator::spread(BuiltinCall &call) {
   if (!side || !isOfSequences || scanState) {
     fail(call.where()) << "spread(x, tokens) gives each token its sequence's row, "
                        << (scanState ? "and within a scan each sequence has it already"
-                                     : "but here are " + describe(call.given[0].item) + " and " + describe(call.given[1].item));
+                                     : "but here are " + describe(call.given[0].item) + " and " +
+                                           describe(call.given[1].item));
     return mistake();
   }
   Location at = place(call.where());
   RankedTensorType perToken = getDimType(typeOf(tokens), 0, builder.getI32Type());
-  auto located = LocateOp::create(builder, at, perToken, perToken, import(side->starts), import(side->lengths), side->longest);
+  auto located =
+      LocateOp::create(builder, at, perToken, perToken, import(side->starts), import(side->lengths), side->longest);
   SmallVector<DimOf> dims{{perToken, 0}};
   if (typeOf(x).getRank() == 2)
     dims.push_back({typeOf(x), 1});
-  return make(EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
+  return make(
+      EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
 }
 
 /// The sum of each row's elements, or of each head's.
@@ -376,8 +384,9 @@ Item Elaborator::sumOf(BuiltinCall &call) {
     const auto *over = call.given[1].item.as<std::string>();
     if (scores && over && *over == "queries")
       return sumOverQueries(*scores, call.where());
-    fail(call.where()) << "sum(scores, over = \"queries\") takes scores of pairs(query, key); without 'over' sum() is of keys, or of "
-                       << "the columns of rows";
+    fail(call.where())
+        << "sum(scores, over = \"queries\") takes scores of pairs(query, key); without 'over' sum() is of keys, or of "
+        << "the columns of rows";
     return mistake();
   }
   if (scores)
@@ -388,7 +397,8 @@ Item Elaborator::sumOf(BuiltinCall &call) {
   const auto *from = call.given[0].item.as<TensorItem>();
   bool hasHeads = typeOf(x).getRank() == 3 && from && !from->keys;
   if ((typeOf(x).getRank() != 2 && !hasHeads) || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item) << " has no rows";
+    fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item)
+                       << " has no rows";
     return mistake();
   }
   if (!hasHeads && typeOf(x).getDimSize(1) == 1 && typeOf(x).isDynamicDim(0))
@@ -407,12 +417,14 @@ Item Elaborator::sinusoid(BuiltinCall &call) {
   if (!positions || !width || !halves)
     return mistake();
   if (*width % 2 != 0) {
-    fail(call.given[1].where) << "sinusoidal positions come in pairs of a sine and a cosine, but the width is " << *width;
+    fail(call.given[1].where) << "sinusoidal positions come in pairs of a sine and a cosine, but the width is "
+                              << *width;
     return mistake();
   }
   RankedTensorType perToken = typeOf(positions);
   if (perToken.getRank() != 1 || !perToken.getElementType().isInteger(32)) {
-    fail(call.given[0].where) << "sinusoid() takes positions, such as source.positions, not " << describe(call.given[0].item);
+    fail(call.given[0].where) << "sinusoid() takes positions, such as source.positions, not "
+                              << describe(call.given[0].item);
     return mistake();
   }
   auto type = RankedTensorType::get({perToken.getDimSize(0), *width}, builder.getF32Type(), perToken.getEncoding());
@@ -437,8 +449,9 @@ Item Elaborator::rowOf(BuiltinCall &call) {
       return mistake();
     const auto *number = value.as<NumberItem>();
     if (!number) {
-      fail(block.block->where) << "the block of row() makes a number of each place, known when the model is compiled; here is "
-                               << describe(value);
+      fail(block.block->where)
+          << "the block of row() makes a number of each place, known when the model is compiled; here is "
+          << describe(value);
       return mistake();
     }
     values.push_back(static_cast<float>(number->value));
@@ -508,15 +521,16 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
     return mistake();
   }
   // Of tokens that have labels, where logits are of all tokens.
-  if (Side *side = findSide(typeOf(logits)); side && side->labelled && typeOf(logits).getRank() == 2 &&
-                                             getSizeName(typeOf(targets), 0) == side->labels) {
+  if (Side *side = findSide(typeOf(logits));
+      side && side->labelled && typeOf(logits).getRank() == 2 && getSizeName(typeOf(targets), 0) == side->labels) {
     Value labelled = import(side->labelled);
     RankedTensorType type = getTypeOfDims({{typeOf(labelled), 0}, {typeOf(logits), 1}}, builder.getF32Type());
     logits = EmbeddingOp::create(builder, place(call.where()), type, labelled, logits);
   }
   if (typeOf(logits).getRank() != 2 || typeOf(targets) != getDimType(typeOf(logits), 0, builder.getI32Type())) {
-    fail(call.where()) << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "
-                       << "here are " << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+    fail(call.where())
+        << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "
+        << "here are " << describe(call.given[0].item) << " and " << describe(call.given[1].item);
     return mistake();
   }
   Type perToken = getDimType(typeOf(logits), 0, builder.getF32Type());

@@ -83,8 +83,8 @@ Item Elaborator::evaluateStatement(const Statement &statement, Scope &scope) {
   Item item = evaluate(*statement.value, scope);
   const auto *list = item.as<ListItem>();
   if (!item.isMistake() && (!list || list->size() != statement.names.size()))
-    fail(statement.names.front().where) << statement.names.size() << " names get their values here, but the right side is "
-                                        << describe(item);
+    fail(statement.names.front().where) << statement.names.size()
+                                        << " names get their values here, but the right side is " << describe(item);
   for (auto [i, name] : llvm::enumerate(statement.names))
     scope.items[name.text] = list && i < list->size() ? (*list)[i] : mistake();
   return item;
@@ -265,7 +265,8 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
     SmallVector<Item> arguments;
     for (const Argument &argument : expression.arguments) {
       if (!argument.name.empty()) {
-        fail(argument.where) << "a block's parameters have no names outside of it; leave out '" << argument.name << " ='";
+        fail(argument.where) << "a block's parameters have no names outside of it; leave out '" << argument.name
+                             << " ='";
         return mistake();
       }
       arguments.push_back(evaluate(*argument.value, scope));
@@ -345,12 +346,14 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
       inner.items[parameter.name.text] = evaluate(*parameter.value, inner);
   }
   if (takesBlock)
-    inner.items[parameters.back().name.text] = BlockItem{expression.block.get(), &scope, path.substr(0, pathOfStatement)};
+    inner.items[parameters.back().name.text] =
+        BlockItem{expression.block.get(), &scope, path.substr(0, pathOfStatement)};
   ++depth;
   Item result = evaluateBlock(*definition.body, inner);
   --depth;
   if (holdsBlock(result)) { // whose scope may be the callee's, which is gone
-    fail(expression.where) << "'" << expression.text << "' gives a block, which cannot leave the call that it came into";
+    fail(expression.where) << "'" << expression.text
+                           << "' gives a block, which cannot leave the call that it came into";
     return mistake();
   }
   return result;

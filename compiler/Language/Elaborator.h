@@ -246,19 +246,19 @@ private:
 
   Scope file; // parameters, and what statements outside of parts bind
   llvm::StringMap<const Definition *> definitions;
-  std::string path; // of bindings, with points
+  std::string path;           // of bindings, with points
   size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
   LocationAttr callOfOther;   // the innermost call in the text itself; null at its own level
   llvm::StringSet<> weightNames;
   llvm::StringMap<int64_t> weightNumbers; // the last one behind the name of several, of which the first has none
   llvm::StringSet<> symbols; // of the module: to look one up there would take time by the number of weights
-  int depth = 0;        // of calls
-  int64_t operations = 0; // evaluated so far
-  int32_t streams = 0;  // numbers of ops that draw at random, all different
+  int depth = 0;             // of calls
+  int64_t operations = 0;    // evaluated so far
+  int32_t streams = 0;       // numbers of ops that draw at random, all different
 
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<std::unique_ptr<PartState>> parts;
-  PartState *part = nullptr; // under construction
+  PartState *part = nullptr;      // under construction
   ScanState *scanState = nullptr; // the same; null outside of scans
 
   friend class ModelText;

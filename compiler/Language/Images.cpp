@@ -71,7 +71,8 @@ Item Elaborator::gridColumns(BuiltinCall &call) {
   Side *side = imagesOf(call);
   if (!side)
     return mistake();
-  Value positions = import(side->positions), width = fill(typeOf(positions), static_cast<double>(side->image.width), call.where());
+  Value positions = import(side->positions),
+        width = fill(typeOf(positions), static_cast<double>(side->image.width), call.where());
   return make(arith::RemUIOp::create(builder, place(call.where()), positions, width));
 }
 
@@ -81,8 +82,8 @@ Item Elaborator::gridWidth(BuiltinCall &call) {
   return side ? wholeNumber(side->image.width) : mistake();
 }
 
-/// The images that have every `stride`-th row and column of pixels of others, with ports of their own: sizes and ports are named
-/// by the stride of the whole images.
+/// The images that have every `stride`-th row and column of pixels of others, with ports of their own: sizes and ports
+/// are named by the stride of the whole images.
 Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) {
   std::string all = "source", name = all + "_stride" + std::to_string(side.stride * stride);
   if (Side *known = sideNamed(name))
@@ -114,7 +115,8 @@ Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) 
 /// subsample(x, stride, row, column): every `stride`-th row and column of pixels, from these on.
 Item Elaborator::subsample(BuiltinCall &call) {
   Side *side = imagesOf(call);
-  std::optional<int64_t> stride = whole(call.given[1], "a stride", 1), row = whole(call.given[2], "the first row of pixels", 0),
+  std::optional<int64_t> stride = whole(call.given[1], "a stride", 1),
+                         row = whole(call.given[2], "the first row of pixels", 0),
                          column = whole(call.given[3], "the first column of pixels", 0);
   if (!side || !stride || !row || !column)
     return mistake();
@@ -124,19 +126,20 @@ Item Elaborator::subsample(BuiltinCall &call) {
     return mistake();
   }
   if (side->image.height % *stride || side->image.width % *stride) {
-    fail(call.where()) << "a stride of " << *stride << " does not divide images of " << side->image.height << " x " << side->image.width
-                       << " pixels; images of another size, or another stride, fit";
+    fail(call.where()) << "a stride of " << *stride << " does not divide images of " << side->image.height << " x "
+                       << side->image.width << " pixels; images of another size, or another stride, fit";
     return mistake();
   }
   if (*row >= *stride || *column >= *stride) {
-    fail(call.where()) << "of a stride of " << *stride << " the first row and column are 0 to " << *stride - 1 << ", not " << *row
-                       << " and " << *column;
+    fail(call.where()) << "of a stride of " << *stride << " the first row and column are 0 to " << *stride - 1
+                       << ", not " << *row << " and " << *column;
     return mistake();
   }
   if (*stride == 1)
     return call.given[0].item;
   if (model.task == "translate") {
-    fail(call.where()) << "a caption's decoder reads the rows of whole images, so the task 'translate' has no smaller images yet";
+    fail(call.where())
+        << "a caption's decoder reads the rows of whole images, so the task 'translate' has no smaller images yet";
     return mistake();
   }
   const Side &images = *strided(*side, *stride, call.where());

@@ -1,4 +1,5 @@
-// What an expression of a model text means while the text is elaborated: a constant, a weight, or a tensor of the model.
+// What an expression of a model text means while the text is elaborated: a constant, a weight, or a tensor of the
+// model.
 #ifndef HEDDLE_COMPILER_LANGUAGE_ITEM_H
 #define HEDDLE_COMPILER_LANGUAGE_ITEM_H
 
@@ -27,13 +28,14 @@ struct Side {
   int64_t most = 0;    // tokens of a sequence
   std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
   Value starts, lengths;
-  Value positions; // of each token in its sequence
-  Value labelled; // which tokens have a label
-  ImageShape image; // where its sequences are images, and their tokens pixels
+  Value positions;    // of each token in its sequence
+  Value labelled;     // which tokens have a label
+  ImageShape image;   // where its sequences are images, and their tokens pixels
   int64_t stride = 1; // of the images' rows and columns of pixels those that are tokens
 
-  // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens of another
-  // input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that they are neighbours of.
+  // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens
+  // of another input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that
+  // they are neighbours of.
   const Side *tokensOf = nullptr;
   Value rows;
   SmallVector<Value, 3> users;

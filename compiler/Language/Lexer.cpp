@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::heddle::language;
 
-static constexpr StringLiteral kMarks[] = {"..", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",", "|", "=",
-                                           "<",  ">",  "+",  "-",  "*",  "/", "%", "^", "@", "~"};
+static constexpr StringLiteral kMarks[] = {"..", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
+                                           "|",  "=",  "<",  ">",  "+",  "-", "*", "/", "%", "^", "@", "~"};
 
 static bool startsName(char c) { return llvm::isAlpha(c) || c == '_'; }
 static bool continuesName(char c) { return llvm::isAlnum(c) || c == '_' || c == '\''; }
@@ -31,8 +31,7 @@ namespace {
 
 class Lexer {
 public:
-  Lexer(MLIRContext *context, StringRef path, StringRef text)
-      : file(StringAttr::get(context, path)), rest(text) {}
+  Lexer(MLIRContext *context, StringRef path, StringRef text) : file(StringAttr::get(context, path)), rest(text) {}
 
   FailureOr<std::vector<Token>> run();
 

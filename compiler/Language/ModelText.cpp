@@ -3,11 +3,11 @@
 #include "compiler/Language/Elaborator.h"
 #include "compiler/Language/Parser.h"
 #include "compiler/Language/Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
 
@@ -59,8 +59,9 @@ public:
     if (text.empty()) {
       StringRef nearest = findNearest(name, getLibraryTexts());
       return emitError(Location(where)) << "there is no text '" << name << "' to use"
-                                        << (nearest.empty() ? "; Heddle brings along " + llvm::join(getLibraryTexts(), ", ")
-                                                            : "; the nearest is '" + nearest.str() + "'");
+                                        << (nearest.empty()
+                                                ? "; Heddle brings along " + llvm::join(getLibraryTexts(), ", ")
+                                                : "; the nearest is '" + nearest.str() + "'");
     }
     return read((name + ".weft").str(), text);
   }
@@ -200,7 +201,8 @@ LogicalResult ModelText::setParameters(const Settings &given) {
   SmallVector<const Parameter *> order;
   for (const std::shared_ptr<Text> &text : texts)
     for (const Parameter &parameter : text->parameters) {
-      auto known = llvm::find_if(order, [&](const Parameter *other) { return other->name.text == parameter.name.text; });
+      auto known =
+          llvm::find_if(order, [&](const Parameter *other) { return other->name.text == parameter.name.text; });
       if (known == order.end())
         order.push_back(&parameter);
       else

@@ -1,5 +1,5 @@
-// Attention as texts spell it: pairs of queries and keys, masks, softmax and the sums of values. Within a scan a query is a
-// sequence's row of the step, alone in its sequence.
+// Attention as texts spell it: pairs of queries and keys, masks, softmax and the sums of values. Within a scan a query
+// is a sequence's row of the step, alone in its sequence.
 #include "compiler/Language/Builtins.h"
 #include "compiler/Language/Parts.h"
 
@@ -50,7 +50,8 @@ std::optional<const Side *> Elaborator::neighboursOf(BuiltinCall &call) {
   const Given &given = call.given[3];
   const auto *lists = given.item.as<TensorItem>();
   if (!lists || !lists->keys || !lists->keys->tokensOf) {
-    fail(given.where) << "pairs(..., among = source.neighbours) takes the neighbours of an input's tokens, not " << describe(given.item)
+    fail(given.where) << "pairs(..., among = source.neighbours) takes the neighbours of an input's tokens, not "
+                      << describe(given.item)
                       << "; an input has neighbours where the parameter 'neighbours' is above 0";
     return std::nullopt;
   }
@@ -63,8 +64,11 @@ Elaborator::Keys Elaborator::keysOf(const Side &side, RankedTensorType queries, 
   if (!side.rows)
     return {import(side.starts), import(side.lengths), Value(), {}, side.longest};
   RankedTensorType column = getDimType(queries, 0, builder.getI32Type());
-  Keys keys{FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(0)), import(side.lengths), import(side.rows),
-            {}, side.longest};
+  Keys keys{FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(0)),
+            import(side.lengths),
+            import(side.rows),
+            {},
+            side.longest};
   for (Value list : side.users)
     keys.users.push_back(import(list));
   return keys;
@@ -78,11 +82,13 @@ void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, Lo
     return;
   }
   if (queries.longest.empty()) {
-    located = {FillOp::create(builder, place(where), queries.starts.getType(), builder.getI32IntegerAttr(0)), queries.starts};
+    located = {FillOp::create(builder, place(where), queries.starts.getType(), builder.getI32IntegerAttr(0)),
+               queries.starts};
     return;
   }
   RankedTensorType perQuery = getDimType(type, 0, builder.getI32Type());
-  auto op = LocateOp::create(builder, place(where), perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
+  auto op =
+      LocateOp::create(builder, place(where), perQuery, perQuery, queries.starts, queries.lengths, queries.longest);
   located = {op.getPosition(), op.getSequence()};
 }
 
@@ -93,8 +99,8 @@ Item Elaborator::refuseQueries(const TensorItem &scores, LocationAttr where) {
   return mistake();
 }
 
-/// For each query the scores of all keys of its sequence, head by head: dot products (3.2.1), or sums of what a block makes of
-/// the rows.
+/// For each query the scores of all keys of its sequence, head by head: dot products (3.2.1), or sums of what a block
+/// makes of the rows.
 Item Elaborator::pairs(BuiltinCall &call) {
   Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
   Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
@@ -108,14 +114,15 @@ Item Elaborator::pairs(BuiltinCall &call) {
   if (const Side *words = scanState ? nullptr : wordsOf(queryType); words && words->tokensOf == ofKey)
     own = words;
   if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState)) {
-    fail(call.where()) << "among neighbours queries and keys are rows for each token of '" << (*neighbours)->tokensOf->name
-                       << "', outside of scans, but here are " << describe(call.given[0].item) << " and "
-                       << describe(call.given[1].item);
+    fail(call.where()) << "among neighbours queries and keys are rows for each token of '"
+                       << (*neighbours)->tokensOf->name << "', outside of scans, but here are "
+                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
     return mistake();
   }
   if (scanState && areRows && isOfStep(keyType)) {
-    fail(call.where()) << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
-                       << "with the states that the scan gives";
+    fail(call.where())
+        << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
+        << "with the states that the scan gives";
     return mistake();
   }
   if (scanState && areRows && ofKey && !isOfStep(queryType)) {
@@ -138,17 +145,18 @@ Item Elaborator::pairs(BuiltinCall &call) {
   bool sharesKeys = keyType.getDimSize(1) % width == 0 && ofKeys > 0 && *heads % ofKeys == 0;
   if (call.expression.block ? queryType.getDimSize(1) != keyType.getDimSize(1) : !sharesKeys) {
     auto error = fail(call.where());
-    error << "pairs(query, key) takes rows of the same width for tokens, but here are " << describe(call.given[0].item) << " and "
-          << describe(call.given[1].item);
+    error << "pairs(query, key) takes rows of the same width for tokens, but here are " << describe(call.given[0].item)
+          << " and " << describe(call.given[1].item);
     if (*heads > 1 && !call.expression.block)
       error << "; keys may have fewer heads of " << width << " columns, of a number that divides " << *heads;
     return mistake();
   }
-  int64_t mostKeys = own && own->rows        ? typeOf(own->rows).getDimSize(1)
+  int64_t mostKeys = own && own->rows           ? typeOf(own->rows).getDimSize(1)
                      : wordsOf(keyType) && !own ? countOf("sentences")
                                                 : ofKey->most;
   auto room = static_cast<int64_t>(llvm::alignTo(mostKeys, kKeyUnit));
-  auto type = RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
+  auto type =
+      RankedTensorType::get({queryType.getDimSize(0), *heads, room}, builder.getF32Type(), queryType.getEncoding());
   if (own) {
     ofKey = own;
     queries = loneQueries(queryType, call.where());
@@ -162,8 +170,9 @@ Item Elaborator::pairs(BuiltinCall &call) {
     parameters = combinePairs(call, queryType.getDimSize(1), combine);
   if (!parameters)
     return mistake();
-  auto scores = ScoresOp::create(builder, place(call.where()), type, query, key, keys.rows, *parameters, keys.users,
-                                 queries->starts, queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest);
+  auto scores =
+      ScoresOp::create(builder, place(call.where()), type, query, key, keys.rows, *parameters, keys.users,
+                       queries->starts, queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest);
   scores.getCombine().takeBody(combine);
   return make(scores, ofKey);
 }
@@ -174,8 +183,8 @@ static void eraseWithUsers(Operation *op) {
   op->erase();
 }
 
-/// Evaluates the block of pairs() into the region of scores. The block computes with two rows that stand for those of a query
-/// and a key; what it takes besides is returned. Nothing after an error.
+/// Evaluates the block of pairs() into the region of scores. The block computes with two rows that stand for those of a
+/// query and a key; what it takes besides is returned. Nothing after an error.
 std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, int64_t width, Region &region) {
   Location at = place(call.where());
   auto row = RankedTensorType::get({width}, builder.getF32Type());
@@ -186,9 +195,10 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   if (result.isMistake())
     return std::nullopt;
   auto refuse = [&] {
-    fail(call.expression.block->where)
-        << "the block of pairs() makes a row of " << width << " numbers of a query's row and a key's, by arithmetic on "
-        << "their elements, and the sum of these is the score; here is " << describe(result);
+    fail(call.expression.block->where) << "the block of pairs() makes a row of " << width
+                                       << " numbers of a query's row and a key's, by arithmetic on "
+                                       << "their elements, and the sum of these is the score; here is "
+                                       << describe(result);
     return std::nullopt;
   };
   Value value = tensorOrNull(result, call.expression.block->where);
@@ -229,8 +239,8 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   };
   for (Operation *op : arithmetic) {
     if (isa<DropoutOp>(op)) {
-      fail(call.expression.block->where)
-          << "dropout has no place in the block of pairs(): drop out the queries, the keys, or the weights after softmax()";
+      fail(call.expression.block->where) << "dropout has no place in the block of pairs(): drop out the queries, the "
+                                            "keys, or the weights after softmax()";
       return std::nullopt;
     }
     if (!OpTrait::hasElementwiseMappableTraits(op) || !llvm::all_of(op->getOperands(), makeScalar))
@@ -257,8 +267,9 @@ Item Elaborator::mask(BuiltinCall &call) {
   RankedTensorType type = typeOf(value);
   if (scores->keys->tokensOf) {
     if (call.expression.block) {
-      fail(call.expression.block->where) << (scores->keys->rows ? "neighbours have no places by which a mask could tell them apart"
-                                                                : "a sentence sees all of its words, without a mask's block");
+      fail(call.expression.block->where) << (scores->keys->rows
+                                                 ? "neighbours have no places by which a mask could tell them apart"
+                                                 : "a sentence sees all of its words, without a mask's block");
       return mistake();
     }
     RankedTensorType column = getDimType(type, 0, builder.getI32Type());
@@ -295,8 +306,9 @@ Item Elaborator::mask(BuiltinCall &call) {
   else if (const auto *item = counts.as<TensorItem>())
     pairCounts = item->value;
   if (!pairCounts || !pairCounts.getType().isInteger(1) || pairCounts.getParentBlock() != body) {
-    fail(call.expression.block->where) << "a mask's block says of a query's and a key's index whether the pair counts, as in "
-                                       << "{ |query, key| key <= query }, and not " << describe(counts);
+    fail(call.expression.block->where)
+        << "a mask's block says of a query's and a key's index whether the pair counts, as in "
+        << "{ |query, key| key <= query }, and not " << describe(counts);
     body->erase();
     return mistake();
   }
@@ -309,21 +321,26 @@ Item Elaborator::softmax(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   const auto *numbers = call.given[0].item.as<TensorItem>();
   auto type = numbers ? dyn_cast<RankedTensorType>(numbers->value.getType()) : RankedTensorType();
-  if (const Side *side = type && !scanState ? findSide(type) : nullptr; side && type.getRank() == 1 && type.getElementType().isF32()) {
+  if (const Side *side = type && !scanState ? findSide(type) : nullptr;
+      side && type.getRank() == 1 && type.getElementType().isF32()) {
     Location at = place(call.where());
     Value x = asRows(import(numbers->value), call.where());
     RankedTensorType whole = getDimType(type, 0, builder.getI32Type());
     Value sequence =
-        LocateOp::create(builder, at, whole, whole, import(side->starts), import(side->lengths), side->longest).getSequence();
-    auto spread = [&](Value ofSequences) { return EmbeddingOp::create(builder, at, x.getType(), sequence, ofSequences); };
+        LocateOp::create(builder, at, whole, whole, import(side->starts), import(side->lengths), side->longest)
+            .getSequence();
+    auto spread = [&](Value ofSequences) {
+      return EmbeddingOp::create(builder, at, x.getType(), sequence, ofSequences);
+    };
     Value largest = spread(pool(Pool::Max, x, *side, call.where()));
     Value shares = math::ExpOp::create(builder, at, arith::SubFOp::create(builder, at, x, largest));
     Value sums = spread(pool(Pool::Sum, shares, *side, call.where()));
     return make(asNumbers(arith::DivFOp::create(builder, at, shares, sums), call.where()));
   }
   if (!scores) {
-    fail(call.where()) << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
-                       << describe(call.given[0].item);
+    fail(call.where())
+        << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
+        << describe(call.given[0].item);
     return mistake();
   }
   return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
@@ -386,7 +403,8 @@ Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
   }
   const Side &ofKeys = scores.keys->tokensOf ? *scores.keys->tokensOf : *scores.keys;
   RankedTensorType column = columnOf(ofKeys.tokens);
-  auto ones = RankedTensorType::get({column.getDimSize(0), headsOfKeys(import(scores.value))}, builder.getF32Type(), column.getEncoding());
+  auto ones = RankedTensorType::get({column.getDimSize(0), headsOfKeys(import(scores.value))}, builder.getF32Type(),
+                                    column.getEncoding());
   Item sums = contextOf(scores, make(fill(ones, 1, where)), where);
   const auto *result = sums.as<TensorItem>();
   if (!result || typeOf(result->value).getDimSize(1) > 1)
@@ -394,22 +412,25 @@ Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
   return make(asNumbers(result->value, where));
 }
 
-/// For each key the sum of what the queries of its sequence give it, head by head: a product of the transposed scores with ones.
+/// For each key the sum of what the queries of its sequence give it, head by head: a product of the transposed scores
+/// with ones.
 Item Elaborator::sumOverQueries(const TensorItem &scores, LocationAttr where) {
   Value value = import(scores.value);
   RankedTensorType type = typeOf(value);
   std::optional<Queries> queries = scanState || scores.keys->tokensOf ? std::nullopt : queriesOf(type, where);
   if (!queries) {
-    fail(where) << "sum(scores, over = \"queries\") is of a whole sequence's queries, outside of scans, and of keys that all of these "
+    fail(where) << "sum(scores, over = \"queries\") is of a whole sequence's queries, outside of scans, and of keys "
+                   "that all of these "
                 << "have; here is " << describe(scores);
     return mistake();
   }
   Keys keys = keysOf(*scores.keys, type, where);
   auto ones = RankedTensorType::get({type.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), type.getEncoding());
   RankedTensorType column = columnOf(scores.keys->tokens);
-  auto perKey = RankedTensorType::get({column.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), column.getEncoding());
-  Value sums = TransposedContextOp::create(builder, place(where), perKey, value, fill(ones, 1, where), /*users=*/ValueRange(),
-                                           queries->starts, queries->lengths, keys.starts, keys.lengths, queries->longest,
-                                           keys.longest);
+  auto perKey =
+      RankedTensorType::get({column.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), column.getEncoding());
+  Value sums = TransposedContextOp::create(builder, place(where), perKey, value, fill(ones, 1, where),
+                                           /*users=*/ValueRange(), queries->starts, queries->lengths, keys.starts,
+                                           keys.lengths, queries->longest, keys.longest);
   return make(type.getDimSize(1) == 1 ? asNumbers(sums, where) : sums);
 }

@@ -48,9 +48,7 @@ private:
     emitError(Location(peek().where)) << "expected " << expected << ", got " << peek().describe();
     return nullptr;
   }
-  bool expect(StringRef mark, const Twine &place) {
-    return takeIf(mark) || (fail("'" + mark + "' " + place), false);
-  }
+  bool expect(StringRef mark, const Twine &place) { return takeIf(mark) || (fail("'" + mark + "' " + place), false); }
   /// A list's elements may stand on lines of their own.
   bool expectEnd(StringRef mark, const Twine &place) {
     skipLines();
@@ -107,8 +105,8 @@ private:
 };
 
 bool isKeyword(StringRef name) {
-  return llvm::is_contained({"task", "use", "param", "def", "if", "else", "repeat", "scan", "with", "and", "or",
-                             "not", "true", "false", "in"},
+  return llvm::is_contained({"task", "use", "param", "def", "if", "else", "repeat", "scan", "with", "and", "or", "not",
+                             "true", "false", "in"},
                             name);
 }
 

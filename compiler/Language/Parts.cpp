@@ -1,5 +1,5 @@
-// A task says which parts a model has, what they take and what functions they become. compiler/Derive makes the entries of
-// the artifact from these.
+// A task says which parts a model has, what they take and what functions they become. compiler/Derive makes the entries
+// of the artifact from these.
 #include "compiler/Language/Parts.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct PartInfo {
   StringLiteral name;
-  StringLiteral result;        // what its value is called in the module
+  StringLiteral result;         // what its value is called in the module
   std::vector<StringRef> sides; // inputs that it takes
   bool required;
 };
@@ -231,8 +231,8 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
   return part->function.getBody().addArgument(type, Location(where));
 }
 
-/// The tokens of an input: their ids by its name, or `input.pixels`, and `input.positions`, `input.types`; `input.lengths` of
-/// sequences.
+/// The tokens of an input: their ids by its name, or `input.pixels`, and `input.positions`, `input.types`;
+/// `input.lengths` of sequences.
 void Elaborator::addPorts(const Name &input) {
   if (input.text == kStep) {
     auto scalar = RankedTensorType::get({1}, builder.getF32Type());
@@ -308,9 +308,7 @@ int64_t ModelText::getCount(StringRef name) const {
 }
 
 /// How many of something an input has.
-int64_t Elaborator::countOf(StringRef name) const {
-  return model.getCount(name);
-}
+int64_t Elaborator::countOf(StringRef name) const { return model.getCount(name); }
 
 Side *Elaborator::sideNamed(StringRef name) {
   auto found = llvm::find_if(sides, [&](const auto &side) { return side->name == name; });
@@ -335,8 +333,9 @@ void Elaborator::addLabelled(const Name &input) {
   part->scope.items[input.text + ".labelled"] = make(side.labelled);
 }
 
-/// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have a
-/// label. Of hidden tokens the label is the token, and `input.follows` says whether the second sentence follows the first.
+/// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have
+/// a label. Of hidden tokens the label is the token, and `input.follows` says whether the second sentence follows the
+/// first.
 void Elaborator::addLabels(const Name &input) {
   Side &side = *sideNamed(input.text);
   auto column = [&](StringRef size) { return columnOf(size); };
@@ -352,8 +351,8 @@ void Elaborator::addLabels(const Name &input) {
     items[input.text + ".follows"] = make(addPort(input.text + "_follows", column(kSequences), 2, input.where));
   // How many labels there are follows from the logits that they are compared with.
   items[input.text + ".label"] =
-      make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)), /*limit=*/0,
-                   input.where));
+      make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)),
+                   /*limit=*/0, input.where));
 }
 
 /// `pair.label` or `pair.grade`, whichever the loss reads.
@@ -363,17 +362,24 @@ void Elaborator::addPairLabels(LocationAttr where) {
   part->scope.items["pair.grade"] = make(addPort("pair_grade", column, /*limit=*/0, where));
 }
 
-/// Takes the port away that the loss of pairs does not read. Logits of labels go with labels, and a number of each pair with grades.
+/// Takes the port away that the loss of pairs does not read. Logits of labels go with labels, and a number of each pair
+/// with grades.
 LogicalResult Elaborator::chooseLabels(LocationAttr where) {
-  auto port = [&](StringRef name) { return cast<BlockArgument>(part->scope.items.find(name)->second.as<TensorItem>()->value); };
+  auto port = [&](StringRef name) {
+    return cast<BlockArgument>(part->scope.items.find(name)->second.as<TensorItem>()->value);
+  };
   const PartState &logits = *parts.front();
   bool areGrades = typeOf(logits.results.front().second).getRank() == 1;
-  BlockArgument wanted = port(areGrades ? "pair.grade" : "pair.label"), other = port(areGrades ? "pair.label" : "pair.grade");
+  BlockArgument wanted = port(areGrades ? "pair.grade" : "pair.label"),
+                other = port(areGrades ? "pair.label" : "pair.grade");
   if (wanted.use_empty() || !other.use_empty()) {
-    fail(where) << (areGrades ? "logits that are a number for each pair are a grade, which the loss compares with 'pair.grade', as in "
-                                "`(logits - pair.grade) ^ 2`"
-                              : "logits that are a row for each pair are of labels, which the loss compares with 'pair.label', as in "
-                                "`cross_entropy(logits, pair.label)`");
+    fail(where)
+        << (areGrades
+                ? "logits that are a number for each pair are a grade, which the loss compares with 'pair.grade', as "
+                  "in "
+                  "`(logits - pair.grade) ^ 2`"
+                : "logits that are a row for each pair are of labels, which the loss compares with 'pair.label', as in "
+                  "`cross_entropy(logits, pair.label)`");
     return failure();
   }
   unsigned index = other.getArgNumber();
@@ -446,8 +452,9 @@ Value Elaborator::tensor(const Item &item, LocationAttr where, const Twine &what
 
 bool Elaborator::isWithinPart(LocationAttr where) {
   if (!part)
-    fail(where) << "tensors are computed within the parts of a task and the functions that they call; here are constants "
-                << "and weights alone";
+    fail(where)
+        << "tensors are computed within the parts of a task and the functions that they call; here are constants "
+        << "and weights alone";
   else if (builder.getInsertionBlock()->getParentOp() != part->function && !isInScan(builder.getInsertionBlock()))
     fail(where) << "a mask's block computes with indices and numbers alone";
   else
@@ -483,9 +490,7 @@ std::string Elaborator::describeRows(RankedTensorType type) {
 }
 
 /// What a learning rate may be computed by.
-static bool isArithmetic(Operation &op) {
-  return isa<FillOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
-}
+static bool isArithmetic(Operation &op) { return isa<FillOp>(op) || OpTrait::hasElementwiseMappableTraits(&op); }
 
 //===-- Functions -----------------------------------------------------------------------------------------------===//
 
@@ -552,8 +557,9 @@ void Elaborator::elaboratePart(const Part &syntax) {
       fail(syntax.name.where) << "the value of 'rate', its last line, should be a number made of the step's, but is "
                               << describe(item);
     else if (part->function.getBody().getNumArguments() != 1 || !llvm::all_of(part->function.getOps(), isArithmetic))
-      fail(syntax.name.where) << "a learning rate is made of the step's number by arithmetic alone, without weights and "
-                                 "values of other parts";
+      fail(syntax.name.where)
+          << "a learning rate is made of the step's number by arithmetic alone, without weights and "
+             "values of other parts";
     else
       part->results.push_back({info.result.str(), value});
     return;
@@ -575,7 +581,8 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
   bool isOfClasses = name == "logits" && (labels == Labels::EachSequence || labels == Labels::SomeTokens);
   bool isOfPairs = labels == Labels::EachPair && name == "logits";
   bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" || isOfPairs ||
-                       (labels == Labels::EachPair && isLoss) || (labels == Labels::EachSequence && (isOfClasses || isLoss));
+                       (labels == Labels::EachPair && isLoss) ||
+                       (labels == Labels::EachSequence && (isOfClasses || isLoss));
   bool isOfHidden = labels == Labels::HiddenTokens && (name == "logits" || name == "loss");
   std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
   if (name == "memory")
@@ -603,8 +610,8 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
   }
   if (fits)
     return true;
-  fail(part->syntax->name.where) << "the value of '" << part->syntax->name.text << "', its last line, should be " << numbers
-                                 << rows << ", but is " << describe(item);
+  fail(part->syntax->name.where) << "the value of '" << part->syntax->name.text << "', its last line, should be "
+                                 << numbers << rows << ", but is " << describe(item);
   return false;
 }
 
@@ -660,8 +667,7 @@ void Elaborator::finishParts() {
     SmallVector<Attribute> attrs;
     for (const auto &[name, value] : state->results) {
       values.push_back(value);
-      attrs.push_back(
-          builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
+      attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("heddle.name", builder.getStringAttr(name))));
     }
     builder.setInsertionPointToEnd(&state->function.getBody().front());
     func::ReturnOp::create(builder, at, values);

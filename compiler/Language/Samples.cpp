@@ -1,5 +1,5 @@
-// What models that are trained on samples need: keys drawn by attention's weights, values through which no gradient passes, and
-// moving averages (Xu et al. 2015, section 4.1).
+// What models that are trained on samples need: keys drawn by attention's weights, values through which no gradient
+// passes, and moving averages (Xu et al. 2015, section 4.1).
 #include "compiler/Language/Builtins.h"
 #include "compiler/Language/Elaborator.h"
 #include "compiler/Language/Parts.h"
@@ -14,14 +14,15 @@ using namespace mlir::heddle::language;
 /// What a weight of zero counts as: its logarithm and any noise are less than those of a key that may be drawn.
 static constexpr float kLeastWeight = 1.17549435e-38f;
 
-/// sample(weights): of each query's keys one has the weight 1, drawn by the weights, and the others 0. Entries that do not train
-/// take the key of the largest weight.
+/// sample(weights): of each query's keys one has the weight 1, drawn by the weights, and the others 0. Entries that do
+/// not train take the key of the largest weight.
 Item Elaborator::sample(BuiltinCall &call) {
   const TensorItem *weights = scoresOrNull(call.given[0].item);
   Value value = weights ? import(weights->value) : Value();
   if (!weights || typeOf(value).getDimSize(1) != 1) {
-    fail(call.where()) << "sample() draws a key for each query by weights of one head, such as softmax(mask(pairs(query, key))), not "
-                       << "by " << describe(call.given[0].item);
+    fail(call.where())
+        << "sample() draws a key for each query by weights of one head, such as softmax(mask(pairs(query, key))), not "
+        << "by " << describe(call.given[0].item);
     return mistake();
   }
   RankedTensorType type = typeOf(value);
@@ -36,8 +37,10 @@ Item Elaborator::sample(BuiltinCall &call) {
       builder.setInsertionPointToEnd(&part->function.getBody().front());
     RankedTensorType perQuery = scanState ? columnOf(getScanSide()->tokens) : getDimType(type, 0, builder.getI32Type());
     numbers = IotaOp::create(builder, at, perQuery, 0);
-    seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()), getVariableName(VariableRole::Seed));
-    step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()), getVariableName(VariableRole::Steps));
+    seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()),
+                          getVariableName(VariableRole::Seed));
+    step = ReadOp::create(builder, at, RankedTensorType::get({1}, builder.getI32Type()),
+                          getVariableName(VariableRole::Steps));
   }
   if (scanState)
     numbers = capture(numbers), seed = capture(seed), step = capture(step);
@@ -45,7 +48,8 @@ Item Elaborator::sample(BuiltinCall &call) {
   // The largest of log p + Gumbel's noise.
   RankedTensorType matrix = getTypeOfDims({{type, 0}, {type, 2}}, builder.getF32Type());
   Value flat = ReshapeOp::create(builder, at, matrix, value);
-  Value logs = math::LogOp::create(builder, at, arith::MaximumFOp::create(builder, at, flat, fill(matrix, kLeastWeight, call.where())));
+  Value logs = math::LogOp::create(
+      builder, at, arith::MaximumFOp::create(builder, at, flat, fill(matrix, kLeastWeight, call.where())));
   Value noise = GumbelOp::create(builder, at, matrix, numbers, seed, step, builder.getI32IntegerAttr(streams++));
   Value drawn = ArgmaxOp::create(builder, at, getDimType(type, 0, builder.getI32Type()),
                                  arith::AddFOp::create(builder, at, logs, noise));
@@ -69,22 +73,24 @@ Item Elaborator::stopGradient(BuiltinCall &call) {
   return make(StopGradientOp::create(builder, place(call.where()), x), from ? from->keys : nullptr);
 }
 
-/// moving_average(x, keep): for each number the same: the average that the steps before left. This step makes of it keep times
-/// itself plus 1 - keep times the mean of the numbers.
+/// moving_average(x, keep): for each number the same: the average that the steps before left. This step makes of it
+/// keep times itself plus 1 - keep times the mean of the numbers.
 Item Elaborator::movingAverage(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what moving_average() is of");
   std::optional<double> keep = x ? real(call.given[1], "what a moving average keeps") : std::nullopt;
   if (!keep)
     return mistake();
   if (*keep < 0 || *keep >= 1) {
-    fail(call.given[1].where) << "a moving average keeps from 0 to below 1 of itself, not " << describe(call.given[1].item);
+    fail(call.given[1].where) << "a moving average keeps from 0 to below 1 of itself, not "
+                              << describe(call.given[1].item);
     return mistake();
   }
   RankedTensorType type = typeOf(x);
   if (!isColumn(type) || !type.getElementType().isF32() || part->syntax->name.text != "loss" || scanState) {
-    fail(call.where()) << "moving_average() takes a number for each token or sequence, in the part 'loss' and outside of scans, as "
-                       << "training alone moves it; here is " << describe(call.given[0].item) << " in '"
-                       << part->syntax->name.text << "'";
+    fail(call.where())
+        << "moving_average() takes a number for each token or sequence, in the part 'loss' and outside of scans, as "
+        << "training alone moves it; here is " << describe(call.given[0].item) << " in '" << part->syntax->name.text
+        << "'";
     return mistake();
   }
   Location at = place(call.where());

@@ -127,13 +127,13 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
       keysOfNext.push_back(scores ? scores->keys : nullptr);
     }
     if (!fits && next.size() > state.states.size()) {
-      fail(expression.block->where) << "behind the states the last line of a scan's block has rows of numbers, or scores, for each "
-                                    << "sequence, but here is " << describe(items[next.size() - 1]);
+      fail(expression.block->where)
+          << "behind the states the last line of a scan's block has rows of numbers, or scores, for each "
+          << "sequence, but here is " << describe(items[next.size() - 1]);
       return mistake();
     }
     if (!fits) {
-      InFlightDiagnostic error = fail(expression.block->where)
-                                 << "the scan carries on ";
+      InFlightDiagnostic error = fail(expression.block->where) << "the scan carries on ";
       for (auto [i, operand] : llvm::enumerate(state.states))
         error << (i ? " and " : "") << describe(make(operand.argument));
       error << ", but the last line of its block is " << describe(result);
@@ -195,8 +195,8 @@ Item Elaborator::slice(BuiltinCall &call) {
     return mistake();
   RankedTensorType type = typeOf(x);
   if (type.getRank() != 2 || !type.getElementType().isF32() || *from + *width > type.getDimSize(1)) {
-    fail(call.where()) << "slice() takes columns " << *from << " to " << *from + *width << " of rows, and here are only "
-                       << describe(call.given[0].item);
+    fail(call.where()) << "slice() takes columns " << *from << " to " << *from + *width
+                       << " of rows, and here are only " << describe(call.given[0].item);
     return mistake();
   }
   auto result = RankedTensorType::get({type.getDimSize(0), *width}, type.getElementType(), type.getEncoding());

@@ -47,20 +47,20 @@ struct State {
 
 struct Expression {
   enum Kind {
-    Number,  // number
-    String,  // text
-    Flag,    // number: 0 or 1
-    Variable,// text
-    Negate,  // operands[0]; unary minus
-    Not,     // operands[0]
-    Binary,  // operands[0] `text` operands[1]
-    Call,    // text(arguments) block
-    Index,   // operands[0] [ operands[1] ]
-    Weight,  // weight text[operands] ~ start
-    If,      // if operands[0] block else otherwise
-    Repeat,  // repeat operands[0] [as rows[0]] with states block
-    Scan,    // scan `text` rows with states block; text: "reversed" or empty
-    List,    // operands, with commas between them
+    Number,   // number
+    String,   // text
+    Flag,     // number: 0 or 1
+    Variable, // text
+    Negate,   // operands[0]; unary minus
+    Not,      // operands[0]
+    Binary,   // operands[0] `text` operands[1]
+    Call,     // text(arguments) block
+    Index,    // operands[0] [ operands[1] ]
+    Weight,   // weight text[operands] ~ start
+    If,       // if operands[0] block else otherwise
+    Repeat,   // repeat operands[0] [as rows[0]] with states block
+    Scan,     // scan `text` rows with states block; text: "reversed" or empty
+    List,     // operands, with commas between them
   };
 
   Expression(Kind kind, LocationAttr where) : kind(kind), where(where) {}

@@ -18,7 +18,8 @@ Item Elaborator::window(BuiltinCall &call) {
     return mistake();
   Side *side = scanState ? nullptr : findSide(typeOf(x));
   if (!side || typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "window() takes rows of tokens, whose sequences it knows, not " << describe(call.given[0].item)
+    fail(call.where()) << "window() takes rows of tokens, whose sequences it knows, not "
+                       << describe(call.given[0].item)
                        << (scanState ? "; within a scan there is one row at a time" : "");
     return mistake();
   }
@@ -29,7 +30,7 @@ Item Elaborator::window(BuiltinCall &call) {
   }
   if (*from == 0 && *to == 0)
     return call.given[0].item;
-  auto type = RankedTensorType::get({typeOf(x).getDimSize(0), typeOf(x).getDimSize(1) * (*to - *from + 1)}, builder.getF32Type(),
-                                    typeOf(x).getEncoding());
+  auto type = RankedTensorType::get({typeOf(x).getDimSize(0), typeOf(x).getDimSize(1) * (*to - *from + 1)},
+                                    builder.getF32Type(), typeOf(x).getEncoding());
   return make(UnfoldOp::create(builder, place(call.where()), type, x, import(side->positions), *from, *to));
 }

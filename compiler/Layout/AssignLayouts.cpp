@@ -1,8 +1,8 @@
 // Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
 // loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
 // result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md). Where
-// a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
+// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
+// Where a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/Passes.h"
 
@@ -80,8 +80,8 @@ public:
           layouts[classOf(op.getInput())] = layout;
       });
 
-    // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes have
-    // neighbouring columns.
+    // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes
+    // have neighbouring columns.
     DenseMap<const void *, Shape> shapes;
     auto note = [&](Value value) {
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
@@ -241,8 +241,8 @@ private:
     }
   };
 
-  /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one number a
-  /// row, as `dealt` has them.
+  /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one
+  /// number a row, as `dealt` has them.
   SimtAttr dealRows(Shape shape) {
     if (shape.columns == 0)
       return dealt;
@@ -259,9 +259,10 @@ private:
       auto type = dyn_cast<RankedTensorType>(value.getType());
       return type && type.getDimSize(0) > 1;
     };
-    return func.walk([&](Operation *op) {
-                 return llvm::any_of(op->getResults(), isTall) ? WalkResult::interrupt() : WalkResult::advance();
-               })
+    return func
+        .walk([&](Operation *op) {
+          return llvm::any_of(op->getResults(), isTall) ? WalkResult::interrupt() : WalkResult::advance();
+        })
         .wasInterrupted();
   }
 
@@ -315,8 +316,7 @@ private:
       return;
     // Lanes along a row of a block have its one number alike, however they have the rest of the row.
     if (spread == Spread::Blocks)
-      if (isa<ReduceOp, BroadcastOp>(op) &&
-          llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
+      if (isa<ReduceOp, BroadcastOp>(op) && llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
         return;
     Value first;
     auto connectToFirst = [&](Value value) {

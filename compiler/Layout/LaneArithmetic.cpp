@@ -235,7 +235,8 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     llvm_unreachable("a reduction combines in one of three ways");
   }
 
-  /// A butterfly over the lanes that share the reduced dimension: each ends with the whole, or with its subgroup's part.
+  /// A butterfly over the lanes that share the reduced dimension: each ends with the whole, or with its subgroup's
+  /// part.
   Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const Dealing &dealing) const {
     auto width = static_cast<uint32_t>(lanes.subgroup());
     int64_t exchanging = std::min(dealing.lanes, lanes.subgroup() / dealing.stride);
@@ -261,8 +262,8 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
       memory = tile::SharedOp::create(
           b, tile::getSharedType(RankedTensorType::get({1, subgroups}, value.getType()), /*padding=*/0));
     }
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          arith::RemUIOp::create(b, lanes.number(), lanesOfOne), zero);
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, lanes.number(), lanesOfOne), zero);
     {
       OpBuilder::InsertionGuard guard(b);
       auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);

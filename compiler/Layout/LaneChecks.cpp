@@ -144,8 +144,8 @@ LogicalResult checkCooperativeBroadcast(tile::BroadcastOp op) {
   return op.emitOpError() << "repeats columns of cooperative matrices, got " << input << " and " << op.getType();
 }
 
-/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, those of two sums with each other, and
-/// go through shared memory.
+/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, those of two sums with each other,
+/// and go through shared memory.
 LogicalResult checkCooperative(Operation *op) {
   auto isShared = [](Value memory) {
     return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));

@@ -172,6 +172,6 @@ struct LowerBarrier : CooperativePattern<tile::WaitOp> {
 
 void heddle::populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes,
                                              RewritePatternSet &patterns) {
-  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerPieceTimes,
-               LowerPieceBroadcast, LowerBarrier>(converter, patterns.getContext(), lanes);
+  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerPieceTimes, LowerPieceBroadcast,
+               LowerBarrier>(converter, patterns.getContext(), lanes);
 }

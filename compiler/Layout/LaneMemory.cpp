@@ -45,8 +45,8 @@ bool cutsRuns(Value limit, int64_t vector) {
 /// What is read: a matrix whose words may hold several elements, or whose elements may count for several columns.
 struct Source {
   Value memory;
-  int64_t bits = 32;   // of an element; fewer than 32 are several to a word
-  int64_t repeats = 1; // columns that an element counts for
+  int64_t bits = 32;    // of an element; fewer than 32 are several to a word
+  int64_t repeats = 1;  // columns that an element counts for
   int64_t together = 1; // rows that begin at a multiple of so many, and follow each other in a lane
 
   Source(Value memory) : memory(memory) {}
@@ -60,8 +60,8 @@ struct Source {
   int64_t ofWord() const { return 32 / bits; }
 };
 
-/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it, and one element
-/// counts for all of them or each for one.
+/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it, and one
+/// element counts for all of them or each for one.
 bool movesRuns(const Source &source, int64_t vector) {
   int64_t columns = cast<MemRefType>(source.memory.getType()).getDimSize(1) * source.repeats;
   return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
@@ -78,8 +78,8 @@ Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, V
   return vector ? b.splat(vector, element) : element;
 }
 
-/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. Its bits go to the top, and
-/// come down with their sign.
+/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. Its bits go to the
+/// top, and come down with their sign.
 Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int64_t number) {
   Type type = words.getType();
   auto constant = [&](int64_t value) { return b.constant(type, static_cast<double>(value)); };
@@ -117,7 +117,8 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
   Type pieceType = runs ? type : tile.getElementType();
   Value zero = anyPadding ? Value() : b.constant(pieceType, 0);
   SmallVector<Value> registers, parts, words(columns.size());
-  Value memoryRow, first; // of packed elements: the bit that the first of those together begins at, unless it is the lowest
+  Value memoryRow,
+      first; // of packed elements: the bit that the first of those together begins at, unless it is the lowest
   for (auto [i, row] : llvm::enumerate(rows))
     for (auto [j, column] : llvm::enumerate(columns)) {
       auto number = static_cast<int64_t>(i) % source.together;
@@ -129,7 +130,8 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
           Value ofWord = b.index(source.ofWord());
           memoryRow = b.createOrFold<arith::DivUIOp>(row.index, ofWord);
           if (source.together < source.ofWord()) {
-            Value bit = b.createOrFold<arith::MulIOp>(b.createOrFold<arith::RemUIOp>(row.index, ofWord), b.index(source.bits));
+            Value bit =
+                b.createOrFold<arith::MulIOp>(b.createOrFold<arith::RemUIOp>(row.index, ofWord), b.index(source.bits));
             first = arith::IndexCastOp::create(b, b.getI32Type(), bit);
           }
         }
@@ -327,9 +329,10 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
   }
 
-  /// One branch a run where columns are limited, and one a row where rows are. `to` are the lane's rows of the matrix, if they are
-  /// not those of the place.
-  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place, ValueRange to) {
+  /// One branch a run where columns are limited, and one a row where rows are. `to` are the lane's rows of the matrix,
+  /// if they are not those of the place.
+  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place,
+                        ValueRange to) {
     Value columnLimit = op.getColumnLimit();
     int64_t vector = registers.shape.vector;
     bool whole = movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector));

@@ -57,7 +57,8 @@ public:
       : b(b), staged(staged), current(current) {}
 
   const Stage *find(Value value) const {
-    auto found = llvm::find_if(staged, [&](const Stage &stage) { return value && value == LoadOp(stage.load).getResult(); });
+    auto found =
+        llvm::find_if(staged, [&](const Stage &stage) { return value && value == LoadOp(stage.load).getResult(); });
     return found == staged.end() ? nullptr : &*found;
   }
 

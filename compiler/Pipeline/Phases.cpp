@@ -25,13 +25,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr FusionFlag
-    kFuseAttention{"fuse-attention", "Recognise and fuse attention (default true)"},
+static constexpr FusionFlag kFuseAttention{"fuse-attention", "Recognise and fuse attention (default true)"},
     kFuseProjections{"fuse-projections", "One product for the projections of an attention's input (default true)"},
     kFuseCrossEntropy{"fuse-cross-entropy", "Compute logits and their loss a chunk of tokens at a time (default true)"},
     kFuseUpdates{"fuse-updates", "Update all biases and gains at once (default true)"},
     kFuseKernels{"fuse-kernels", "Give kernels prologues, epilogues and companions (default true)"};
-static constexpr FusionFlag kFusionFlags[] = {kFuseAttention, kFuseProjections, kFuseCrossEntropy, kFuseUpdates, kFuseKernels};
+static constexpr FusionFlag kFusionFlags[] = {kFuseAttention, kFuseProjections, kFuseCrossEntropy, kFuseUpdates,
+                                              kFuseKernels};
 
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
@@ -40,7 +40,8 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createAddAdaptersPass(*options.adapters));
   if (options.weights)
     passes.addPass(createQuantizeWeightsPass(*options.weights));
-  passes.addNestedPass<func::FuncOp>(createHoistScansPass()); // so that entries share what need not be done a step at a time
+  passes.addNestedPass<func::FuncOp>(
+      createHoistScansPass()); // so that entries share what need not be done a step at a time
   passes.addPass(createDeriveTrainingPass({.ranks = options.sharding.has_value()}));
   passes.addPass(createDeriveEvaluationPass());
   passes.addPass(createDeriveDecodingPass());
@@ -78,7 +79,8 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createRoundCachesPass({.format = toString(options.caches).str()}));
   if (options.moments == Precision::BF16)
     passes.addPass(createRoundMomentsPass());
-  passes.addNestedPass<func::FuncOp>(createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // now that precisions are known
+  passes.addNestedPass<func::FuncOp>(
+      createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // now that precisions are known
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass({.fuse = options.fusion.has(kFuseKernels)}));

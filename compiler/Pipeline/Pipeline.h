@@ -43,8 +43,8 @@ private:
   std::vector<std::string> off;
 };
 
-/// Passes that someone adds to a phase: their textual pipeline on a module, as mlir-opt's --pass-pipeline has it between the
-/// parentheses of `builtin.module(...)`; a pass on functions is `func.func(NAME)`.
+/// Passes that someone adds to a phase: their textual pipeline on a module, as mlir-opt's --pass-pipeline has it
+/// between the parentheses of `builtin.module(...)`; a pass on functions is `func.func(NAME)`.
 struct AddedPasses {
   Phase phase;
   std::string pipeline;
@@ -74,7 +74,8 @@ struct PipelineOptions {
   std::optional<WeightFormat> weights;
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
-  /// They run in this order, each at the end of its phase, which is verified after them; checkAddedPasses() accepts all of them.
+  /// They run in this order, each at the end of its phase, which is verified after them; checkAddedPasses() accepts all
+  /// of them.
   std::vector<AddedPasses> added;
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
   std::string dumpDirectory;

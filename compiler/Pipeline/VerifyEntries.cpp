@@ -1,7 +1,7 @@
 // What a module written by hand may say and no later phase expects: tensors that no kernel takes, and ports, sizes and
 // seeds that the runtime would refuse or never see.
-#include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/Passes.h"
+#include "compiler/Pipeline/Pipeline.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/Limits.h"
 #include "dialects/Heddle/VariableRoles.h"
@@ -224,7 +224,8 @@ void Verifier::verifyNumbersOfRows(Operation *op, const Twine &what) {
   Value numbers = numbersOfRows(op);
   auto type = numbers ? cast<RankedTensorType>(numbers.getType()) : RankedTensorType();
   if (type && type.getRank() == 1 && !isColumn(type) && type.getDimSize(0) > 1)
-    fail(op->getLoc()) << what << "'" << op->getName() << "' has a number for each of " << type.getDimSize(0) << " rows in a " << type
+    fail(op->getLoc()) << what << "'" << op->getName() << "' has a number for each of " << type.getDimSize(0)
+                       << " rows in a " << type
                        << ", which kernels take for a single row; let the number of rows vary, as in tensor<?x"
                        << (type.getElementType().isInteger(32) ? "i32" : "f32") << ", #heddle.dims<\"NAME\">>";
 }

@@ -1,5 +1,5 @@
-#include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/Passes.h"
+#include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Target/Backend.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
@@ -44,7 +44,8 @@ bool isFused(Operation *op) {
     return false;
   if (op->getParentOfType<KernelOp>())
     return isInDialect(op, {"heddle", "arith", "math"}) && !isa<KernelOp>(op);
-  return isSymbol(op) || isView(op) || isCollective(op) || isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, KernelOp>(op) ||
+  return isSymbol(op) || isView(op) || isCollective(op) ||
+         isa<func::FuncOp, func::ReturnOp, ReadOp, WriteOp, RepeatOp, KernelOp>(op) ||
          (isa<YieldOp>(op) && isa<RepeatOp>(op->getParentOp()));
 }
 

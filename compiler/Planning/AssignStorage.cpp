@@ -195,7 +195,8 @@ LogicalResult Assigner::placeInArena() {
       }
       if (graph.isInPlace(launch) && reused && !sharePlace(id, *reused))
         return graph.launches[launch]->emitError()
-               << "entry '" << graph.function.getSymName() << "': @" << cast<tile::LaunchOp>(graph.launches[launch]).getKernel()
+               << "entry '" << graph.function.getSymName() << "': @"
+               << cast<tile::LaunchOp>(graph.launches[launch]).getKernel()
                << " changes its input in place, but the input is still needed, or is a variable that keeps its value: "
                   "add an op that copies it";
     }

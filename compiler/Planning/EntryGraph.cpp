@@ -256,11 +256,12 @@ LogicalResult EntryGraph::addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, con
   ids[body.getArgument(0)] = addElement(ids.at(repeat.getStarts()));
   for (auto [value, argument] : llvm::zip_first(repeat.getCarried(), body.getArguments().drop_front())) {
     Id id = ids.at(value);
-    bool isOwn = (values[id].kind == EntryValue::Result || values[id].kind == EntryValue::Empty) && !values[id].within &&
-                 value.hasOneUse();
+    bool isOwn = (values[id].kind == EntryValue::Result || values[id].kind == EntryValue::Empty) &&
+                 !values[id].within && value.hasOneUse();
     if (!isOwn)
-      return repeat.emitError() << "entry '" << function.getSymName() << "' carries a value on from step to step that "
-                                << "would need a copy kernel: the value is no launch's result, or is used elsewhere too";
+      return repeat.emitError()
+             << "entry '" << function.getSymName() << "' carries a value on from step to step that "
+             << "would need a copy kernel: the value is no launch's result, or is used elsewhere too";
     carried.push_back(ids[argument] = id);
   }
   for (auto [value, argument] :
@@ -275,10 +276,12 @@ LogicalResult EntryGraph::addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, con
     values[loop.counts].uses.push_back({loop.end - 1, ~0u});
     loops.push_back(loop);
   }
-  for (auto [result, next, begun] : llvm::zip_equal(repeat.getResults(), body.getTerminator()->getOperands(), carried)) {
+  for (auto [result, next, begun] :
+       llvm::zip_equal(repeat.getResults(), body.getTerminator()->getOperands(), carried)) {
     Location at = locate(ids.at(next));
     if (at.root != begun || at.offset != 0)
-      return repeat.emitError() << "entry '" << function.getSymName() << "' carries on a value that is not made where the "
+      return repeat.emitError() << "entry '" << function.getSymName()
+                                << "' carries on a value that is not made where the "
                                 << "value before it is: copy it at the end of the step";
     ids[result] = ids.at(next);
   }

@@ -31,12 +31,13 @@ public:
     bool write;
   };
 
-  /// Whether a launch with these accesses must wait for the launches before it; the first of a step does in any case, as
-  /// those before it are of the step before.
+  /// Whether a launch with these accesses must wait for the launches before it; the first of a step does in any case,
+  /// as those before it are of the step before.
   bool add(ArrayRef<Access> launch, bool beginsStep) {
-    bool barrier = beginsStep || llvm::any_of(launch, [&](const Access &a) {
-      return llvm::any_of(pending, [&](const Access &b) { return (a.write || b.write) && overlap(a, b); });
-    });
+    bool barrier =
+        beginsStep || llvm::any_of(launch, [&](const Access &a) {
+          return llvm::any_of(pending, [&](const Access &b) { return (a.write || b.write) && overlap(a, b); });
+        });
     if (barrier)
       pending.clear();
     note(launch);
@@ -135,7 +136,8 @@ LogicalResult EntryBuilder::buildPort(EntryGraph::Id id, Type type, DictionaryAt
 void EntryBuilder::buildRepeat(const EntryGraph::Loop &loop) {
   RepeatOp op = loop.op;
   auto steps = cast<RankedTensorType>(op.getStarts().getType()).getDimSize(0);
-  repeat = plan::RepeatOp::create(builder, op.getLoc(), op.getTrips(), steps, op.getReverse(), op.getStep(), op.getTokens());
+  repeat =
+      plan::RepeatOp::create(builder, op.getLoc(), op.getTrips(), steps, op.getReverse(), op.getStep(), op.getTokens());
   repeat.getBody().emplaceBlock();
 }
 
@@ -158,12 +160,12 @@ void EntryBuilder::buildLaunch(unsigned index) {
                            ? binding(loop->counts)
                            : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
   auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
-  auto planned = plan::LaunchOp::create(
-      builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(), builder.getArrayAttr(bindings),
-      unitIf(hazards.add(accesses, loop && index == loop->first)),
-      builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
-      builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch->hasAttr("infinities")),
-      shardOf(launch, index));
+  auto planned = plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
+                                        builder.getArrayAttr(bindings),
+                                        unitIf(hazards.add(accesses, loop && index == loop->first)),
+                                        builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+                                        builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())),
+                                        unitIf(launch->hasAttr("infinities")), shardOf(launch, index));
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);
 }
@@ -191,7 +193,8 @@ void EntryBuilder::buildCollective(unsigned index) {
   }
   hazards.note(accesses);
   auto create = [&](plan::Collective what, ArrayAttr like) {
-    plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), what, builder.getArrayAttr(from), builder.getArrayAttr(to), like);
+    plan::CollectiveOp::create(builder, graph.launches[index]->getLoc(), what, builder.getArrayAttr(from),
+                               builder.getArrayAttr(to), like);
   };
   llvm::TypeSwitch<Operation *>(graph.launches[index])
       .Case([&](AllGatherOp op) { create(plan::Collective::AllGather, op.getLikeAttr()); })

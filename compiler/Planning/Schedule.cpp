@@ -163,7 +163,8 @@ private:
     updates[value.launch] = true;
     for (EntryGraph::Id old : graph.getOldValues(variable))
       addReadersBefore(old, value.launch);
-    // Adam makes the new value in the variable's memory before ranks gather it: it, too, follows the readers of the old one.
+    // Adam makes the new value in the variable's memory before ranks gather it: it, too, follows the readers of the old
+    // one.
     if (isa<AllGatherOp>(graph.launches[value.launch]))
       if (auto made = graph.getReuse(value.launch, value.result))
         addUpdate(variable, graph.values[*made]);
@@ -187,7 +188,8 @@ private:
       if (waitsFor[launch] && graph.isInPlace(launch))
         return graph.launches[launch]->emitError()
                << "entry '" << graph.function.getSymName() << "' needs the input that this launch of @"
-               << cast<tile::LaunchOp>(graph.launches[launch]).getKernel() << " overwrites, after the launch: add an op that copies it";
+               << cast<tile::LaunchOp>(graph.launches[launch]).getKernel()
+               << " overwrites, after the launch: add an op that copies it";
     llvm_unreachable("a cycle without an overwriting launch");
   }
 

@@ -33,7 +33,8 @@ private:
   static void sink(ScanOp scan);
 };
 
-/// Whether it is worth memory to do the op for all tokens at once: products are, while elementwise work costs a step nothing.
+/// Whether it is worth memory to do the op for all tokens at once: products are, while elementwise work costs a step
+/// nothing.
 bool isWorthwhile(Operation *op) { return isa<RowwiseOpInterface>(op) && !isElementwise(op); }
 
 bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
@@ -62,7 +63,8 @@ struct KnownValues {
     for (BlockArgument argument : scan.getConstantArguments())
       all.insert(argument);
     for (Operation &op : scan.getBody().front().without_terminator()) {
-      if (!llvm::all_of(op.getOperands(), [&](Value operand) { return all.contains(operand); }) || !isRowwise(&op, ofRows))
+      if (!llvm::all_of(op.getOperands(), [&](Value operand) { return all.contains(operand); }) ||
+          !isRowwise(&op, ofRows))
         continue;
       for (Value result : op.getResults()) {
         all.insert(result);
@@ -73,8 +75,8 @@ struct KnownValues {
   }
 };
 
-/// The product of joined columns, some of which are known before the scan, is a sum of two or three: those of the known columns
-/// need not be in the step, and neither needs a bias.
+/// The product of joined columns, some of which are known before the scan, is a sum of two or three: those of the known
+/// columns need not be in the step, and neither needs a bias.
 ///
 ///   (y, c) W + b   =>   (y W1 + b) + c W2      W1, W2: rows of W
 void HoistScansPass::splitProducts(ScanOp scan) {
@@ -195,12 +197,14 @@ ScanOp HoistScansPass::hoist(ScanOp scan) {
       continue;
     // A product, or arithmetic on one that has no other use.
     auto isMoved = [&](Operation *op, auto &isMoved) -> bool {
-      return isWorthwhile(op) || (isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
-               return operand.getDefiningOp() && operand.hasOneUse() && isMoved(operand.getDefiningOp(), isMoved);
-             }));
+      return isWorthwhile(op) ||
+             (isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+                return operand.getDefiningOp() && operand.hasOneUse() && isMoved(operand.getDefiningOp(), isMoved);
+              }));
     };
     bool isRead = llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return isa<YieldOp>(user) || llvm::none_of(user->getResults(), [&](Value result) { return known.contains(result); }) ||
+      return isa<YieldOp>(user) ||
+             llvm::none_of(user->getResults(), [&](Value result) { return known.contains(result); }) ||
              !isMoved(user, isMoved);
     });
     if (isRead && isMoved(op, isMoved))
@@ -282,7 +286,8 @@ void HoistScansPass::sink(ScanOp scan) {
   };
   auto isMadeAgain = [&](Value value) { // of constants alone
     Operation *op = value.getDefiningOp();
-    return op && isElementwise(op) && llvm::none_of(op->getOperands(), [&](Value operand) { return ofStep.contains(operand); });
+    return op && isElementwise(op) &&
+           llvm::none_of(op->getOperands(), [&](Value operand) { return ofStep.contains(operand); });
   };
   auto isKnown = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -299,9 +304,9 @@ void HoistScansPass::sink(ScanOp scan) {
   SmallVector<Type> types(scan.getLast().getTypes());
   for (Value value : outputs)
     types.push_back(scan.getTokenType(value.getType()));
-  auto fewer = ScanOp::create(b, scan.getLoc(), types, scan.getRows(), scan.getStates(), scan.getConstants(),
-                              scan.getStarts(), scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(),
-                              scan.getReverseAttr());
+  auto fewer =
+      ScanOp::create(b, scan.getLoc(), types, scan.getRows(), scan.getStates(), scan.getConstants(), scan.getStarts(),
+                     scan.getLengths(), scan.getRowSizeAttr(), scan.getStepAttr(), scan.getReverseAttr());
   IRMapping outside;
   for (auto [i, value] : llvm::enumerate(outputs))
     outside.map(value, fewer.getResult(states + i));

@@ -20,7 +20,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 /// The order of steps of some sequences.
 struct Order {
-  Value starts, counts; // of each step: its first row, and how many it has
+  Value starts, counts;  // of each step: its first row, and how many it has
   Value rank, sequences; // each sequence's place by falling length, and the sequence at each place
   Value places, tokens;  // each token's place in the order of steps, and the token at each place
 };
@@ -87,8 +87,8 @@ const Order &Lowering::orderOf(ScanOp scan) {
   order.rank = RankOp::create(b, where, sequences, lengths);
   order.sequences = FindFirstOp::create(b, where, sequences, order.rank);
   auto located = LocateOp::create(b, where, tokens, tokens, starts, lengths, scan.getRowSize());
-  auto places = StepOrderOp::create(b, where, tokens, tokens, located.getPosition(), located.getSequence(), order.starts,
-                                    order.rank, order.sequences, starts);
+  auto places = StepOrderOp::create(b, where, tokens, tokens, located.getPosition(), located.getSequence(),
+                                    order.starts, order.rank, order.sequences, starts);
   order.places = places.getPlaces();
   order.tokens = places.getRows();
   return order;
@@ -102,7 +102,8 @@ void Lowering::lower(ScanOp scan) {
   size_t states = scan.getStates().size();
   auto isKept = [&](size_t state) { return yield.getOperand(state) == scan.getStateArguments()[state]; };
 
-  // Carried are the states that change, sorted, and the memory of the outputs; constants are rows and what stays as it is.
+  // Carried are the states that change, sorted, and the memory of the outputs; constants are rows and what stays as it
+  // is.
   SmallVector<Value> carried, constants;
   SmallVector<std::optional<size_t>> placeOfState(states);
   SmallVector<Value> sorted;
@@ -138,8 +139,8 @@ void Lowering::lower(ScanOp scan) {
   for (Value value : scan.getConstants())
     constant(value);
 
-  auto repeat = RepeatOp::create(b, where, ValueRange(carried).getTypes(), carried, constants, order.starts, order.counts,
-                                 scan.getRowSize(), scan.getStep(),
+  auto repeat = RepeatOp::create(b, where, ValueRange(carried).getTypes(), carried, constants, order.starts,
+                                 order.counts, scan.getRowSize(), scan.getStep(),
                                  getSizeName(typeOf(scan.getRows().front()), 0), scan.getReverse());
   Block *block = b.createBlock(&repeat.getBody());
   Value start = block->addArgument(RankedTensorType::get({1}, b.getI32Type()), where);
@@ -156,7 +157,8 @@ void Lowering::lower(ScanOp scan) {
   Value tokens; // of this step
   for (auto [rows, argument] : llvm::zip_equal(scan.getRows(), scan.getRowArguments())) {
     if (Value known = inOrder.lookup(rows)) {
-      mapping.map(argument, StepRowsOp::create(b, where, argument.getType(), constantArgument(known), start).getResult());
+      mapping.map(argument,
+                  StepRowsOp::create(b, where, argument.getType(), constantArgument(known), start).getResult());
       continue;
     }
     if (!tokens) {
@@ -183,8 +185,9 @@ void Lowering::lower(ScanOp scan) {
   SmallVector<Value> next(carried.size());
   for (size_t i = 0; i < states; ++i)
     if (placeOfState[i])
-      next[*placeOfState[i]] = ReplaceFirstOp::create(b, where, carried[*placeOfState[i]].getType(),
-                                                      mapping.lookup(yield.getOperand(i)), carriedArgument(*placeOfState[i]));
+      next[*placeOfState[i]] =
+          ReplaceFirstOp::create(b, where, carried[*placeOfState[i]].getType(), mapping.lookup(yield.getOperand(i)),
+                                 carriedArgument(*placeOfState[i]));
   for (size_t i = 0; i < scan.getOutputs().size(); ++i)
     next[changing + i] =
         InsertRowsOp::create(b, where, carried[changing + i].getType(), mapping.lookup(yield.getOperand(states + i)),
@@ -210,13 +213,14 @@ void Lowering::lower(ScanOp scan) {
   scan.erase();
 }
 
-/// A sum over tokens does not depend on their order: products and sums of rows that are there in the order of steps take
-/// them as they are.
+/// A sum over tokens does not depend on their order: products and sums of rows that are there in the order of steps
+/// take them as they are.
 void Lowering::multiplyInOrderOfSteps() {
   for (Operation &op : function.getBody().front()) {
     if (auto product = dyn_cast<MatmulOp>(op)) {
       auto lhs = product.getLhs().getDefiningOp<EmbeddingOp>(), rhs = product.getRhs().getDefiningOp<EmbeddingOp>();
-      if (!product.getTransposeLhs() || product.getTransposeRhs() || !lhs || !rhs || lhs.getIndices() != rhs.getIndices())
+      if (!product.getTransposeLhs() || product.getTransposeRhs() || !lhs || !rhs ||
+          lhs.getIndices() != rhs.getIndices())
         continue;
       if (Value a = inOrder.lookup(lhs), b = inOrder.lookup(rhs); a && b)
         op.setOperands({a, b});

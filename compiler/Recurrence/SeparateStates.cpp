@@ -38,8 +38,8 @@ Value copy(OpBuilder &builder, Value value) {
   return kernel.getResult(0);
 }
 
-/// Whether `result` may be written over `old`, a step's rows of it: nothing reads these later, and the kernel itself reads
-/// of them what it writes alone.
+/// Whether `result` may be written over `old`, a step's rows of it: nothing reads these later, and the kernel itself
+/// reads of them what it writes alone.
 bool mayReplace(OpResult result, Value old) {
   Operation *kernel = result.getOwner();
   SmallVector<Value> views{old};
@@ -59,8 +59,9 @@ bool mayReplace(OpResult result, Value old) {
 
 } // namespace
 
-/// A part is the result of a kernel that writes it to its place in the whole: other values, and parts that have a place, are copied.
-/// Two weights of one gradient, such as the biases of products that are added up, have one square in the clipped norm.
+/// A part is the result of a kernel that writes it to its place in the whole: other values, and parts that have a
+/// place, are copied. Two weights of one gradient, such as the biases of products that are added up, have one square in
+/// the clipped norm.
 void SeparateStatesPass::separate(ConcatOp concat, DenseSet<Value> &placed) {
   OpBuilder builder(concat);
   for (OpOperand &part : concat->getOpOperands())

@@ -75,9 +75,12 @@ static void fold(FoldOp op, Frame &frame) {
           result(other, column) += input(row, (offset - first) * width + column);
 }
 
-/// The pixel that stands for each of every `stride`-th rows and columns; an error where the larger images have no such pixel.
-template <typename Op> static LogicalResult stride(Op op, const Array &large, const Array &small, function_ref<void(int64_t, int64_t)> pair) {
-  auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()), narrow = width / stride;
+/// The pixel that stands for each of every `stride`-th rows and columns; an error where the larger images have no such
+/// pixel.
+template <typename Op>
+static LogicalResult stride(Op op, const Array &large, const Array &small, function_ref<void(int64_t, int64_t)> pair) {
+  auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()),
+       narrow = width / stride;
   for (int64_t pixel = 0; pixel < small.shape[0]; ++pixel) {
     int64_t row = pixel / narrow * stride + static_cast<int64_t>(op.getRow()),
             column = pixel % narrow * stride + static_cast<int64_t>(op.getColumn()), there = row * width + column;
@@ -106,8 +109,8 @@ static LogicalResult upsample(UpsampleOp op, Frame &frame) {
   });
 }
 
-/// Elements of at most -FLT_MAX and NaNs are left out. Where fewer than k remain, values are -FLT_MAX and places those of
-/// the segment's first element.
+/// Elements of at most -FLT_MAX and NaNs are left out. Where fewer than k remain, values are -FLT_MAX and places those
+/// of the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
               &lengths = frame.get(op.getLengths());

@@ -54,8 +54,8 @@ struct TargetProfile {
   int64_t transposedVectors = 1;
 
   /// Products of blocks, whose factors come through shared memory (0: there are none, and each lane loads its own): the
-  /// lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and columns
-  /// of a lane's part of the tile at most, and how much of the contracted dimension a step takes.
+  /// lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and
+  /// columns of a lane's part of the tile at most, and how much of the contracted dimension a step takes.
   int64_t blockLanes = 0;
   int64_t blockRowLanes = 8;
   int64_t blockRows = 0;
@@ -67,8 +67,8 @@ struct TargetProfile {
 
   /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the subgroups of
   /// a workgroup (0: there are no tensor cores), the rows of each subgroup's part of the tile and its columns, at most;
-  /// how much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where they
-  /// are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
+  /// how much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where
+  /// they are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
   MatrixShape matrix;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;

@@ -43,8 +43,8 @@ public:
   }
 
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
-    // Where keys are values two products read the same rows, one after the other. A barrier between them keeps compilers from holding
-    // all that the first one read in registers for the second, which AMD's spilled.
+    // Where keys are values two products read the same rows, one after the other. A barrier between them keeps
+    // compilers from holding all that the first one read in registers for the second, which AMD's spilled.
     if (visitedRows == multiplied)
       tile::WaitOp::create(b, 0);
     multiplied = visitedRows;

@@ -29,8 +29,8 @@ int64_t AttentionBounds::maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOn
   for (const Bound &lower : bounds)
     for (const Bound &upper : bounds)
       if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)
-        maximum = std::min(maximum, lower.constant + upper.constant + std::abs(lower.owned) * (ownedAtOnce - 1) +
-                                        visitedAtOnce);
+        maximum = std::min(maximum,
+                           lower.constant + upper.constant + std::abs(lower.owned) * (ownedAtOnce - 1) + visitedAtOnce);
   return std::max<int64_t>(maximum, 1);
 }
 

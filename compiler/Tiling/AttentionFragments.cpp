@@ -24,8 +24,8 @@ public:
     int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
     // Dropout's factors are one more tile of the scores' shape, and so are scaled scores that their gradient is to see.
     int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
-    // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic of
-    // scores; the addresses of wide heads' factors, and a band's two bounds beside them.
+    // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic
+    // of scores; the addresses of wide heads' factors, and a band's two bounds beside them.
     if (more > 0)
       most -= 40;
     if (!staysInRegisters && width > 64 && (work.products != 3 || work.bounds.count() > 1))
@@ -102,8 +102,7 @@ private:
   Value asFactor(Value tile) {
     auto type = cast<RankedTensorType>(tile.getType());
     Type element = cast<RankedTensorType>(attention.query.getType()).getElementType();
-    return type.getElementType() == element ? tile
-                                            : arith::TruncFOp::create(b, type.clone(element), tile).getResult();
+    return type.getElementType() == element ? tile : arith::TruncFOp::create(b, type.clone(element), tile).getResult();
   }
 
   int64_t subgroups;

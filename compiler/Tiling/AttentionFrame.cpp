@@ -25,8 +25,8 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
   chooseScales();
 }
 
-/// The scale goes to the owned rows once instead of to every score, unless that would round them once more. A maximum of
-/// scores in any positive unit is one of scores.
+/// The scale goes to the owned rows once instead of to every score, unless that would round them once more. A maximum
+/// of scores in any positive unit is one of scores.
 void AttentionFrame::chooseScales() {
   using Scales = AttentionSharing::Scales;
   Scales scales = sharing->scales();
@@ -43,9 +43,9 @@ void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
   bool inOrder = sharing->putsLongestFirst() && bounds.visitUnequally();
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows();
-  Value block =
-      emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce);
-  Value ownHead = emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, getHeads());
+  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce);
+  Value ownHead =
+      emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, getHeads());
   ownHead = emitter.mul(ownHead, getHeads());
   firstHead = head = ownHead;
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
@@ -245,9 +245,9 @@ Value AttentionFrame::dropoutFactor(const Step &at) {
   Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
   Value queryRows = arith::AddIOp::create(b, at.query, offset);
   Value stream = emitter.streamOfHead(attention.stream, head);
-  Value random = tile::RandomOp::create(b, emitter.tileType(getRows(), getStep()), emitter.loadScalar(attention.seed, 0),
-                                        emitter.loadScalar(attention.seed, 1), emitter.loadScalar(attention.step, 0),
-                                        stream, queryRows, at.key);
+  Value random = tile::RandomOp::create(b, emitter.tileType(getRows(), getStep()),
+                                        emitter.loadScalar(attention.seed, 0), emitter.loadScalar(attention.seed, 1),
+                                        emitter.loadScalar(attention.step, 0), stream, queryRows, at.key);
   Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random, splat(attention.dropout, random));
   return arith::SelectOp::create(b, keep, splat(1 / (1 - attention.dropout), random), splat(0, random));
 }

@@ -8,12 +8,13 @@
 
 namespace mlir::heddle {
 
-/// A workgroup owns some queries (or keys) of one sequence and one head, and visits the sequence's keys (or queries, of each
-/// head that the keys are for) in steps. So the tiles of scores have the owned side's rows and the visited side's columns. How lanes share them is the
-/// business of an AttentionSharing.
+/// A workgroup owns some queries (or keys) of one sequence and one head, and visits the sequence's keys (or queries, of
+/// each head that the keys are for) in steps. So the tiles of scores have the owned side's rows and the visited side's
+/// columns. How lanes share them is the business of an AttentionSharing.
 ///
-/// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are dealt to the lanes: the tile of scores is a column, a row of it a
-/// key of the step, and what is summed up are as many softmaxes, each of the keys that came to its row.
+/// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are dealt
+/// to the lanes: the tile of scores is a column, a row of it a key of the step, and what is summed up are as many
+/// softmaxes, each of the keys that came to its row.
 class AttentionFrame {
 public:
   enum class Owns { Queries, Keys, OneQuery };
@@ -120,7 +121,7 @@ private:
   const AttentionBounds bounds;
   const std::unique_ptr<AttentionSharing> sharing;
   double ownedScale = 1, productScale = 1, unit = 1; // of the owned rows, of their products, of the scores
-  Value firstHead, head, visitedColumn; // of queries; of the other side
+  Value firstHead, head, visitedColumn;              // of queries; of the other side
   Value sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
 };

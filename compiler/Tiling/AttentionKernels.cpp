@@ -1,7 +1,7 @@
 // Attention with an online softmax over tiles of keys (FlashAttention's recurrence), forward and backward. A lane owns
-// rows of the scores whole, or lanes of a subgroup share them (four on tensor cores, eight in blocks): queries in the forward pass and in the query's
-// gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T scores are never in memory.
-// Scores are kept in units of log(2), so that the exponential is a power of two.
+// rows of the scores whole, or lanes of a subgroup share them (four on tensor cores, eight in blocks): queries in the
+// forward pass and in the query's gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T
+// scores are never in memory. Scores are kept in units of log(2), so that the exponential is a power of two.
 #include "compiler/Tiling/AttentionFrame.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -39,7 +39,8 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
         frame.setHead(head);
         queries.push_back(frame.ownedOfScores(attention.getQuery()));
         // Infinity instead of kLowest would make NaN of the difference of two.
-        begin.append({emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)});
+        begin.append(
+            {emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)});
       }
       SmallVector<Value> last = frame.visit(begin, [&](const Step &at, ValueRange states) -> SmallVector<Value> {
         SmallVector<Value> next;
@@ -70,7 +71,8 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
 private:
   static constexpr size_t kStates = 3;
 
-  static void finish(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter, ArrayRef<Value> state, bool isOneQuery) {
+  static void finish(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter, ArrayRef<Value> state,
+                     bool isOneQuery) {
     auto &b = emitter.builder();
     int64_t rows = frame.getRows(), width = frame.getWidth();
     SmallVector<Value> last(state);

@@ -1,7 +1,7 @@
 // Attention on cooperative matrices: subgroups own rows of the tile of scores, and nobody knows which lane has which of
-// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and dropout.
-// What a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a row is to be
-// multiplied by comes to them as a matrix whose columns are alike.
+// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and
+// dropout. What a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a
+// row is to be multiplied by comes to them as a matrix whose columns are alike.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -34,8 +34,9 @@ std::optional<Shape> chooseShape(const AttentionSharing::Work &work) {
   const TargetProfile &profile = work.emitter.getProfile();
   int64_t side = profile.matrix.rows;
   // Of one query a matrix would have one row that counts.
-  if (!profile.cooperative || profile.tensorAttentionSubgroups == 0 || !isTensorFactor(work.attention.query.getType()) ||
-      work.attention.pairKeys != 0 || work.attention.width() % side != 0 || work.bounds.maximumOwned() == 1)
+  if (!profile.cooperative || profile.tensorAttentionSubgroups == 0 ||
+      !isTensorFactor(work.attention.query.getType()) || work.attention.pairKeys != 0 ||
+      work.attention.width() % side != 0 || work.bounds.maximumOwned() == 1)
     return std::nullopt;
   Shape shape{profile.tensorAttentionSubgroups, profile.tensorAttentionRows, profile.tensorAttentionKeys};
   while (shape.rows > side && shape.allRows() / 2 >= work.bounds.maximumOwned())
@@ -118,8 +119,8 @@ private:
   /// Of a lane, for a tile of the owned rows and a head's columns.
   int64_t registersOf(int64_t bits) const { return rowsOfSubgroup * width * bits / (32 * emitter.getLanes()); }
 
-  /// sums + left * right, `depth` places of the contracted dimension: a matrix's at a time, so that no more of the factors is
-  /// in registers. Both are in shared memory, or the left side is a tile.
+  /// sums + left * right, `depth` places of the contracted dimension: a matrix's at a time, so that no more of the
+  /// factors is in registers. Both are in shared memory, or the left side is a tile.
   Value multiply(Value left, Value right, int64_t depth, bool transposeRhs, Value sums) {
     int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
     Value zero = emitter.index(0);

@@ -49,7 +49,8 @@ public:
   explicit QuadSharing(const Work &work) : AttentionSharing(work) {
     const TargetProfile &profile = emitter.getProfile();
     bool isDividedByEight = width % 8 == 0 && profile.lanes >= 8;
-    // Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its registers.
+    // Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
+    // registers.
     int64_t lanes = width > kWidestOwned && isDividedByEight ? 8 : 4;
     constexpr int64_t mostHeads = 4;
     for (int64_t count = mostHeads; count > 1 && heads == 1; --count)

@@ -1,5 +1,5 @@
-// The ways in which the lanes of a workgroup share attention's work. Each is a class of its own: it chooses the shape of a
-// workgroup's tile of scores, keeps the factors of products where its lanes reach them, and multiplies.
+// The ways in which the lanes of a workgroup share attention's work. Each is a class of its own: it chooses the shape
+// of a workgroup's tile of scores, keeps the factors of products where its lanes reach them, and multiplies.
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 
@@ -27,7 +27,8 @@ public:
     const Attention &attention;
     const AttentionBounds &bounds;
     /// How many products of the head's width a step computes, which bounds the size of its code, and of the results
-    /// that it adds to: two in the forward pass, three and four in those of gradients, of which the last has two results.
+    /// that it adds to: two in the forward pass, three and four in those of gradients, of which the last has two
+    /// results.
     int64_t products;
     bool isOneQuery;
 
@@ -75,7 +76,8 @@ public:
   virtual Value loadVisited(Value value, const AttentionStep &at);
   /// The dot product of each owned row with each visited row, and what `sums` holds before.
   virtual Value products(Value ownedRows, Value visitedRows, Value sums) = 0;
-  /// accumulator * (`rescale`, a number a row) + weights * the step's visited rows of `value`. There may be no `rescale`.
+  /// accumulator * (`rescale`, a number a row) + weights * the step's visited rows of `value`. There may be no
+  /// `rescale`.
   virtual Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) = 0;
   /// The results of `accumulate` times a number a row.
   virtual Value scaleRows(Value sums, Value factors);

@@ -18,7 +18,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// lanes that do not wait have registers for.
 constexpr int64_t kRunsAtOnce = 8, kColumnsAtOnce = 64;
 
-// Numbers that are ordered as the floats are whose bits they are made of. Of numbers below zero the bits are turned round.
+// Numbers that are ordered as the floats are whose bits they are made of. Of numbers below zero the bits are turned
+// round.
 constexpr int64_t kBelowAll = std::numeric_limits<int32_t>::min();
 constexpr int64_t kLowestFinite = -0x7f800000; // of -FLT_MAX
 constexpr int64_t kInfinity = 0x7f800000;
@@ -33,9 +34,9 @@ constexpr double kHuge = 1.7e38;
 /// No temperature is lower.
 constexpr double kColdest = 1e-30;
 
-/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns for
-/// them. It walks over the row, once to find the largest logit, and once more for each pair of bits of the cutoff, for the
-/// sum of what top-k leaves, and to draw. Walks that a row does not need make no steps.
+/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns
+/// for them. It walks over the row, once to find the largest logit, and once more for each pair of bits of the cutoff,
+/// for the sum of what top-k leaves, and to draw. Walks that a row does not need make no steps.
 class Drawing {
 public:
   Drawing(DrawOp draw, KernelEmitter &emitter) : draw(draw), emitter(emitter), b(emitter.builder()) {}
@@ -56,7 +57,9 @@ private:
   void findLargest();
   Value drawOne(Value isNeeded, Value cutoff);
 
-  Value scalar(Value column) { return memref::LoadOp::create(b, emitter.memoryOf(column), ValueRange{row, emitter.index(0)}); }
+  Value scalar(Value column) {
+    return memref::LoadOp::create(b, emitter.memoryOf(column), ValueRange{row, emitter.index(0)});
+  }
   Value perRow(Value column) { return emitter.evaluate(column, {row, emitter.index(0), 1, 1, {}, {}}); }
   Value number(int64_t value) { return emitter.constantInt(1, 1, value); }
   Value numbers(int64_t value) { return emitter.constantInt(1, run, value); }
@@ -130,7 +133,8 @@ Value Drawing::floatOf(Value key) {
 }
 
 Drawing::Element Drawing::elementAt(const Place &place) {
-  Value bits = arith::BitcastOp::create(b, emitter.tileType(1, run, b.getI32Type()), emitter.evaluate(draw.getLogits(), place));
+  Value bits =
+      arith::BitcastOp::create(b, emitter.tileType(1, run, b.getI32Type()), emitter.evaluate(draw.getLogits(), place));
   // Zeros are equal, whatever their sign.
   bits = select(compare(arith::CmpIPredicate::eq, bits, numbers(kBelowAll)), numbers(0), bits);
   Value key = turn(bits);
@@ -155,16 +159,18 @@ Value Drawing::firstOf(Value best, Value largest, Value columns) {
 
 /// NaN lies past the infinities, so that the keys furthest from zero tell of it.
 void Drawing::findLargest() {
-  SmallVector<Value> found = walk({}, {numbers(kBelowAll), numbers(kNowhere), numbers(0)}, [&](const Place &place, ValueRange state) {
-    auto [key, isInside] = elementAt(place);
-    Value isBetter = compare(arith::CmpIPredicate::sgt, key, state[0]);
-    Value sign = arith::ShRSIOp::create(b, key, numbers(31));
-    Value magnitude = arith::XOrIOp::create(b, key, sign);
-    if (isInside)
-      magnitude = select(isInside, magnitude, numbers(0));
-    return SmallVector<Value>{select(isBetter, key, state[0]), select(isBetter, emitter.indices(place, 1), state[1]),
-                              arith::MaxSIOp::create(b, state[2], magnitude)};
-  });
+  SmallVector<Value> found =
+      walk({}, {numbers(kBelowAll), numbers(kNowhere), numbers(0)}, [&](const Place &place, ValueRange state) {
+        auto [key, isInside] = elementAt(place);
+        Value isBetter = compare(arith::CmpIPredicate::sgt, key, state[0]);
+        Value sign = arith::ShRSIOp::create(b, key, numbers(31));
+        Value magnitude = arith::XOrIOp::create(b, key, sign);
+        if (isInside)
+          magnitude = select(isInside, magnitude, numbers(0));
+        return SmallVector<Value>{select(isBetter, key, state[0]),
+                                  select(isBetter, emitter.indices(place, 1), state[1]),
+                                  arith::MaxSIOp::create(b, state[2], magnitude)};
+      });
   largestKey = emitter.reduce(tile::Combine::Max, found[0], 1);
   firstLargest = firstOf(found[0], largestKey, found[1]);
   Value furthest = emitter.reduce(tile::Combine::Max, found[2], 1);
@@ -208,8 +214,8 @@ Value Drawing::drawOne(Value isNeeded, Value cutoff) {
     Value uniform = tile::RandomOp::create(b, emitter.tileType(1, run), low, high, zero, zero, sameRow, column);
     Value noise = emitter.gumbel(uniform);
     Value score = add(exponent(key), noise);
-    Value isBetter = arith::AndIOp::create(b, isNotLess(key, wide(cutoff)),
-                                           compare(arith::CmpFPredicate::OGT, score, state[0]));
+    Value isBetter =
+        arith::AndIOp::create(b, isNotLess(key, wide(cutoff)), compare(arith::CmpFPredicate::OGT, score, state[0]));
     return SmallVector<Value>{select(isBetter, score, state[0]), select(isBetter, column, state[1])};
   });
   return firstOf(found[0], emitter.reduce(tile::Combine::Max, found[0], 1), found[1]);
@@ -276,7 +282,8 @@ struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, Penalis
       Value column = emitter.loadIndex(penalise.getColumns(), i);
       Place at{emitter.loadIndex(penalise.getRows(), i), column, 1, lanes, {}, emitter.add(column, emitter.index(1))};
       Value logit = emitter.load(logits, at);
-      Value scalar = memref::LoadOp::create(b, emitter.memoryOf(penalise.getPenalties()), ValueRange{i, emitter.index(0)});
+      Value scalar =
+          memref::LoadOp::create(b, emitter.memoryOf(penalise.getPenalties()), ValueRange{i, emitter.index(0)});
       Value penalty = tile::SplatOp::create(b, logit.getType(), scalar);
       Value isPositive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, logit, emitter.constant(1, lanes, 0));
       Value less = arith::SelectOp::create(b, isPositive, arith::DivFOp::create(b, logit, penalty),

@@ -93,14 +93,18 @@ struct DequantizeTile : TileOpInterface::ExternalModel<DequantizeTile, Dequantiz
     if (unpacked.getScales() && rows == 1) {
       scales = emitter.loadRepeated(emitter.memoryOf(unpacked.getScales()), place, columns);
     } else if (unpacked.getScales() && rows % place.rows == 0 && columns == 1) {
-      Place group{b.createOrFold<arith::DivUIOp>(place.row, emitter.index(rows)), place.column, 1, place.columns, {},
+      Place group{b.createOrFold<arith::DivUIOp>(place.row, emitter.index(rows)),
+                  place.column,
+                  1,
+                  place.columns,
+                  {},
                   place.columnLimit};
       scales = emitter.load(emitter.memoryOf(unpacked.getScales()), group, Padding::Any);
     } else if (unpacked.getScales()) {
       int64_t last = typeOf(unpacked.getScales()).getDimSize(0) - 1;
       Value group = arith::DivUIOp::create(b, emitter.indices(place, 0), emitter.constantInt(place.rows, 1, rows));
-      scales = gather(emitter, unpacked.getScales(), arith::MinUIOp::create(b, group, emitter.constantInt(place.rows, 1, last)),
-                      place, 0, columns);
+      scales = gather(emitter, unpacked.getScales(),
+                      arith::MinUIOp::create(b, group, emitter.constantInt(place.rows, 1, last)), place, 0, columns);
     }
     Value numbers = emitter.loadNumbers(unpacked, place);
     return {scales ? timesScales(emitter, numbers, scales) : numbers};
@@ -120,10 +124,11 @@ struct DequantizeTile : TileOpInterface::ExternalModel<DequantizeTile, Dequantiz
   }
 
 private:
-  static Value gather(KernelEmitter &emitter, Value table, Value rows, const Place &place, int64_t packed, int64_t repeats) {
+  static Value gather(KernelEmitter &emitter, Value table, Value rows, const Place &place, int64_t packed,
+                      int64_t repeats) {
     RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(table).getElementType());
-    return tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(table), rows, place.column, place.columnLimit, packed,
-                                  repeats);
+    return tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(table), rows, place.column,
+                                  place.columnLimit, packed, repeats);
   }
 };
 
@@ -337,9 +342,10 @@ struct GumbelTile : TileOpInterface::ExternalModel<GumbelTile, GumbelOp> {
     auto gumbel = cast<GumbelOp>(op);
     Value rows = repeated(emitter, gumbel.getRows(), place);
     Value columns = emitter.broadcast(emitter.indices(place, 1), place.rows, place.columns);
-    Value uniform = tile::RandomOp::create(b, emitter.tileType(place.rows, place.columns), emitter.loadScalar(gumbel.getSeed(), 0),
-                                           emitter.loadScalar(gumbel.getSeed(), 1), emitter.loadScalar(gumbel.getStep(), 0),
-                                           emitter.number(gumbel.getStream()), rows, columns);
+    Value uniform =
+        tile::RandomOp::create(b, emitter.tileType(place.rows, place.columns), emitter.loadScalar(gumbel.getSeed(), 0),
+                               emitter.loadScalar(gumbel.getSeed(), 1), emitter.loadScalar(gumbel.getStep(), 0),
+                               emitter.number(gumbel.getStream()), rows, columns);
     return {emitter.gumbel(uniform)};
   }
 };
@@ -392,7 +398,9 @@ struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp>
 };
 
 struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
-  bool readsElsewhere(Operation *op, unsigned operand) const { return op->getOperand(operand) == cast<AdamOp>(op).getStep(); }
+  bool readsElsewhere(Operation *op, unsigned operand) const {
+    return op->getOperand(operand) == cast<AdamOp>(op).getStep();
+  }
 
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
@@ -442,7 +450,9 @@ private:
       auto tile = dyn_cast<RankedTensorType>(type);
       return arith::ConstantOp::create(b, tile ? TypedAttr(DenseElementsAttr::get(tile, scalar.getValue())) : scalar);
     };
-    auto down = [&](Value x, uint32_t bits) -> Value { return arith::ShRUIOp::create(b, x, number(x.getType(), bits)); };
+    auto down = [&](Value x, uint32_t bits) -> Value {
+      return arith::ShRUIOp::create(b, x, number(x.getType(), bits));
+    };
     auto mix = [&](Value x) -> Value { // the last part of MurmurHash3, which takes all words to all words
       x = arith::XOrIOp::create(b, x, down(x, 16));
       x = arith::MulIOp::create(b, x, number(x.getType(), 0x85EBCA6B));
@@ -458,8 +468,9 @@ private:
       Value bits = arith::BitcastOp::create(b, words, x), sum = arith::AddIOp::create(b, bits, added);
       Value cut = arith::BitcastOp::create(b, type, arith::AndIOp::create(b, sum, number(words, 0xFFFF0000)));
       // What is no number stays none, without the sum's carry.
-      Value isNumber = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, arith::AndIOp::create(b, bits, number(words, 0x7FFFFFFF)),
-                                             number(words, 0x7F800000));
+      Value isNumber =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, arith::AndIOp::create(b, bits, number(words, 0x7FFFFFFF)),
+                                number(words, 0x7F800000));
       return arith::TruncFOp::create(b, type.clone(b.getBF16Type()), arith::SelectOp::create(b, isNumber, cut, x));
     };
     first = round(first, down(random, 16));

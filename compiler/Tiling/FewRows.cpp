@@ -1,5 +1,6 @@
-// y = x W^T with few rows of x. With a row of W for each lane, as products of many rows have it, most lanes would have nothing but
-// rows that are not there. Here all lanes share a row of W, each a part of its columns, and add up what they have:
+// y = x W^T with few rows of x. With a row of W for each lane, as products of many rows have it, most lanes would have
+// nothing but rows that are not there. Here all lanes share a row of W, each a part of its columns, and add up what
+// they have:
 //
 //   for (block of rows of W in the tile)
 //     for (row of x)                       // the block's rows are in the cache from then on
@@ -50,8 +51,9 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
         return math::FmaOp::create(b, emitter.broadcast(x, kBlock, tile), w, sums);
       };
       Value sums = emitter.constant(kBlock, tile, 0);
-      sums = emitter.loop(zero, emitter.index(wholeDepth), tile, wholeDepth, sums,
-                          [&](Value k, ValueRange sums) -> SmallVector<Value> { return {add(sums[0], k, Value())}; })[0];
+      sums =
+          emitter.loop(zero, emitter.index(wholeDepth), tile, wholeDepth, sums,
+                       [&](Value k, ValueRange sums) -> SmallVector<Value> { return {add(sums[0], k, Value())}; })[0];
       if (wholeDepth < depth)
         sums = add(sums, emitter.index(wholeDepth), emitter.index(depth));
       tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row);

@@ -1,5 +1,5 @@
-// Products of a few rows by a transposed matrix, as of the last hidden states by a table of words when a decoder is asked for its
-// next tokens: lanes stand along the contracted dimension.
+// Products of a few rows by a transposed matrix, as of the last hidden states by a table of words when a decoder is
+// asked for its next tokens: lanes stand along the contracted dimension.
 #ifndef HEDDLE_COMPILER_TILING_FEWROWS_H
 #define HEDDLE_COMPILER_TILING_FEWROWS_H
 

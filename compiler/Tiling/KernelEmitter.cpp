@@ -1,8 +1,8 @@
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "compiler/Kernels/Fragments.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -47,7 +47,9 @@ static bool isReadByNumber(Value value) {
 }
 
 /// Packed numbers, and the scales of groups of columns: the width that counts is that of what they make.
-static bool isUnpacked(Value value) { return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<DequantizeOp>); }
+static bool isUnpacked(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<DequantizeOp>);
+}
 
 /// Numbers of the parts of rows are taken one by one, too.
 static bool isReadByPart(Value value) {
@@ -360,11 +362,12 @@ Value KernelEmitter::memoryOfResult(Value value) {
   return {};
 }
 
-static tile::LoadOp createLoad(KernelEmitter &emitter, Value matrix, const Place &place, Padding padding, bool transposed) {
+static tile::LoadOp createLoad(KernelEmitter &emitter, Value matrix, const Place &place, Padding padding,
+                               bool transposed) {
   int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
   Type type = emitter.tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType());
-  return tile::LoadOp::create(emitter.builder(), type, matrix, place.row, place.column, place.rowLimit, place.columnLimit,
-                              padding == Padding::Any, transposed);
+  return tile::LoadOp::create(emitter.builder(), type, matrix, place.row, place.column, place.rowLimit,
+                              place.columnLimit, padding == Padding::Any, transposed);
 }
 
 Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
@@ -541,7 +544,8 @@ LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place
 void KernelEmitter::findDestinations(const Destination &whole, SmallVectorImpl<Destination> &parts) {
   Operation *op = whole.value.getDefiningOp();
   if (auto insert = dyn_cast_or_null<InsertRowsOp>(op)) {
-    findDestinations({insert.getRows(), whole.memory, loadIndex(insert.getStart(), index(0)), whole.firstColumn}, parts);
+    findDestinations({insert.getRows(), whole.memory, loadIndex(insert.getStart(), index(0)), whole.firstColumn},
+                     parts);
   } else if (auto scatter = dyn_cast_or_null<ScatterRowsOp>(op)) {
     parts.push_back({scatter.getRows(), whole.memory, {}, 0, scatter.getIndices()});
   } else if (auto join = dyn_cast_or_null<JoinOp>(op)) {

@@ -53,8 +53,8 @@ public:
   /// The grid and the names of the sizes that the function takes after its matrices, once it is emitted.
   ArrayAttr getGrid();
   ArrayAttr getSizes();
-  /// Of an elementwise kernel: the axis along which workgroups share its tensors' rows (elements, where they are vectors), and how many
-  /// each has.
+  /// Of an elementwise kernel: the axis along which workgroups share its tensors' rows (elements, where they are
+  /// vectors), and how many each has.
   struct RowGrid {
     int64_t axis, tile;
   };
@@ -70,8 +70,8 @@ public:
   void setBlocks();
   /// So many lanes share each row, in turn with others that share further rows.
   void setQuads(int64_t lanes);
-  /// Several subgroups a workgroup, each with rows of its own (or columns, where tiles have one row), instead of `groups`
-  /// workgroups of a subgroup: as many as leave work for all of the device's processors. Returns their number.
+  /// Several subgroups a workgroup, each with rows of its own (or columns, where tiles have one row), instead of
+  /// `groups` workgroups of a subgroup: as many as leave work for all of the device's processors. Returns their number.
   int64_t joinSubgroups(int64_t groups);
   /// `count` subgroups a workgroup.
   void setSubgroups(int64_t count);
@@ -145,8 +145,8 @@ public:
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
   /// One i32 of a vector, as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
-  /// Whether there is a sequence of this number, where `starts` are numbered in the kernel: a step of a recurrence has fewer
-  /// sequences than its launch has workgroups for. `condition` besides.
+  /// Whether there is a sequence of this number, where `starts` are numbered in the kernel: a step of a recurrence has
+  /// fewer sequences than its launch has workgroups for. `condition` besides.
   Value isSequence(Value starts, Value sequence, Value condition);
   Value loadScalar(Value value, int64_t position);
 
@@ -180,8 +180,8 @@ private:
   /// The part of the tiles known at a place that begins at a column of them.
   void definePart(const Place &whole, const Place &part, int64_t from);
   LogicalResult finishPart(const Matrix &matrix, const Place &place);
-  /// A value that goes into the memory of a result: from a row on that is known at run time, where there is one, and from
-  /// a column on.
+  /// A value that goes into the memory of a result: from a row on that is known at run time, where there is one, and
+  /// from a column on.
   struct Destination {
     Value value, memory, firstRow;
     int64_t firstColumn = 0;
@@ -200,11 +200,11 @@ private:
   tile::Spread spread = tile::Spread::Columns;
   int64_t vector = 1;
   std::optional<int64_t> rowLanes; // of quads
-  int64_t workgroup; // lanes
+  int64_t workgroup;               // lanes
   std::optional<int64_t> partColumns;
   RankedTensorType finished; // what results are computed on that are being finished; null: any of their matrix
-  int64_t trips = 0;   // that one invocation's loops make at most, all together
-  int64_t repeats = 1; // of the code at the insertion point, by the loops around it
+  int64_t trips = 0;         // that one invocation's loops make at most, all together
+  int64_t repeats = 1;       // of the code at the insertion point, by the loops around it
   bool failed = false;
   SmallVector<Attribute> grid;
   std::optional<RowGrid> rowGrid;

@@ -1,6 +1,6 @@
-// Attention of queries that are alone in their sequences, as a decoder's in a step of a recurrence, in one kernel: a workgroup has
-// a query of a head, makes its scores, turns them into weights and sums up. The row of scores is in shared memory: lanes have
-// neighbouring keys until weights are there, and neighbouring columns from then on.
+// Attention of queries that are alone in their sequences, as a decoder's in a step of a recurrence, in one kernel: a
+// workgroup has a query of a head, makes its scores, turns them into weights and sums up. The row of scores is in
+// shared memory: lanes have neighbouring keys until weights are there, and neighbouring columns from then on.
 //
 //   forward                                 backward (P: the weights)
 //   s = scores(query, keys)                 g = scores(gradient of the context, values)
@@ -32,7 +32,7 @@ namespace {
 /// What of an anchor's numbers of pairs comes from scores.
 class Chain {
 public:
-  SetVector<Operation *> ops;       // in an order in which they can be computed
+  SetVector<Operation *> ops;         // in an order in which they can be computed
   DenseSet<Operation *> afterWeights; // those that take weights, or make them
   ScoresOp scores;
   Operation *weights = nullptr; // softmax or its gradient
@@ -41,9 +41,8 @@ public:
   explicit Chain(Value pairs) : block(pairs.getParentBlock()) {
     follow(pairs.getDefiningOp());
     for (Operation *op : ops)
-      if (op == weights || llvm::any_of(op->getOperands(), [&](Value operand) {
-            return afterWeights.contains(operand.getDefiningOp());
-          }))
+      if (op == weights || llvm::any_of(op->getOperands(),
+                                        [&](Value operand) { return afterWeights.contains(operand.getDefiningOp()); }))
         afterWeights.insert(op);
   }
 
@@ -86,8 +85,7 @@ private:
 template <typename A, typename B> bool areOfTheSameSequences(A a, B b) {
   return isSame(a.getQueryStarts(), b.getQueryStarts()) && isSame(a.getQueryLengths(), b.getQueryLengths()) &&
          isSame(a.getKeyStarts(), b.getKeyStarts()) && isSame(a.getKeyLengths(), b.getKeyLengths()) &&
-         a.getKeyRows() == b.getKeyRows() &&
-         a.getQuerySize().empty() && b.getQuerySize().empty();
+         a.getKeyRows() == b.getKeyRows() && a.getQuerySize().empty() && b.getQuerySize().empty();
 }
 
 /// Whether past the last key there is no weight, however it is made.
@@ -192,8 +190,9 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
     // Weights, or gradients of scores; memory wants those of missing keys too.
     walk(isStored ? emitter.index(room) : frame.otherLength, {}, [&](Value key, ValueRange) -> SmallVector<Value> {
       Place place = frame.pairs(key);
-      Value tile = grad ? mul(emitter.evaluate(grad.getOutput(), place), arith::SubFOp::create(b, load(key), wide(total)))
-                        : mul(power(key), wide(scale));
+      Value tile =
+          grad ? mul(emitter.evaluate(grad.getOutput(), place), arith::SubFOp::create(b, load(key), wide(total)))
+               : mul(power(key), wide(scale));
       emitter.define(chain.weights->getResult(0), place, frame.whereBelow(tile, key, 1, frame.otherLength));
       finished = emitter.finish(chain.scores.getType(), place);
       keep(emitter.evaluate(pairs, place), key);
@@ -205,7 +204,8 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
       Value sums = frame.sums(column, parameters, region, [&](Value key, int64_t keys) {
         return emitter.load(row, ofRow(key, keys, frame.otherLength), Padding::Zero, /*transposed=*/true);
       });
-      Place place{frame.ownedRow, emitter.add(frame.headColumn, column), 1, lanes, {}, frame.limitOf(frame.headColumn, width)};
+      Place place{
+          frame.ownedRow, emitter.add(frame.headColumn, column), 1, lanes, {}, frame.limitOf(frame.headColumn, width)};
       emitter.define(result, place, sums);
       if (succeeded(finished))
         finished = emitter.finish(cast<RankedTensorType>(result.getType()), place);

@@ -55,7 +55,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
     ProductFrame frame(emitter, /*transposeLhs=*/false, MatmulOp(products.front()).getTransposeRhs(),
-                       contracted(*llvm::max_element(products, isShallower)), result, static_cast<int64_t>(products.size()), /*tensorBits=*/0,
+                       contracted(*llvm::max_element(products, isShallower)), result,
+                       static_cast<int64_t>(products.size()), /*tensorBits=*/0,
                        /*parts=*/1, /*group=*/{}, llvm::any_of(products, hasMovedRows));
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {

@@ -70,9 +70,7 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
 
 double heddle::costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile) {
   int64_t rows = profile.blockLanes / profile.blockRowLanes * tile.rows, columns = profile.blockRowLanes * tile.columns;
-  auto vectors = [&](int64_t elements) {
-    return static_cast<double>(elements) / static_cast<double>(product.vector);
-  };
+  auto vectors = [&](int64_t elements) { return static_cast<double>(elements) / static_cast<double>(product.vector); };
   double time = static_cast<double>(tile.rows * tile.columns) + vectors(tile.rows + tile.columns) * profile.shareCost +
                 vectors(rows + columns) / static_cast<double>(profile.blockLanes) * profile.loadCost;
   auto groups = static_cast<double>(llvm::divideCeil(product.m, rows) * llvm::divideCeil(product.n, columns));

@@ -42,8 +42,10 @@ void PairsFrame::emit(ArrayRef<int64_t> extents, bool whole, function_ref<void()
     otherLength = emitter.loadIndex(attention.users[2], sequence);
     return body();
   }
-  Value starts[] = {emitter.loadIndex(attention.queryStarts, sequence), emitter.loadIndex(attention.keyStarts, sequence)};
-  Value lengths[] = {emitter.loadIndex(attention.queryLengths, sequence), emitter.loadIndex(attention.keyLengths, sequence)};
+  Value starts[] = {emitter.loadIndex(attention.queryStarts, sequence),
+                    emitter.loadIndex(attention.keyStarts, sequence)};
+  Value lengths[] = {emitter.loadIndex(attention.queryLengths, sequence),
+                     emitter.loadIndex(attention.keyLengths, sequence)};
   int own = ownsQueries ? 0 : 1;
   ownedRow = emitter.add(starts[own], owned);
   otherStart = starts[1 - own];
@@ -64,16 +66,19 @@ Value PairsFrame::scores(ScoresOp op, Value firstKey) {
   Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, firstKey, otherLength);
   Value end = arith::SelectOp::create(b, isThere, emitter.index(width), none);
   Value sums = emitter.loop(
-      none, end, columns, width, emitter.constant(1, lanes, 0), [&](Value column, ValueRange state) -> SmallVector<Value> {
+      none, end, columns, width, emitter.constant(1, lanes, 0),
+      [&](Value column, ValueRange state) -> SmallVector<Value> {
         auto load = [&](Value value, Value row, int64_t rows, Value first, Value limit) {
-          return emitter.load(emitter.memoryOf(value), {row, emitter.add(first, column), rows, columns, limit, {}}, Padding::Zero,
+          return emitter.load(emitter.memoryOf(value), {row, emitter.add(first, column), rows, columns, limit, {}},
+                              Padding::Zero,
                               /*transposed=*/true);
         };
         SmallVector<Value> tiles{load(op.getQuery(), ownedRow, 1, firstColumn, {})};
         if (hasList()) {
           Value rows = listed(attention.keyRows, firstKey, lanes, /*asColumn=*/false);
-          tiles.push_back(tile::GatherOp::create(b, emitter.tileType(columns, lanes), emitter.memoryOf(op.getKey()), rows,
-                                                 emitter.add(firstOfKeys, column), /*column_limit=*/Value(), /*packed=*/0,
+          tiles.push_back(tile::GatherOp::create(b, emitter.tileType(columns, lanes), emitter.memoryOf(op.getKey()),
+                                                 rows, emitter.add(firstOfKeys, column), /*column_limit=*/Value(),
+                                                 /*packed=*/0,
                                                  /*repeats=*/1, /*transposed=*/true));
         } else {
           tiles.push_back(load(op.getKey(), emitter.add(otherStart, firstKey), lanes, firstOfKeys, pastKeys));
@@ -87,7 +92,8 @@ Value PairsFrame::scores(ScoresOp op, Value firstKey) {
 
 Value PairsFrame::listed(Value list, Value from, int64_t count, bool asColumn) {
   Value first = emitter.add(otherStart, from), past = emitter.add(otherStart, otherLength);
-  return emitter.load(emitter.memoryOf(list), {sequence, first, 1, count, {}, past}, Padding::Zero, /*transposed=*/asColumn);
+  return emitter.load(emitter.memoryOf(list), {sequence, first, 1, count, {}, past}, Padding::Zero,
+                      /*transposed=*/asColumn);
 }
 
 Value PairsFrame::loadOthers(Value others, Value from, int64_t rows, Value column, Value columnLimit) {
@@ -103,7 +109,8 @@ Value PairsFrame::keyHead() {
   return attention.group() == 1 ? head : b.createOrFold<arith::DivUIOp>(head, emitter.index(attention.group()));
 }
 
-Value PairsFrame::sums(Value column, ValueRange parameters, Region *region, function_ref<Value(Value, int64_t)> number) {
+Value PairsFrame::sums(Value column, ValueRange parameters, Region *region,
+                       function_ref<Value(Value, int64_t)> number) {
   int64_t width = attention.width(), group = attention.group();
   Value zeros = emitter.constant(1, lanes, 0);
   if (ownsQueries || group == 1)
@@ -122,8 +129,8 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
   Value at = emitter.add(headColumn, column), limit = limitOf(headColumn, width);
   Value otherAt = emitter.add(otherColumn, column), otherLimit = limitOf(otherColumn, width);
   bool byUsers = !ownsQueries && hasList();
-  int64_t most = ownsQueries ? attention.pairKeys
-                 : byUsers   ? cast<RankedTensorType>(attention.users[0].getType()).getDimSize(1)
+  int64_t most = ownsQueries                   ? attention.pairKeys
+                 : byUsers                     ? cast<RankedTensorType>(attention.users[0].getType()).getDimSize(1)
                  : attention.querySize.empty() ? 1
                                                : emitter.maximumOf(attention.querySize);
   int64_t rows = byUsers ? 1 : emitter.stepFor(most, std::min(most, kAtOnce)); // pairs of users are no neighbours
@@ -134,22 +141,22 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
   for (Value parameter : parameters)
     ofParameters.push_back(emitter.load(emitter.memoryOf(parameter), {emitter.index(0), at, 1, lanes, {}, limit}));
   Value others = emitter.memoryOf(ownsQueries ? attention.key : attention.query);
-  return emitter.loop(emitter.index(0), otherLength, rows, most, sums,
-                      [&](Value from, ValueRange state) -> SmallVector<Value> {
-                        SmallVector<Value> tiles{loadOthers(others, from, rows, otherAt, otherLimit)};
-                        if (region) {
-                          tiles.insert(ownsQueries ? tiles.begin() : tiles.end(), own);
-                          llvm::append_range(tiles, ofParameters);
-                        }
-                        tiles.push_back(number(from, rows));
-                        // Past its end a list has any row.
-                        bool mayBeMore = region || hasList();
-                        return {accumulate(state[0], region, tiles, rows, lanes, from, mayBeMore ? otherLength : Value())};
-                      })[0];
+  return emitter.loop(
+      emitter.index(0), otherLength, rows, most, sums, [&](Value from, ValueRange state) -> SmallVector<Value> {
+        SmallVector<Value> tiles{loadOthers(others, from, rows, otherAt, otherLimit)};
+        if (region) {
+          tiles.insert(ownsQueries ? tiles.begin() : tiles.end(), own);
+          llvm::append_range(tiles, ofParameters);
+        }
+        tiles.push_back(number(from, rows));
+        // Past its end a list has any row.
+        bool mayBeMore = region || hasList();
+        return {accumulate(state[0], region, tiles, rows, lanes, from, mayBeMore ? otherLength : Value())};
+      })[0];
 }
 
-Value PairsFrame::accumulate(Value sum, Region *region, ArrayRef<Value> tiles, int64_t rows, int64_t columns, Value firstRow,
-                             Value rowLimit) {
+Value PairsFrame::accumulate(Value sum, Region *region, ArrayRef<Value> tiles, int64_t rows, int64_t columns,
+                             Value firstRow, Value rowLimit) {
   SmallVector<Value> arguments;
   for (Value tile : tiles)
     arguments.push_back(emitter.broadcast(tile, rows, columns));
@@ -196,10 +203,19 @@ LogicalResult heddle::emitSumsOneByOne(Operation *anchor, const Attention &atten
       Value end = emitter.add(frame.otherStart, frame.otherLength);
       Place place{emitter.add(frame.otherStart, from), emitter.add(frame.firstOfHead, frame.owned), rows, 1, end, {}};
       if (ownsQueries)
-        place = {frame.ownedRow, emitter.add(frame.firstOfHead, from), 1, rows, {}, emitter.add(frame.firstOfHead, frame.otherLength)};
+        place = {frame.ownedRow,
+                 emitter.add(frame.firstOfHead, from),
+                 1,
+                 rows,
+                 {},
+                 emitter.add(frame.firstOfHead, frame.otherLength)};
       return emitter.load(emitter.memoryOf(pairs), place, Padding::Zero, /*transposed=*/ownsQueries);
     });
-    Place place{frame.ownedRow, emitter.add(frame.headColumn, frame.first), 1, frame.lanes, {},
+    Place place{frame.ownedRow,
+                emitter.add(frame.headColumn, frame.first),
+                1,
+                frame.lanes,
+                {},
                 frame.limitOf(frame.headColumn, attention.width())};
     emitter.define(result, place, total);
     finished = emitter.finish(cast<RankedTensorType>(result.getType()), place);

@@ -14,8 +14,8 @@ using namespace mlir::heddle;
 /// iterations, a step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
-/// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are in
-/// registers all at once, beside sums and those of the step.
+/// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
+/// in registers all at once, beside sums and those of the step.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDealt = 8;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
@@ -31,7 +31,8 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                          : blocks  ? *block
                                    : chooseRegisters(contracted, result, loops, group);
 
-  auto [row, column] = fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
+  auto [row, column] =
+      fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
     tile.rowLimit = emitter.rowsOf(result);
@@ -54,7 +55,8 @@ void ProductFrame::takePart(int64_t parts) {
   ownPart = emitter.setGrid(2, parts, {}, 1);
   // Whole steps, so that no step belongs to two parts.
   int64_t stepOfAll = parts * step;
-  Value steps = b.createOrFold<arith::DivUIOp>(emitter.add(end, emitter.index(stepOfAll - 1)), emitter.index(stepOfAll));
+  Value steps =
+      b.createOrFold<arith::DivUIOp>(emitter.add(end, emitter.index(stepOfAll - 1)), emitter.index(stepOfAll));
   Value length = emitter.mul(steps, step);
   begin = b.createOrFold<arith::MulIOp>(ownPart, length);
   end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
@@ -119,16 +121,17 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
   step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
-  if (int64_t whole = std::gcd(group.value_or(0), step); group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
+  if (int64_t whole = std::gcd(group.value_or(0), step);
+      group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
     step = whole;
   return {rows, columns};
 }
 
 std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops, bool moved) {
   const TargetProfile &profile = emitter.getProfile();
-  std::optional<BlockTile> block = chooseBlock(
-      profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs, transposeRhs,
-                emitter.readsHalves()});
+  std::optional<BlockTile> block =
+      chooseBlock(profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs,
+                            transposeRhs, emitter.readsHalves()});
   if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
     return std::nullopt;
   emitter.setBlocks();
@@ -168,33 +171,34 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   std::optional<MovedRows> moved; // where the tile's rows are the same in all steps
   if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
     moved.emplace(movedRowsOf(unfold, emitter, tile));
-  SmallVector<Value> totals = emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
-    Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
-                                  : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
-    Place rhsPlace = transposeRhs
-                         ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+  SmallVector<Value> totals =
+      emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
+        Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
+                                      : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
+        Place rhsPlace =
+            transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
-    if (fragments)
-      return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
-    // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
-    bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
-    Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
-                               : moved ? moved->read(lhsPlace, padding)
-                                       : emitter.evaluate(lhs, lhsPlace, padding));
-    bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
-    Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
-                                          : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
-    if (scalesStep)
-      return {addGroup(state[0], left, right, unpacked, rhsPlace)};
-    SmallVector<Value> next{tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns,
-                                                transposeRhs)};
-    if (state.size() > 1) {
-      Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
-                          : emitter.reduce(tile::Combine::Sum, right, 0);
-      next.push_back(arith::AddFOp::create(b, state[1], part));
-    }
-    return next;
-  });
+        if (fragments)
+          return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
+        // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
+        bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
+        Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                                   : moved ? moved->read(lhsPlace, padding)
+                                           : emitter.evaluate(lhs, lhsPlace, padding));
+        bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
+        Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
+                                              : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+        if (scalesStep)
+          return {addGroup(state[0], left, right, unpacked, rhsPlace)};
+        SmallVector<Value> next{
+            tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
+        if (state.size() > 1) {
+          Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
+                              : emitter.reduce(tile::Combine::Sum, right, 0);
+          next.push_back(arith::AddFOp::create(b, state[1], part));
+        }
+        return next;
+      });
   if (scalesAll)
     totals[0] = scaleColumns(totals[0], unpacked);
   return totals;
@@ -231,7 +235,8 @@ Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp 
   Value scales = emitter.load(emitter.memoryOf(unpacked.getScales()),
                               {group, place.column, 1, place.columns, {}, place.columnLimit}, Padding::Any);
   Value none = emitter.constant(tile.rows, tile.columns, 0);
-  Value product = tile::DotOp::create(b, none.getType(), left, numbers, none, /*transposeLhs=*/false, /*transposeRhs=*/false);
+  Value product =
+      tile::DotOp::create(b, none.getType(), left, numbers, none, /*transposeLhs=*/false, /*transposeRhs=*/false);
   Value scaled = arith::MulFOp::create(b, product, emitter.broadcast(scales, tile.rows, tile.columns));
   return arith::AddFOp::create(b, sum, scaled);
 }

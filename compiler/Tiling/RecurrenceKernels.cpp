@@ -81,16 +81,17 @@ struct RankKernel : KernelOpInterface::ExternalModel<RankKernel, RankOp> {
     Value row = emitter.mul(emitter.setGrid(0, numbers.rows, numbers.size, rows), rows);
     Place place{row, emitter.index(0), rows, 1, emitter.rowsOf(numbers), {}};
     Value own = emitter.load(emitter.memoryOf(rank.getLengths()), place), index = emitter.indices(place, 0);
-    Value before = emitter.loop(
-        emitter.index(0), emitter.rowsOf(numbers), 1, emitter.maximumRows(numbers), emitter.constantInt(rows, 1, 0),
-        [&](Value other, ValueRange count) -> SmallVector<Value> {
-          Value number = splat(emitter, rows, 1, emitter.loadIndex(rank.getLengths(), other));
-          Value larger = compare(emitter, arith::CmpIPredicate::sgt, number, own);
-          Value equal = compare(emitter, arith::CmpIPredicate::eq, number, own);
-          Value earlier = compare(emitter, arith::CmpIPredicate::slt, splat(emitter, rows, 1, other), index);
-          Value isBefore = arith::OrIOp::create(b, larger, arith::AndIOp::create(b, equal, earlier));
-          return {countWhere(emitter, isBefore, count[0])};
-        })[0];
+    Value before =
+        emitter.loop(emitter.index(0), emitter.rowsOf(numbers), 1, emitter.maximumRows(numbers),
+                     emitter.constantInt(rows, 1, 0), [&](Value other, ValueRange count) -> SmallVector<Value> {
+                       Value number = splat(emitter, rows, 1, emitter.loadIndex(rank.getLengths(), other));
+                       Value larger = compare(emitter, arith::CmpIPredicate::sgt, number, own);
+                       Value equal = compare(emitter, arith::CmpIPredicate::eq, number, own);
+                       Value earlier =
+                           compare(emitter, arith::CmpIPredicate::slt, splat(emitter, rows, 1, other), index);
+                       Value isBefore = arith::OrIOp::create(b, larger, arith::AndIOp::create(b, equal, earlier));
+                       return {countWhere(emitter, isBefore, count[0])};
+                     })[0];
     emitter.store(rank.getResult(), before, place);
     return success();
   }
@@ -108,14 +109,14 @@ struct StepSizesKernel : KernelOpInterface::ExternalModel<StepSizesKernel, StepS
     Value column = emitter.mul(emitter.setGrid(0, steps.columns, {}, columns), columns);
     Place place{emitter.index(0), column, 1, columns, {}, emitter.index(steps.columns)};
     Value step = emitter.indices(place, 1), zero = emitter.constantInt(1, columns, 0);
-    SmallVector<Value> sums = emitter.loop(
-        emitter.index(0), emitter.rowsOf(sequences), 1, emitter.maximumRows(sequences), {zero, zero},
-        [&](Value sequence, ValueRange sums) -> SmallVector<Value> {
-          Value length = splat(emitter, 1, columns, emitter.loadIndex(sizes.getLengths(), sequence));
-          Value isThere = compare(emitter, arith::CmpIPredicate::sgt, length, step);
-          Value before = arith::MinSIOp::create(b, length, step);
-          return {arith::AddIOp::create(b, sums[0], before), countWhere(emitter, isThere, sums[1])};
-        });
+    SmallVector<Value> sums =
+        emitter.loop(emitter.index(0), emitter.rowsOf(sequences), 1, emitter.maximumRows(sequences), {zero, zero},
+                     [&](Value sequence, ValueRange sums) -> SmallVector<Value> {
+                       Value length = splat(emitter, 1, columns, emitter.loadIndex(sizes.getLengths(), sequence));
+                       Value isThere = compare(emitter, arith::CmpIPredicate::sgt, length, step);
+                       Value before = arith::MinSIOp::create(b, length, step);
+                       return {arith::AddIOp::create(b, sums[0], before), countWhere(emitter, isThere, sums[1])};
+                     });
     Value tokens = splat(emitter, 1, columns, emitter.size(sizes.getTokens()));
     Value start = arith::MinSIOp::create(b, sums[0], tokens);
     Value count = arith::MinSIOp::create(b, sums[1], arith::SubIOp::create(b, tokens, start));
@@ -138,25 +139,25 @@ struct StepOrderTile : TileOpInterface::ExternalModel<StepOrderTile, StepOrderOp
     Value position = emitter.evaluate(order.getPosition(), place), index = emitter.indices(place, 0);
     Value zero = emitter.constantInt(rows, 1, 0);
     Value starts = emitter.memoryOf(order.getStarts());
-    SmallVector<Value> found =
-        emitter.loop(emitter.index(0), emitter.index(steps), 1, steps, {zero, zero, zero},
-                     [&](Value step, ValueRange found) -> SmallVector<Value> {
-                       Value number = memref::LoadOp::create(b, starts, ValueRange{emitter.index(0), step});
-                       Value start = tile::SplatOp::create(b, index.getType(), number);
-                       Value at = splat(emitter, rows, 1, step);
-                       Value isOwn = compare(emitter, arith::CmpIPredicate::eq, at, position);
-                       Value begins = compare(emitter, arith::CmpIPredicate::sle, start, index);
-                       return {arith::SelectOp::create(b, isOwn, start, found[0]),
-                               arith::SelectOp::create(b, begins, start, found[1]),
-                               arith::SelectOp::create(b, begins, at, found[2])};
-                     });
+    SmallVector<Value> found = emitter.loop(emitter.index(0), emitter.index(steps), 1, steps, {zero, zero, zero},
+                                            [&](Value step, ValueRange found) -> SmallVector<Value> {
+                                              Value number =
+                                                  memref::LoadOp::create(b, starts, ValueRange{emitter.index(0), step});
+                                              Value start = tile::SplatOp::create(b, index.getType(), number);
+                                              Value at = splat(emitter, rows, 1, step);
+                                              Value isOwn = compare(emitter, arith::CmpIPredicate::eq, at, position);
+                                              Value begins = compare(emitter, arith::CmpIPredicate::sle, start, index);
+                                              return {arith::SelectOp::create(b, isOwn, start, found[0]),
+                                                      arith::SelectOp::create(b, begins, start, found[1]),
+                                                      arith::SelectOp::create(b, begins, at, found[2])};
+                                            });
     auto within = [&](Value number, const Matrix &matrix) -> Value {
       Value last = splat(emitter, rows, 1, arith::SubIOp::create(b, emitter.rowsOf(matrix), emitter.index(1)));
       return arith::MaxSIOp::create(b, zero, arith::MinSIOp::create(b, number, last));
     };
     auto gather = [&](Value table, Value at) -> Value {
-      return tile::GatherOp::create(b, index.getType(), emitter.memoryOf(table), within(at, sequences), emitter.index(0),
-                                    Value());
+      return tile::GatherOp::create(b, index.getType(), emitter.memoryOf(table), within(at, sequences),
+                                    emitter.index(0), Value());
     };
     Value sequence = emitter.evaluate(order.getSequence(), place);
     Value goesTo = arith::AddIOp::create(b, found[0], gather(order.getRank(), sequence));

@@ -41,11 +41,12 @@ struct RowFrame {
   Value row, rowLimit, part;
   Value partNumber; // where a workgroup owns a single part
 
-  /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of its rows,
-  /// and walks over the part that `part` says.
+  /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of
+  /// its rows, and walks over the part that `part` says.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
-    // The vector divides the row's width, too, which may be one: the kernel's own vector leaves out tensors of one column.
+    // The vector divides the row's width, too, which may be one: the kernel's own vector leaves out tensors of one
+    // column.
     emitter.setVector({width, emitter.getVector()});
     bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
@@ -58,8 +59,8 @@ struct RowFrame {
     // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (matrix.rows != 1) {
-      int64_t subgroups = emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) *
-                                                (ownsParts ? 1 : matrix.parts));
+      int64_t subgroups =
+          emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * (ownsParts ? 1 : matrix.parts));
       rows = shared ? emitter.fewestRows(matrix, subgroups) : rows * subgroups;
     }
     if (!shared) {
@@ -115,8 +116,8 @@ struct RowFrame {
   }
 };
 
-/// Of tiles with a row for each subgroup, the sums of their rows: subgroups meet in shared memory, and each then adds up
-/// all that is there.
+/// Of tiles with a row for each subgroup, the sums of their rows: subgroups meet in shared memory, and each then adds
+/// up all that is there.
 SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles) {
   auto &b = emitter.builder();
   Value zero = emitter.index(0);
@@ -182,8 +183,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
             if (rowLimit) { // a prologue need not map zero to zero
               Value limit = tile::SplatOp::create(b, emitter.tileType(rowsOfPiece, 1, b.getI32Type()),
                                                   arith::IndexCastOp::create(b, b.getI32Type(), rowLimit));
-              Value inside =
-                  arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
+              Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
               tile = arith::SelectOp::create(b, emitter.broadcast(inside, rowsOfPiece, columns), tile,
                                              emitter.constant(rowsOfPiece, columns, 0));
             }
@@ -237,7 +237,8 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     return emitSumsOfRows<SumOp>(input, op, 1, emitter);
   }
 
-  // Arithmetic on sums of rows, and on the rows with those, is a second walk over the row: norms and their gradients are made so.
+  // Arithmetic on sums of rows, and on the rows with those, is a second walk over the row: norms and their gradients
+  // are made so.
   bool takesEpilogue(Operation *op) const {
     auto sum = cast<SumOp>(op);
     int64_t rank = typeOf(sum.getInput()).getRank();

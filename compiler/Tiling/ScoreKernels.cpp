@@ -1,6 +1,6 @@
-// Attention with its scores in memory: its two products and their gradients, a product for each sequence and head, and scores of
-// other kinds. What a step makes or takes lies in a tensor<T x H x K>. Workgroups and loops are those of fused attention, or
-// pairs are taken one by one.
+// Attention with its scores in memory: its two products and their gradients, a product for each sequence and head, and
+// scores of other kinds. What a step makes or takes lies in a tensor<T x H x K>. Workgroups and loops are those of
+// fused attention, or pairs are taken one by one.
 #include "compiler/Tiling/AttentionFrame.h"
 #include "compiler/Tiling/Pairs.h"
 
@@ -68,7 +68,8 @@ struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<Grad
     Attention attention = attentionOf(grad);
     if (!emitter.memoryOf(grad.getGradient()))
       return emitLoneQueries(op, attention, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
-    return emitSumsOneByOne(op, attention, ownsQueries, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
+    return emitSumsOneByOne(op, attention, ownsQueries, grad.getGradient(), grad.getParameters(), &grad.getSlope(),
+                            emitter);
   }
 };
 
@@ -151,8 +152,8 @@ struct ContextKernel : KernelOpInterface::ExternalModel<ContextKernel, ContextOp
 struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedContextKernel, TransposedContextOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto context = cast<TransposedContextOp>(op);
-    Attention attention =
-        Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(), /*keyRows=*/{}, context.getUsers());
+    Attention attention = Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(),
+                                             /*keyRows=*/{}, context.getUsers());
     // A lane with whole rows of keys and queries runs out of a GPU's registers.
     if (isOneByOne(attention) || emitter.getProfile().blockLanes)
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/false, context.getWeights(), {}, nullptr, emitter);

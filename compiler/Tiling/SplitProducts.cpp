@@ -1,5 +1,5 @@
-// A product on tensor cores keeps a processor busy for each tile of its result. A gradient of weights has few tiles, and
-// each of them contracts all tokens. Where the model of their cost (MatrixTile.h) finds that it pays:
+// A product on tensor cores keeps a processor busy for each tile of its result. A gradient of weights has few tiles,
+// and each of them contracts all tokens. Where the model of their cost (MatrixTile.h) finds that it pays:
 //
 //   y = matmul a, b : M x K, K x N -> M x N      =>      p = partial_products a, b : M x K, K x N -> M x G x N
 //   z = f(y)                                             y = sum_parts p : M x G x N -> M x N
@@ -84,9 +84,9 @@ private:
                                   ValueRange{inputOf(product.getLhs()), inputOf(product.getRhs())});
     Block *block = builder.createBlock(&first.getBody(), {}, {product.getLhs().getType(), product.getRhs().getType()},
                                        {product.getLoc(), product.getLoc()});
-    auto products = PartialProductsOp::create(builder, product.getLoc(), partial, block->getArgument(0),
-                                              block->getArgument(1), product.getTransposeLhs(),
-                                              product.getTransposeRhs());
+    auto products =
+        PartialProductsOp::create(builder, product.getLoc(), partial, block->getArgument(0), block->getArgument(1),
+                                  product.getTransposeLhs(), product.getTransposeRhs());
     products->setDiscardableAttrs(product->getDiscardableAttrDictionary());
     YieldOp::create(builder, product.getLoc(), products.getResult());
 
@@ -107,7 +107,8 @@ private:
     StringRef name = kernel.getName();
     name.consume_front("matmul");
     builder.setInsertionPoint(kernel);
-    auto second = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), ("sum_parts" + name).str(), inputs);
+    auto second =
+        KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), ("sum_parts" + name).str(), inputs);
     second.getBody().takeBody(kernel.getBody());
     kernel.replaceAllUsesWith(second.getResults());
     bool isCounted = kernel->hasAttr(kCostAttrName);

@@ -1,5 +1,5 @@
-#include "compiler/Tiling/Tiling.h"
 #include "compiler/Tiling/Passes.h"
+#include "compiler/Tiling/Tiling.h"
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
@@ -38,7 +38,8 @@ public:
   TilePass(const TargetProfile &profile, TileChoices *choices) : profile(&profile), choices(choices) {
     target = profile.name.str();
   }
-  TilePass(const TilePass &other) : Base(other), profile(other.profile), choices(other.choices) {} // the rest is one run's
+  TilePass(const TilePass &other)
+      : Base(other), profile(other.profile), choices(other.choices) {} // the rest is one run's
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
@@ -118,11 +119,12 @@ private:
         OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
         SizeOp::create(atStart, kernel.getLoc(), number.first(), number.second, StringAttr(), /*fixed=*/true);
       }
-    return &alike.emplace_back(
-        Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(), emitter.getSizes(), emitter.getRowGrid()});
+    return &alike.emplace_back(Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(),
+                                     emitter.getSizes(), emitter.getRowGrid()});
   }
 
-  /// Moments and average are sharded variables, from which the kernel's operands are read and to which its results are written.
+  /// Moments and average are sharded variables, from which the kernel's operands are read and to which its results are
+  /// written.
   LogicalResult verifyStates(KernelOp kernel, AdamOp adam) {
     auto isUpdated = [&](Value old, Value updated) {
       auto argument = dyn_cast<BlockArgument>(old);
@@ -136,26 +138,32 @@ private:
                return write && write.getVariable() == read.getVariable();
              });
     };
-    if (isUpdated(adam.getFirstMoment(), adam.getNewFirstMoment()) && isUpdated(adam.getSecondMoment(), adam.getNewSecondMoment()) &&
+    if (isUpdated(adam.getFirstMoment(), adam.getNewFirstMoment()) &&
+        isUpdated(adam.getSecondMoment(), adam.getNewSecondMoment()) &&
         (!adam.getAverage() || isUpdated(adam.getAverage(), adam.getNewAverage())))
       return success();
-    return adam.emitOpError("is sharded, and so should read its moments and average from sharded variables and write them there");
+    return adam.emitOpError(
+        "is sharded, and so should read its moments and average from sharded variables and write them there");
   }
 
-  /// Ranks do some rows each of an update with a sharded state: all that the kernel takes and makes then has as many, or is one number.
+  /// Ranks do some rows each of an update with a sharded state: all that the kernel takes and makes then has as many,
+  /// or is one number.
   LogicalResult shard(KernelOp kernel, tile::LaunchOp launch, const Tiled &tiled) {
     auto updates = kernel.getBody().getOps<AdamOp>();
     auto sharded = llvm::find_if(updates, [](AdamOp adam) { return adam.getSharded(); });
     if (sharded == updates.end())
       return success();
     auto type = cast<RankedTensorType>((*sharded).getWeight().getType());
-    bool fits = tiled.rowGrid && llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {
-      auto tensor = cast<RankedTensorType>(other);
-      return tensor.clone(type.getElementType()) == type || tensor.getNumElements() == 1;
-    });
+    bool fits =
+        tiled.rowGrid &&
+        llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {
+          auto tensor = cast<RankedTensorType>(other);
+          return tensor.clone(type.getElementType()) == type || tensor.getNumElements() == 1;
+        });
     if (!fits)
-      return kernel.emitError() << "ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than "
-                                << type << " and single numbers, or is no elementwise kernel";
+      return kernel.emitError()
+             << "ranks cannot do a part each of this kernel, which updates a sharded state: it has other tensors than "
+             << type << " and single numbers, or is no elementwise kernel";
     for (AdamOp adam : updates)
       if (failed(verifyStates(kernel, adam)))
         return failure();

@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-tile` for a profile. `choices`, where there are any, has measured tiles, and the pass notes the products there that it meets. Both
-/// outlive the pass.
+/// `heddle-tile` for a profile. `choices`, where there are any, has measured tiles, and the pass notes the products
+/// there that it meets. Both outlive the pass.
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
 
 /// Attaches to the dialects' ops what they say of fusion and tiling; `fuse` and `tile` need it.

@@ -47,7 +47,8 @@ Value MovedRows::read(const Place &place, Padding padding, int64_t firstColumn) 
 }
 
 MovedRows heddle::movedRowsOf(UnfoldOp unfold, KernelEmitter &emitter, const Place &place) {
-  return {emitter, emitter.memoryOf(unfold.getInput()), unfold.getPositions(), static_cast<int64_t>(unfold.getFirst()), place};
+  return {emitter, emitter.memoryOf(unfold.getInput()), unfold.getPositions(), static_cast<int64_t>(unfold.getFirst()),
+          place};
 }
 
 namespace {
@@ -100,14 +101,15 @@ public:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, number(to));
   }
 
-  /// The rows of a matrix that pixels name. A call whose images are of another size may name rows that are not there: the last
-  /// row stands for them.
+  /// The rows of a matrix that pixels name. A call whose images are of another size may name rows that are not there:
+  /// the last row stands for them.
   Value gather(Value matrix, Value pixels, const Place &place) {
     Value limit = arith::IndexCastOp::create(b, b.getI32Type(), emitter.rowsOf(*Matrix::of(typeOf(matrix))));
-    Value last = arith::SubIOp::create(b, tile::SplatOp::create(b, emitter.tileType(rows, 1, b.getI32Type()), limit), number(1));
+    Value last =
+        arith::SubIOp::create(b, tile::SplatOp::create(b, emitter.tileType(rows, 1, b.getI32Type()), limit), number(1));
     Value there = arith::MaxSIOp::create(b, arith::MinSIOp::create(b, pixels, last), number(0));
-    return tile::GatherOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(matrix), there, place.column,
-                                  place.columnLimit);
+    return tile::GatherOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(matrix), there,
+                                  place.column, place.columnLimit);
   }
 
 private:
@@ -139,7 +141,8 @@ struct UpsampleTile : TileOpInterface::ExternalModel<UpsampleTile, UpsampleOp> {
     auto op = cast<UpsampleOp>(operation);
     auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride());
     Pixels pixels(emitter, place);
-    Value number = emitter.indices(place, 0), row = pixels.quotient(number, width), column = pixels.remainder(number, width);
+    Value number = emitter.indices(place, 0), row = pixels.quotient(number, width),
+          column = pixels.remainder(number, width);
     Value isThere = arith::AndIOp::create(
         emitter.builder(), pixels.isEqual(pixels.remainder(row, stride), static_cast<int64_t>(op.getRow())),
         pixels.isEqual(pixels.remainder(column, stride), static_cast<int64_t>(op.getColumn())));

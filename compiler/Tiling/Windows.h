@@ -6,15 +6,15 @@
 
 namespace mlir::heddle {
 
-/// A matrix whose row i stands in memory `offset` rows further on, if that is a row of the same sequence, and is zero else.
-/// Which rows are is asked once for all columns.
+/// A matrix whose row i stands in memory `offset` rows further on, if that is a row of the same sequence, and is zero
+/// else. Which rows are is asked once for all columns.
 class MovedRows {
 public:
   /// Of `place`, whose columns may be any.
   MovedRows(KernelEmitter &emitter, Value memory, Value positions, int64_t offset, const Place &place);
 
-  /// The tile at a place of these rows, `firstColumn` further on in memory. Past its limits anything may stand in it where
-  /// `padding` allows.
+  /// The tile at a place of these rows, `firstColumn` further on in memory. Past its limits anything may stand in it
+  /// where `padding` allows.
   Value read(const Place &place, Padding padding, int64_t firstColumn = 0) const;
 
 private:

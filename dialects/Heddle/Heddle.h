@@ -35,8 +35,8 @@ namespace mlir::heddle {
 /// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.cpp).
 inline constexpr StringLiteral kRanksAttrName = "heddle.ranks";
 
-/// What is sharded has a multiple of so many elements, which are 256 bytes: any part then begins where a GPU may read several numbers
-/// at once.
+/// What is sharded has a multiple of so many elements, which are 256 bytes: any part then begins where a GPU may read
+/// several numbers at once.
 inline int64_t getShardElements(Type element) { return 2048 / element.getIntOrFloatBitWidth(); }
 
 /// The name of the run-time size behind dimension `dim`, or empty if the dimension is static.

@@ -26,12 +26,13 @@ LogicalResult AllReduceOp::verify() {
 
 template <typename RowsOfRanksOp> static LogicalResult verifyLike(RowsOfRanksOp op) {
   if (op.getInputs().empty() || op.getInputs().size() != op.getLike().size())
-    return op.emitOpError() << "expects at least one tensor, and a sharded variable for each, got " << op.getInputs().size() << " and "
-                            << op.getLike().size();
+    return op.emitOpError() << "expects at least one tensor, and a sharded variable for each, got "
+                            << op.getInputs().size() << " and " << op.getLike().size();
   return success();
 }
 
-template <typename RowsOfRanksOp> static LogicalResult verifyVariables(RowsOfRanksOp op, SymbolTableCollection &symbols) {
+template <typename RowsOfRanksOp>
+static LogicalResult verifyVariables(RowsOfRanksOp op, SymbolTableCollection &symbols) {
   for (auto [input, name] : llvm::zip_equal(op.getInputs(), op.getLike().template getAsRange<FlatSymbolRefAttr>())) {
     auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, name);
     auto type = cast<RankedTensorType>(input.getType());
@@ -41,14 +42,18 @@ template <typename RowsOfRanksOp> static LogicalResult verifyVariables(RowsOfRan
   return success();
 }
 
-LogicalResult ReduceScatterOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult ReduceScatterOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                                SmallVectorImpl<Type> &types) {
   llvm::append_range(types, adaptor.getInputs().getTypes());
   return success();
 }
 LogicalResult ReduceScatterOp::verify() { return verifyLike(*this); }
-LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyVariables(*this, symbols); }
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyVariables(*this, symbols);
+}
 
-LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
   llvm::append_range(types, adaptor.getInputs().getTypes());
   return success();
 }
@@ -119,7 +124,8 @@ template <typename RowsOfRanksOp> struct DropUnused : OpRewritePattern<RowsOfRan
     if (kept.size() == op.getInputs().size())
       return failure();
     if (!kept.empty())
-      rewriter.replaceAllUsesWith(old, RowsOfRanksOp::create(rewriter, op.getLoc(), kept, rewriter.getArrayAttr(like)).getResults());
+      rewriter.replaceAllUsesWith(
+          old, RowsOfRanksOp::create(rewriter, op.getLoc(), kept, rewriter.getArrayAttr(like)).getResults());
     rewriter.eraseOp(op);
     return success();
   }

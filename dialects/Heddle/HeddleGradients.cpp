@@ -25,7 +25,8 @@ static LogicalResult expectFirstOnly(Operation *op, ValueRange gradients) {
 static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
   if (typeOf(value).getRank() > 1) {
     int64_t columns = ShapedType::getNumElements(typeOf(value).getShape().drop_front());
-    value = SumOp::create(builder, loc, RankedTensorType::get({columns}, builder.getF32Type()), value, /*columns=*/false);
+    value =
+        SumOp::create(builder, loc, RankedTensorType::get({columns}, builder.getF32Type()), value, /*columns=*/false);
   }
   if (typeOf(value).getShape() == ArrayRef<int64_t>{1})
     return value;
@@ -81,7 +82,9 @@ Gradients ScatterAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradi
 Gradients SegmentOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Location loc = getLoc();
   RankedTensorType input = typeOf(getInput());
-  auto withElement = [&](Type element) { return RankedTensorType::get(input.getShape(), element, input.getEncoding()); };
+  auto withElement = [&](Type element) {
+    return RankedTensorType::get(input.getShape(), element, input.getEncoding());
+  };
   RankedTensorType perRow = getDimType(input, 0, builder.getI32Type()), numbers = withElement(builder.getI32Type());
   auto located = LocateOp::create(builder, loc, perRow, perRow, getStarts(), getLengths(), getRowSize());
   Value gradient = EmbeddingOp::create(builder, loc, input, located.getSequence(), resultGradients[0]);
@@ -205,8 +208,8 @@ Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   return SmallVector<Value>{logits, Value()};
 }
 
-/// Makes a region of arithmetic on scalars that of its gradient: its arithmetic again, and then the rules in reverse. It gets
-/// the gradient of its result as one more argument, and yields that of `argument`.
+/// Makes a region of arithmetic on scalars that of its gradient: its arithmetic again, and then the rules in reverse.
+/// It gets the gradient of its result as one more argument, and yields that of `argument`.
 static LogicalResult differentiateRegion(Region &region, Value argument) {
   Block &block = region.front();
   auto yield = cast<YieldOp>(block.getTerminator());
@@ -254,9 +257,9 @@ template <typename Op> static LogicalResult expectUsers(Op op) {
 
 template <typename Op>
 static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value weights, Value input) {
-  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getUsers(), op.getQueryStarts(),
-                                     op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(), op.getQuerySizeAttr(),
-                                     op.getKeySizeAttr());
+  return TransposedContextOp::create(builder, op.getLoc(), of.getType(), weights, input, op.getUsers(),
+                                     op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
+                                     op.getQuerySizeAttr(), op.getKeySizeAttr());
 }
 
 /// Makes `slope` of the `combine` region: its arithmetic again, and then the rules in reverse down to an argument.
@@ -270,8 +273,8 @@ static LogicalResult buildSlope(ScoresOp op, unsigned argument, Region &slope) {
 template <typename GradOp, typename Lists>
 static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type type, unsigned argument, Value gradient,
                                          Lists lists) {
-  auto grad = GradOp::create(builder, op.getLoc(), type, gradient, op.getQuery(), op.getKey(), op.getParameters(), lists,
-                             op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
+  auto grad = GradOp::create(builder, op.getLoc(), type, gradient, op.getQuery(), op.getKey(), op.getParameters(),
+                             lists, op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
                              op.getQuerySizeAttr(), op.getKeySizeAttr());
   if (failed(buildSlope(op, argument, grad.getSlope())))
     return failure();
@@ -284,7 +287,8 @@ static Gradients buildCombinedGradient(OpBuilder &builder, ScoresOp op, Value gr
   Type ofQuery = op.getQuery().getType();
   Value keyRows = op.getKeyRows();
   FailureOr<Value> query = createScoresGrad<ScoresGradQueryOp>(builder, op, ofQuery, 0, gradient, keyRows);
-  FailureOr<Value> key = createScoresGrad<ScoresGradKeyOp>(builder, op, op.getKey().getType(), 1, gradient, op.getUsers());
+  FailureOr<Value> key =
+      createScoresGrad<ScoresGradKeyOp>(builder, op, op.getKey().getType(), 1, gradient, op.getUsers());
   if (failed(query) || failed(key))
     return failure();
   gradients[0] = *query;
@@ -334,11 +338,11 @@ Gradients TransposedContextOp::buildGradient(OpBuilder &builder, ValueRange resu
   Value gradient = resultGradients[0];
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = ScoresOp::create(builder, getLoc(), getWeights().getType(), getInput(), gradient, /*key_rows=*/Value(),
-                                  /*parameters=*/ValueRange(), /*users=*/ValueRange(), getQueryStarts(), getQueryLengths(),
-                                  getKeyStarts(), getKeyLengths(), getQuerySize(), getKeySize());
-  gradients[1] = ContextOp::create(builder, getLoc(), getInput().getType(), getWeights(), gradient, /*key_rows=*/Value(),
-                                   getQueryStarts(), getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySize(),
-                                   getKeySize());
+                                  /*parameters=*/ValueRange(), /*users=*/ValueRange(), getQueryStarts(),
+                                  getQueryLengths(), getKeyStarts(), getKeyLengths(), getQuerySize(), getKeySize());
+  gradients[1] = ContextOp::create(builder, getLoc(), getInput().getType(), getWeights(), gradient,
+                                   /*key_rows=*/Value(), getQueryStarts(), getQueryLengths(), getKeyStarts(),
+                                   getKeyLengths(), getQuerySize(), getKeySize());
   return gradients;
 }
 

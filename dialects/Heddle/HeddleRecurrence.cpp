@@ -165,8 +165,8 @@ LogicalResult ScanOp::verify() {
 
 LogicalResult RepeatOp::verify() {
   if (getStarts().getType() != getCounts().getType() || !typeOf(getStarts()).hasStaticShape())
-    return emitOpError() << "expects the starts and the counts of as many steps, got " << getStarts().getType() << " and "
-                         << getCounts().getType();
+    return emitOpError() << "expects the starts and the counts of as many steps, got " << getStarts().getType()
+                         << " and " << getCounts().getType();
   SmallVector<Type> expected{RankedTensorType::get({1}, IntegerType::get(getContext(), 32))};
   llvm::append_range(expected, getCarried().getTypes());
   llvm::append_range(expected, getConstants().getTypes());
@@ -182,7 +182,8 @@ LogicalResult RepeatOp::verify() {
 LogicalResult StepRowsOp::verify() {
   if (haveSameRows(typeOf(getInput()), typeOf(getResult())))
     return success();
-  return emitOpError() << "expects rows of the same type in " << getInput().getType() << " and " << getResult().getType();
+  return emitOpError() << "expects rows of the same type in " << getInput().getType() << " and "
+                       << getResult().getType();
 }
 
 LogicalResult InsertRowsOp::verify() {

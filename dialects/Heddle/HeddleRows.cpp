@@ -11,7 +11,9 @@ bool MatmulOp::isRowwise(IsOfRows isOfRows) { return !getTransposeLhs() && !isOf
 bool SumOp::isRowwise(IsOfRows isOfRows) { return getColumns(); }
 
 /// The columns, heads or keys of a row; a column of row indices would begin anew with each row.
-bool IotaOp::isRowwise(IsOfRows isOfRows) { return getDim() != 0 || cast<RankedTensorType>(getType()).hasStaticShape(); }
+bool IotaOp::isRowwise(IsOfRows isOfRows) {
+  return getDim() != 0 || cast<RankedTensorType>(getType()).hasStaticShape();
+}
 
 bool EmbeddingOp::isRowwise(IsOfRows isOfRows) { return !isOfRows(getTable()); }
 

@@ -233,10 +233,13 @@ LogicalResult VariableOp::verify() {
     return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
                          << "; truth values are not stored";
   Type element = getTensorType().getElementType();
-  if (getSharded() && (getKind() != VariableKind::OptimizerState || getStorageAttr() || !(element.isF32() || element.isBF16()) ||
-                       getTensorType().getNumElements() % getShardElements(element) != 0))
-    return emitOpError() << "@" << getSymName() << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
-                         << getShardElements(element) << " numbers";
+  if (getSharded() &&
+      (getKind() != VariableKind::OptimizerState || getStorageAttr() || !(element.isF32() || element.isBF16()) ||
+       getTensorType().getNumElements() % getShardElements(element) != 0))
+    return emitOpError()
+           << "@" << getSymName()
+           << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
+           << getShardElements(element) << " numbers";
   std::optional<VariableRole> role = getRole();
   if (!role)
     return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "
@@ -244,8 +247,8 @@ LogicalResult VariableOp::verify() {
                           : success();
   StringRef name = stringifyVariableRole(*role);
   if (hasOwner(*role) && !getOwnerAttr())
-    return emitOpError() << "is a weight's " << name << " and does not say of which weight: write `of @weight as " << name
-                         << "`";
+    return emitOpError() << "is a weight's " << name << " and does not say of which weight: write `of @weight as "
+                         << name << "`";
   if (!hasOwner(*role) && getOwnerAttr())
     return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
   bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // as its weight is
@@ -260,8 +263,8 @@ LogicalResult VariableOp::verify() {
 
 LogicalResult TaskOp::verify() {
   if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pair", "pretrain"}, getName()))
-    return emitOpError() << "expects the task translate, language, encode, classify, tag, pair or pretrain, got '" << getName()
-                         << "'";
+    return emitOpError() << "expects the task translate, language, encode, classify, tag, pair or pretrain, got '"
+                         << getName() << "'";
   if (static_cast<int64_t>(getBeam()) < 1)
     return emitOpError() << "expects a beam of at least 1, got " << getBeam();
   return success();
@@ -273,7 +276,8 @@ static LogicalResult verifyRate(Operation *op, Region &rate) {
   Block &block = rate.front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (block.getArgumentTypes() != ArrayRef<Type>{scalar} || !yield || yield.getOperandTypes() != ArrayRef<Type>{scalar})
-    return op->emitOpError("expects its rate region to take the step's number and to yield the rate, both tensor<1xf32>");
+    return op->emitOpError(
+        "expects its rate region to take the step's number and to yield the rate, both tensor<1xf32>");
   for (Operation &inner : block.without_terminator())
     if (!isa<FillOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
       return op->emitOpError() << "expects elementwise arithmetic in its rate region, not '" << inner.getName() << "'";
@@ -299,16 +303,17 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
                                   << stringifyVariableKind(owner.getKind()) << " and no weight";
   RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
   if (variable.getRole() == VariableRole::Scales)
-    return whole.getElementType().isInteger(32) && whole.getRank() == 2 && type.getElementType().isF32() && type.getRank() == 2
+    return whole.getElementType().isInteger(32) && whole.getRank() == 2 && type.getElementType().isF32() &&
+                   type.getRank() == 2
                ? success()
-               : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a " << whole
-                                        << "; expects a matrix of f32 for a matrix of packed words";
+               : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a "
+                                        << whole << "; expects a matrix of f32 for a matrix of packed words";
   VariableRole role = *variable.getRole();
   bool isMoment = role == VariableRole::FirstMoment || role == VariableRole::SecondMoment;
   bool isRounded = role == VariableRole::Rounded || (isMoment && type.getElementType().isBF16());
   if (isRounded ? type.getShape() != whole.getShape() : type != whole)
-    return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr() << ", which it belongs to, is a "
-                                  << whole;
+    return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr()
+                                  << ", which it belongs to, is a " << whole;
   return success();
 }
 
@@ -462,12 +467,14 @@ LogicalResult DequantizeOp::verify() {
     return emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
   if (!words.hasStaticShape() || !result.hasStaticShape() || words.getDimSize(1) != result.getDimSize(1) ||
       words.getDimSize(0) != static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
-    return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and " << result;
+    return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and "
+                         << result;
   if (!getScales())
     return success();
   RankedTensorType scales = typeOf(getScales());
   auto divides = [&](int64_t dim) {
-    return !scales.isDynamicDim(dim) && scales.getDimSize(dim) > 0 && result.getDimSize(dim) % scales.getDimSize(dim) == 0;
+    return !scales.isDynamicDim(dim) && scales.getDimSize(dim) > 0 &&
+           result.getDimSize(dim) % scales.getDimSize(dim) == 0;
   };
   if (divides(0) && divides(1))
     return success();
@@ -526,8 +533,8 @@ LogicalResult RandomOp::verify() {
 LogicalResult GumbelOp::verify() {
   RankedTensorType rows = typeOf(getRows()), result = typeOf(getResult());
   if (result.isDynamicDim(1) || getDimType(result, 0, rows.getElementType()) != rows)
-    return emitOpError() << "expects a number for each row of its result, whose columns are of a static number, got " << rows
-                         << " and " << result;
+    return emitOpError() << "expects a number for each row of its result, whose columns are of a static number, got "
+                         << rows << " and " << result;
   return success();
 }
 
@@ -734,7 +741,8 @@ LogicalResult DrawOp::verify() {
 }
 
 LogicalResult PenaliseOp::verify() {
-  if (failed(expectStaticColumns(*this, typeOf(getLogits()))) || failed(expectColumn(*this, "places", typeOf(getRows()))))
+  if (failed(expectStaticColumns(*this, typeOf(getLogits()))) ||
+      failed(expectColumn(*this, "places", typeOf(getRows()))))
     return failure();
   return expectSameDim(*this, "number of places", {typeOf(getRows()), 0}, {{typeOf(getPenalties()), 0}});
 }
@@ -787,17 +795,22 @@ static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts
 static LogicalResult verifyUsers(Operation *op, ValueRange users, StringRef querySize, RankedTensorType keys) {
   if (users.empty())
     return success();
-  auto isI32 = [](RankedTensorType type, int64_t rank) { return type.getElementType().isInteger(32) && type.getRank() == rank; };
+  auto isI32 = [](RankedTensorType type, int64_t rank) {
+    return type.getElementType().isInteger(32) && type.getRank() == rank;
+  };
   if (users.size() != 3 || !isI32(typeOf(users[0]), 2) || !isI32(typeOf(users[1]), 2) || !isI32(typeOf(users[2]), 1))
-    return op->emitOpError() << "expects users as rows of queries and numbers of keys, matrices of i32, and their number, a "
-                             << "vector of i32";
+    return op->emitOpError()
+           << "expects users as rows of queries and numbers of keys, matrices of i32, and their number, a "
+           << "vector of i32";
   if (!querySize.empty())
-    return op->emitOpError() << "expects queries that are alone in their sequences where keys have users, but their sequences "
-                             << "are as long as '" << querySize << "'";
+    return op->emitOpError()
+           << "expects queries that are alone in their sequences where keys have users, but their sequences "
+           << "are as long as '" << querySize << "'";
   if (failed(expectStaticColumns(op, typeOf(users[0]))) ||
       failed(expectSameDim(op, "number of users", {typeOf(users[0]), 1}, {{typeOf(users[1]), 1}})))
     return failure();
-  return expectSameDim(op, "number of rows of keys", {keys, 0}, {{typeOf(users[0]), 0}, {typeOf(users[1]), 0}, {typeOf(users[2]), 0}});
+  return expectSameDim(op, "number of rows of keys", {keys, 0},
+                       {{typeOf(users[0]), 0}, {typeOf(users[1]), 0}, {typeOf(users[2]), 0}});
 }
 
 /// Scores are dynamic in the queries alone.
@@ -846,7 +859,8 @@ LogicalResult ScoresOp::verify() {
   if (getCombine().empty())
     return getParameters().empty() ? success() : emitOpError("expects parameters beside a combine region alone");
   if (getKeyRows() && !getQuerySize().empty())
-    return emitOpError("expects queries that are alone in their sequences where a region combines them with keys of lists");
+    return emitOpError(
+        "expects queries that are alone in their sequences where a region combines them with keys of lists");
   return verifyCombination(*this, getCombine(), "combine", /*gradient=*/false);
 }
 

@@ -14,7 +14,8 @@ static constexpr int64_t kWidestImage = 1 << 20;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// `narrow` has the rows, and `wide` their windows.
-template <typename WindowOp> static LogicalResult verifyWindow(WindowOp op, RankedTensorType narrow, RankedTensorType wide) {
+template <typename WindowOp>
+static LogicalResult verifyWindow(WindowOp op, RankedTensorType narrow, RankedTensorType wide) {
   int64_t first = op.getFirst(), last = op.getLast();
   if (last < first)
     return op.emitOpError() << "expects a window from its first row to its last, got " << first << " to " << last;
@@ -39,26 +40,30 @@ OpFoldResult UnfoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() =
 OpFoldResult FoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() == 0 ? getInput() : Value(); }
 
 FailureOr<SmallVector<Value>> UnfoldOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  Value input = FoldOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getPositions(), getFirst(), getLast());
+  Value input = FoldOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getPositions(), getFirst(),
+                               getLast());
   return SmallVector<Value>{input, Value()};
 }
 
 FailureOr<SmallVector<Value>> FoldOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  Value input = UnfoldOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getPositions(), getFirst(), getLast());
+  Value input = UnfoldOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getPositions(),
+                                 getFirst(), getLast());
   return SmallVector<Value>{input, Value()};
 }
 
 /// `large` has the pixels of images, `small` those at every `stride`-th row and column.
-template <typename StrideOp> static LogicalResult verifyStride(StrideOp op, RankedTensorType large, RankedTensorType small) {
+template <typename StrideOp>
+static LogicalResult verifyStride(StrideOp op, RankedTensorType large, RankedTensorType small) {
   auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()),
        row = static_cast<int64_t>(op.getRow()), column = static_cast<int64_t>(op.getColumn());
   if (width < 1 || width > kWidestImage || stride < 1 || width % stride != 0)
-    return op.emitOpError() << "expects a width of 1 to " << kWidestImage << " and a stride that divides it, got " << width << " and "
-                            << stride;
+    return op.emitOpError() << "expects a width of 1 to " << kWidestImage << " and a stride that divides it, got "
+                            << width << " and " << stride;
   if (row < 0 || column < 0 || row >= stride || column >= stride)
-    return op.emitOpError() << "expects a first pixel within a stride of " << stride << ", got (" << row << ", " << column << ")";
-  if (!large.isDynamicDim(0) || !small.isDynamicDim(0) || large.isDynamicDim(1) || large.getDimSize(1) != small.getDimSize(1) ||
-      (getSizeName(large, 0) == getSizeName(small, 0)) != (stride == 1))
+    return op.emitOpError() << "expects a first pixel within a stride of " << stride << ", got (" << row << ", "
+                            << column << ")";
+  if (!large.isDynamicDim(0) || !small.isDynamicDim(0) || large.isDynamicDim(1) ||
+      large.getDimSize(1) != small.getDimSize(1) || (getSizeName(large, 0) == getSizeName(small, 0)) != (stride == 1))
     return op.emitOpError() << "expects some of the rows of " << large << ", got " << small;
   return success();
 }
@@ -71,11 +76,11 @@ OpFoldResult SubsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput
 OpFoldResult UpsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput() : Value(); }
 
 FailureOr<SmallVector<Value>> SubsampleOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  return SmallVector<Value>{UpsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(), getStride(),
-                                               getRow(), getColumn())};
+  return SmallVector<Value>{UpsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(),
+                                               getStride(), getRow(), getColumn())};
 }
 
 FailureOr<SmallVector<Value>> UpsampleOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  return SmallVector<Value>{SubsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(), getStride(),
-                                                getRow(), getColumn())};
+  return SmallVector<Value>{SubsampleOp::create(builder, getLoc(), getInput().getType(), resultGradients[0], getWidth(),
+                                                getStride(), getRow(), getColumn())};
 }

@@ -38,7 +38,8 @@ LogicalResult CollectiveOp::verify() {
   auto all = llvm::to_vector(llvm::concat<const Attribute>(getFrom().getValue(), getTo().getValue()));
   for (Attribute attribute : all) {
     auto binding = cast<BindingAttr>(attribute);
-    if (binding.getSpace() == Space::Size || binding.getStep() != 0 || binding.getBytes() <= 0 || binding.getBytes() % 4 != 0)
+    if (binding.getSpace() == Space::Size || binding.getStep() != 0 || binding.getBytes() <= 0 ||
+        binding.getBytes() % 4 != 0)
       return emitOpError() << "binds " << binding << ", which is no tensor of f32";
     int64_t end = binding.getOffset() + binding.getBytes();
     if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || end > arena))

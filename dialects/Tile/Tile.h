@@ -26,8 +26,8 @@
 
 namespace mlir::tile {
 
-/// An attribute of launches of which ranks do some rows each: an axis of the grid along which workgroups share the rows, and how many
-/// rows each has.
+/// An attribute of launches of which ranks do some rows each: an axis of the grid along which workgroups share the
+/// rows, and how many rows each has.
 inline constexpr StringLiteral kShardAttrName = "shard";
 
 /// How a tile of a given layout sits in one lane: `rows` x `runs` registers of `vector` neighbouring columns each.

@@ -120,8 +120,8 @@ LogicalResult FuncOp::verify() {
   if (getRowLanes() || getSpread() == Spread::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
-      return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread()) << " to divide the workgroup of "
-                           << getWorkgroup() << ", got " << along;
+      return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread())
+                           << " to divide the workgroup of " << getWorkgroup() << ", got " << along;
   }
   if (getFunctionType().getNumResults() != 0)
     return emitOpError("returns nothing: a kernel writes its results to memory");

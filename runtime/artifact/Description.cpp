@@ -172,8 +172,8 @@ Status readStrides(const Json &json, ImageShape &image) {
   if (strides == json.end())
     return Success();
   auto fail = [&] {
-    return wrong("has strides = ", shown(*strides), ", and the value of this key is a list of numbers that divide the ", image.height,
-                 " x ", image.width, " pixels of its images.");
+    return wrong("has strides = ", shown(*strides), ", and the value of this key is a list of numbers that divide the ",
+                 image.height, " x ", image.width, " pixels of its images.");
   };
   if (!strides->is_array())
     return fail();
@@ -188,7 +188,9 @@ Status readStrides(const Json &json, ImageShape &image) {
 
 // {"rank": 8, "alpha": 16, "targets": ["query", "value"]}
 Status readAdapter(const Json &json, AdapterShape &adapter) {
-  auto number = [&](const char *key) { return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0; };
+  auto number = [&](const char *key) {
+    return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
+  };
   std::optional<int64_t> rank = json.is_object() && json.contains("rank") ? readExtent(json["rank"], 1) : std::nullopt;
   if (!rank || !(number("alpha") > 0))
     return wrong("has adapter = ", shown(json), ", and the value of this key has a rank and an alpha above 0.");
@@ -214,11 +216,14 @@ Status checkSizes(const Description &description, const schema::Module &module) 
   // An image has so many pixels, whatever the length of texts.
   std::optional<int64_t> pixels = leastMaximum(module, {"source_length"});
   if (description.image && pixels && *pixels != description.image->pixels())
-    return wrong("has images of ", description.image->pixels(), " pixels, and the size 'source_length' is ", *pixels, " at most.");
+    return wrong("has images of ", description.image->pixels(), " pixels, and the size 'source_length' is ", *pixels,
+                 " at most.");
   const Bound bounds[] = {
       {"max_tokens", description.maximumTokens, {"source_tokens", "target_tokens"}},
       {"max_sequences", description.maximumSequences, {"sequences"}},
-      {"max_length", description.maximumLength, {"target_length", description.image ? "cache_length" : "source_length", "cache_length"}},
+      {"max_length",
+       description.maximumLength,
+       {"target_length", description.image ? "cache_length" : "source_length", "cache_length"}},
       {"beam", description.json.contains("beam") ? std::optional(description.widestBeam) : std::nullopt, {"beam"}}};
   for (const Bound &bound : bounds) {
     std::optional<int64_t> maximum = leastMaximum(module, bound.sizes);
@@ -242,8 +247,9 @@ Status checkLogits(const Description &description, const schema::Module &module)
       if (description.architecture == "pair" && !description.classes && shape.size() == 1)
         continue; // a grade for each pair
       if (shape.empty() || shape.back() != *columns)
-        return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns, ", and the logits of entry '",
-                     view(entry->name()), "' are ", describe(elementType(*port->type()), shape), ".");
+        return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns,
+                     ", and the logits of entry '", view(entry->name()), "' are ",
+                     describe(elementType(*port->type()), shape), ".");
     }
   return Success();
 }
@@ -270,8 +276,8 @@ Status checkTensors(const Description &description, const schema::Module &module
     Shape shape = maximumShape(module, type);
     // A word of a quantised weight holds 4 or 8 of its numbers.
     auto wordsOf = [&](int64_t rows) { return (origin.shape[0] + rows - 1) / rows; };
-    if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 && shape[1] == origin.shape[1] &&
-        (shape[0] == wordsOf(4) || shape[0] == wordsOf(8)))
+    if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 &&
+        shape[1] == origin.shape[1] && (shape[0] == wordsOf(4) || shape[0] == wordsOf(8)))
       continue;
     if (elementType(type) != ElementType::F32 || shape != origin.shape)
       return wrong("says that the weight '", name, "' is ", describe(ElementType::F32, origin.shape), ", and it is ",

@@ -26,8 +26,8 @@ struct WeightOrigin {
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
 };
 
-// What is trained of a model whose own weights are frozen: beside the weight W of each target A and B of low rank, whose product
-// times alpha / rank is added to W.
+// What is trained of a model whose own weights are frozen: beside the weight W of each target A and B of low rank,
+// whose product times alpha / rank is added to W.
 struct AdapterShape {
   int64_t rank = 0; // 0: there is no adapter
   double alpha = 0;
@@ -38,13 +38,15 @@ struct AdapterShape {
 // Images that a model takes: rows of pixels, with so many numbers for each.
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 1;
-  std::vector<int64_t> strides; // the model has images of every so many rows and columns of these, too; they divide both extents
+  std::vector<int64_t>
+      strides; // the model has images of every so many rows and columns of these, too; they divide both extents
 
   int64_t pixels() const { return height * width; }
 };
 
 struct Description {
-  std::string architecture = "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
+  std::string architecture =
+      "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
 
   // Of these a Transformer has all, other models none.
   std::optional<int64_t> vocabularySize;
@@ -52,9 +54,9 @@ struct Description {
   std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
 
   std::optional<int64_t> neighbours; // that a token has at most, where tokens are a graph's nodes
-  std::optional<int64_t> sentences; // that a text has at most, where the model tells them apart
-  std::optional<ImageShape> image;  // that the model takes in the place of texts
-  std::optional<int64_t> classes; // labels, where the logits are of labels
+  std::optional<int64_t> sentences;  // that a text has at most, where the model tells them apart
+  std::optional<ImageShape> image;   // that the model takes in the place of texts
+  std::optional<int64_t> classes;    // labels, where the logits are of labels
   std::optional<int64_t> beginId, endId, paddingId;
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;

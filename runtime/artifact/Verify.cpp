@@ -136,7 +136,8 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
     return other.type() && other.type()->element() == element && other.type()->dims()->size() == 2;
   };
   if (isScales && (!isMatrixOf(variable, schema::ElementType::F32) || !isMatrixOf(owner, schema::ElementType::I32)))
-    return broken(str(what, " is to scale '", owner.name()->c_str(), "', and the two are no matrices of f32 and of packed i32."));
+    return broken(
+        str(what, " is to scale '", owner.name()->c_str(), "', and the two are no matrices of f32 and of packed i32."));
   return Success();
 }
 
@@ -146,7 +147,8 @@ Status verifyVariables(const schema::Module &module) {
     std::string what = str("variable '", variable->name()->c_str(), "'");
     if (variable->kind() < schema::VariableKind::MIN || variable->kind() > schema::VariableKind::MAX)
       return broken(str(what, " is of an unknown kind ", static_cast<int>(variable->kind()), "."));
-    bool isMoment = variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
+    bool isMoment =
+        variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
     bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
                     module.schema_version() >= schema::kSchemaVersion;
     HEDDLE_ASSIGN(uint64_t bytes, (isNarrow ? tensorBytes : callersBytes)(module, variable->type(), what));
@@ -158,9 +160,9 @@ Status verifyVariables(const schema::Module &module) {
     HEDDLE_CHECK(verifyView(module, *variable, what));
     HEDDLE_CHECK(verifyRole(module, *variable, what));
     bool mayShard = variable->storage() == -1 && variable->kind() == schema::VariableKind::OptimizerState &&
-                    (variable->type()->element() == schema::ElementType::F32 || isNarrow) && variable->type()->dims()->size() > 0 &&
-                    variable->bytes() % schema::kShardAlignment == 0 && variable->bytes() > 0 &&
-                    module.schema_version() >= schema::kSchemaVersionOfShards;
+                    (variable->type()->element() == schema::ElementType::F32 || isNarrow) &&
+                    variable->type()->dims()->size() > 0 && variable->bytes() % schema::kShardAlignment == 0 &&
+                    variable->bytes() > 0 && module.schema_version() >= schema::kSchemaVersionOfShards;
     if (variable->sharded() && !mayShard)
       return broken(what + " is sharded, and no optimizer's state whose rows ranks can share out.");
     if (variable->value_limit() < 0 ||

@@ -12,7 +12,8 @@
 //   V1  a variable's shape is static, and its bytes are what the shape needs
 //   V2  a view lies within the bytes of a variable that is no view, 4-byte aligned
 //   V3  a value limit is for i32 variables alone and not negative
-//   V4  a sharded variable is state of the optimizer, of f32 or bf16, and no view; its bytes are a multiple of 256; the artifact is of version 4
+//   V4  a sharded variable is state of the optimizer, of f32 or bf16, and no view; its bytes are a multiple of 256; the
+//   artifact is of version 4
 //       or later
 //   P1  a port's bytes are what its shape needs at the maxima; it lies in the arena of every target that uses the
 //   entry,
@@ -32,19 +33,23 @@
 //   L3  a binding that a kernel reads through a texel buffer is no size, and its offset and bytes are multiples of 16
 //   L4  the types of what a launch reads and writes are no more than its bindings, none of which is a size and each of
 //       which has room for its tensor; the entry's inputs bind their sizes; a location is at most 16 KiB
-//   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies where it
+//   L5  strides are as many as the bindings, 4-byte aligned, and 0 for sizes and texels; a binding that moves on lies
+//   where it
 //       has to at the last step too
-//   L6  a launch of which ranks do some rows each names a sharded variable; it is in no repetition; the grid's axis has as many workgroups
-//       as the rows make; rows' bytes are as many as the bindings, each that of the variable's rows, or of as many numbers of 16 or 32 bits, whose bytes the binding then has, or 0;
-//       a binding of a sharded variable is the whole of it, with as many rows
+//   L6  a launch of which ranks do some rows each names a sharded variable; it is in no repetition; the grid's axis has
+//   as many workgroups
+//       as the rows make; rows' bytes are as many as the bindings, each that of the variable's rows, or of as many
+//       numbers of 16 or 32 bits, whose bytes the binding then has, or 0; a binding of a sharded variable is the whole
+//       of it, with as many rows
 //   R0  an artifact with repetitions is of version 2 or later
 //   R1  repetitions come in the order of their launches, and no launch is in two
-//   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at most
-//   R3  the steps of an entry's repetitions, times their launches, are at most 2^20
-//   G0  an artifact with collectives is of version 3 or later
-//   G1  an entry has at most 4096 collectives, in the order of the launches that they stand before, none of which is within a
+//   R2  the sizes of a repetition exist and are bound by the entry's inputs; it has as many steps as its size is at
+//   most R3  the steps of an entry's repetitions, times their launches, are at most 2^20 G0  an artifact with
+//   collectives is of version 3 or later G1  an entry has at most 4096 collectives, in the order of the launches that
+//   they stand before, none of which is within a
 //       repetition
-//   G2  a collective takes as many tensors as it makes, from 1 to 16384, each of as many bytes, a whole number of f32, in its
+//   G2  a collective takes as many tensors as it makes, from 1 to 16384, each of as many bytes, a whole number of f32,
+//   in its
 //       variable or in the arena of every target that uses the entry, 4-byte aligned; a location is at most 16 KiB
 //   G3  nothing that a collective takes or makes overlaps, but for a result in the place of its tensor
 //   G4  no tensor is a sharded variable's; a collective of rows (all but sums) names a sharded variable of

@@ -117,9 +117,10 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < entry.repeats()->size(); ++i) {
       const schema::Repeat &repeat = *entry.repeats()->Get(i);
       std::string what = str(where, ", repetition ", i);
-      if (repeat.first() < end || repeat.count() == 0 || !fits(repeat.first(), repeat.count(), entry.launches()->size()))
-        return broken(str(what, " holds ", repeat.count(), " launches from ", repeat.first(), " on, where ", end, " to ",
-                          entry.launches()->size(), " are left."));
+      if (repeat.first() < end || repeat.count() == 0 ||
+          !fits(repeat.first(), repeat.count(), entry.launches()->size()))
+        return broken(str(what, " holds ", repeat.count(), " launches from ", repeat.first(), " on, where ", end,
+                          " to ", entry.launches()->size(), " are left."));
       end = uint64_t(repeat.first()) + repeat.count();
       for (uint32_t size : {repeat.trips(), repeat.rows(), repeat.tokens()}) {
         if (size >= module.sizes()->size())
@@ -128,7 +129,8 @@ private:
       }
       runs += uint64_t(repeat.count()) * repeat.steps();
       if (repeat.steps() != static_cast<uint64_t>(module.sizes()->Get(repeat.trips())->maximum()) || runs > mostRuns)
-        return broken(str(what, " has ", repeat.steps(), " steps, which are not as many as its size is at most, or too many."));
+        return broken(
+            str(what, " has ", repeat.steps(), " steps, which are not as many as its size is at most, or too many."));
       std::fill_n(stepsOfLaunch.begin() + repeat.first(), repeat.count(), repeat.steps());
     }
     return Success();
@@ -141,12 +143,14 @@ private:
     if (module.schema_version() < schema::kSchemaVersionOfCollectives)
       return broken(str(where, " has collectives, and the artifact is of version ", module.schema_version(), "."));
     if (entry.collectives()->size() > schema::kMaxCollectives)
-      return broken(str(where, " has ", entry.collectives()->size(), " collectives; ", schema::kMaxCollectives, " are the most."));
+      return broken(str(where, " has ", entry.collectives()->size(), " collectives; ", schema::kMaxCollectives,
+                        " are the most."));
     uint32_t before = 0;
     for (flatbuffers::uoffset_t i = 0; i < entry.collectives()->size(); ++i) {
       const schema::Collective &collective = *entry.collectives()->Get(i);
       std::string what = str(where, ", collective ", i);
-      if (collective.before() < before || collective.before() > entry.launches()->size() || isWithinRepeat(collective.before()))
+      if (collective.before() < before || collective.before() > entry.launches()->size() ||
+          isWithinRepeat(collective.before()))
         return broken(str(what, " stands before launch ", collective.before(), ", where ", before, " to ",
                           entry.launches()->size(), " would do, outside of repetitions."));
       before = collective.before();
@@ -156,7 +160,8 @@ private:
   }
 
   bool isRepeated(uint32_t launch) const {
-    return entry.repeats() && std::any_of(entry.repeats()->begin(), entry.repeats()->end(), [&](const schema::Repeat *repeat) {
+    return entry.repeats() &&
+           std::any_of(entry.repeats()->begin(), entry.repeats()->end(), [&](const schema::Repeat *repeat) {
              return launch >= repeat->first() && launch - repeat->first() < repeat->count();
            });
   }
@@ -178,7 +183,8 @@ private:
     if (from.size() == 0 || from.size() != to.size() || from.size() > schema::kMaxCollectiveTensors)
       return broken(str(what, " takes ", from.size(), " tensors and makes ", to.size(), "."));
     if (collective.location() && collective.location()->size() > kLongestLocation)
-      return broken(str(what, " has a location of ", collective.location()->size(), " bytes; ", kLongestLocation, " are the most."));
+      return broken(str(what, " has a location of ", collective.location()->size(), " bytes; ", kLongestLocation,
+                        " are the most."));
     bool isOfRows = collective.kind() != schema::CollectiveKind::AllReduce;
     const auto *like = collective.like();
     if (isOfRows != (like != nullptr) || (like && like->size() != from.size()))
@@ -241,8 +247,8 @@ private:
       return Success();
     bool isState = isSharded(shard->variable()) && module.variables()->Get(shard->variable())->storage() == -1;
     if (!isState || shard->axis() > 2 || shard->tile() == 0 || isRepeated(index))
-      return broken(str(what, " is shared out as variable ", shard->variable(), " along axis ", int(shard->axis()), " by ", shard->tile(),
-                        " rows, which cannot be."));
+      return broken(str(what, " is shared out as variable ", shard->variable(), " along axis ", int(shard->axis()),
+                        " by ", shard->tile(), " rows, which cannot be."));
     const auto &variable = *module.variables()->Get(shard->variable());
     auto rows = static_cast<uint64_t>(variable.type()->dims()->Get(0)->extent());
     uint64_t rowNumbers = variable.bytes() / rows / elementBytes(variable.type()->element());
@@ -250,7 +256,8 @@ private:
     if (grid.size() != -1 || grid.repeat() != (rows + shard->tile() - 1) / shard->tile())
       return broken(str(what, " has ", grid.repeat(), " workgroups for ", rows, " rows, ", shard->tile(), " each."));
     const auto &rowBytes = *shard->row_bytes();
-    if (rowBytes.size() != launch.bindings()->size() || reinterpret_cast<uintptr_t>(rowBytes.Data()) % alignof(uint64_t))
+    if (rowBytes.size() != launch.bindings()->size() ||
+        reinterpret_cast<uintptr_t>(rowBytes.Data()) % alignof(uint64_t))
       return broken(str(what, " has the rows of ", rowBytes.size(), " bindings for ", launch.bindings()->size(), "."));
     for (flatbuffers::uoffset_t i = 0; i < rowBytes.size(); ++i) {
       const schema::Binding &binding = *launch.bindings()->Get(i);
@@ -259,8 +266,8 @@ private:
       bool isLike = isOfRows && binding.bytes() == rowBytes.Get(i) * rows && binding.space() != schema::Space::Size;
       bool isWholeState = isState && isLike && binding.offset() == 0 && isStateOfRows(binding.index(), rows);
       if (isState ? !isWholeState : !isLike && rowBytes.Get(i) != 0)
-        return broken(str(what, ", binding ", i, " has no rows of ", rowBytes.Get(i), " bytes, as variable ", shard->variable(), " has ",
-                          rows, "."));
+        return broken(str(what, ", binding ", i, " has no rows of ", rowBytes.Get(i), " bytes, as variable ",
+                          shard->variable(), " has ", rows, "."));
     }
     return Success();
   }
@@ -337,8 +344,8 @@ private:
       return broken(str(what, " has no binding ", argument, ", which its kernel reads as texels."));
     const schema::Binding &binding = *launch.bindings()->Get(argument);
     bool moves = launch.strides() && launch.strides()->Get(argument) != 0;
-    if (binding.space() == schema::Space::Size || moves || binding.offset() % texelBytes || binding.bytes() % texelBytes ||
-        binding.bytes() == 0)
+    if (binding.space() == schema::Space::Size || moves || binding.offset() % texelBytes ||
+        binding.bytes() % texelBytes || binding.bytes() == 0)
       return broken(str(what, ", binding ", argument, " lies at ", binding.offset(), " with ", binding.bytes(),
                         " bytes, which its kernel cannot read as texels of 16."));
     return Success();

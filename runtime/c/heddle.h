@@ -103,7 +103,8 @@ typedef struct heddle_options {
   int check_numbers;  /* not 0: the first NaN or infinity is an error that names the ops that made it; slow */
 } heddle_options;
 
-/* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare. */
+/* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare.
+ */
 HEDDLE_API heddle_status heddle_open(const char *path, const heddle_options *options, heddle_session **session);
 /* The same of an artifact in memory, which is copied. */
 HEDDLE_API heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options,
@@ -185,10 +186,11 @@ HEDDLE_API heddle_status heddle_init(heddle_session *session, uint64_t seed);
 typedef struct heddle_outputs heddle_outputs;
 
 /* Runs an entry and reads its outputs. Every input of the entry must be given, in any order. */
-HEDDLE_API heddle_status heddle_call(heddle_session *session, const char *entry, const heddle_tensor *inputs, size_t count,
-                                     heddle_outputs **outputs);
+HEDDLE_API heddle_status heddle_call(heddle_session *session, const char *entry, const heddle_tensor *inputs,
+                                     size_t count, heddle_outputs **outputs);
 /* Starts an entry and does not wait for the device, so that the host prepares the next step meanwhile. */
-HEDDLE_API heddle_status heddle_run(heddle_session *session, const char *entry, const heddle_tensor *inputs, size_t count);
+HEDDLE_API heddle_status heddle_run(heddle_session *session, const char *entry, const heddle_tensor *inputs,
+                                    size_t count);
 /* The outputs of the last run. Waits for it. */
 HEDDLE_API heddle_status heddle_read_outputs(heddle_session *session, heddle_outputs **outputs);
 /* Waits for all runs; an error of theirs is returned. */

@@ -28,7 +28,7 @@ Result<InputFile> InputFile::open(const std::filesystem::path &path) {
   file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.descriptor < 0)
     return ioError("open", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.descriptor, &info) != 0)
     return ioError("read", path, errno);
   if (!S_ISREG(info.st_mode))

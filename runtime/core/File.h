@@ -36,8 +36,8 @@ private:
 };
 
 // Writes to a temporary file beside `path`; commit() makes it durable and renames it into place. Without a commit the
-// temporary file goes away and whatever was at `path` stays as it was. A device or a pipe at `path` is written to directly:
-// a file in its place would be the end of /dev/null.
+// temporary file goes away and whatever was at `path` stays as it was. A device or a pipe at `path` is written to
+// directly: a file in its place would be the end of /dev/null.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::filesystem::path &path);

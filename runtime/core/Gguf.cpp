@@ -119,8 +119,8 @@ Status GgufParser::array(GgufValue &value, const std::string &key, int depth) {
     return malformed("the value of '", key, "' has arrays within arrays, more than ", kDeepest, " deep");
   // Every element has a byte at least: no count makes room for more elements than the file can have.
   if (count > size - place || count > kMostElements - elements)
-    return malformed("the value of '", key, "' is said to have ", count, " elements, which is more than a file of ", size,
-                     " bytes or Heddle holds");
+    return malformed("the value of '", key, "' is said to have ", count, " elements, which is more than a file of ",
+                     size, " bytes or Heddle holds");
   elements += count;
   GgufValue::Array array(count);
   for (GgufValue &element : array)
@@ -194,7 +194,8 @@ Status GgufParser::readTensor(GgufEntry &entry) {
   HEDDLE_CHECK(text(entry.name, kMostName, "a tensor's name"));
   HEDDLE_CHECK(number(dimensions, "a tensor's shape"));
   if (dimensions > kMostDimensions)
-    return malformed("the tensor '", entry.name, "' has ", dimensions, " dimensions, and ", kMostDimensions, " are the most");
+    return malformed("the tensor '", entry.name, "' has ", dimensions, " dimensions, and ", kMostDimensions,
+                     " are the most");
   entry.shape.resize(dimensions);
   for (int64_t &extent : entry.shape) {
     HEDDLE_CHECK(number(extent, "a tensor's shape"));
@@ -237,7 +238,8 @@ Status GgufParser::checkPlaces() {
   std::vector<const GgufEntry *> ordered;
   for (GgufEntry &entry : reader.tensors) {
     if (entry.offset % reader.unit != 0)
-      return malformed("the tensor '", entry.name, "' begins at ", entry.offset, ", which is no multiple of ", reader.unit);
+      return malformed("the tensor '", entry.name, "' begins at ", entry.offset, ", which is no multiple of ",
+                       reader.unit);
     if (data > size || entry.offset > size - data || entry.bytes > size - data - entry.offset)
       return malformed("the tensor '", entry.name, "' lies outside the file, which has ", size, " bytes");
     entry.offset += data;
@@ -266,8 +268,8 @@ Status GgufParser::parse() {
   HEDDLE_CHECK(number(tensors, "its counts"));
   HEDDLE_CHECK(number(keys, "its counts"));
   if (tensors > kMostTensors || keys > kMostKeys)
-    return malformed("it is said to have ", tensors, " tensors and ", keys, " keys, and ", kMostTensors, " and ", kMostKeys,
-                     " are the most");
+    return malformed("it is said to have ", tensors, " tensors and ", keys, " keys, and ", kMostTensors, " and ",
+                     kMostKeys, " are the most");
   HEDDLE_CHECK(readKeys(keys));
   if (const GgufValue *given = reader.value("general.alignment")) {
     std::optional<uint64_t> whole = given->whole();
@@ -339,7 +341,8 @@ const GgufValue *GgufReader::value(std::string_view key) const {
 Status GgufReader::readStored(const GgufEntry &entry, uint64_t offset, std::span<std::byte> into) const {
   assert(offset <= entry.bytes && into.size() <= entry.bytes - offset);
   if (!file)
-    return makeError(ErrorKind::InvalidArgument, "'", name.string(), "' has keys alone, and no tensor '", entry.name, "'.");
+    return makeError(ErrorKind::InvalidArgument, "'", name.string(), "' has keys alone, and no tensor '", entry.name,
+                     "'.");
   return file->read(entry.offset + offset, into);
 }
 

@@ -1,5 +1,5 @@
-// GGUF files (of llama.cpp), versions 2 and 3: keys with values, the tensors' names, shapes and types, and the tensors, which
-// begin at multiples of an alignment. Numbers are little endian.
+// GGUF files (of llama.cpp), versions 2 and 3: keys with values, the tensors' names, shapes and types, and the tensors,
+// which begin at multiples of an alignment. Numbers are little endian.
 #pragma once
 
 #include "runtime/core/File.h"
@@ -20,7 +20,8 @@ struct GgufValue {
   using Array = std::vector<GgufValue>; // of one type
   std::variant<uint64_t, int64_t, double, bool, std::string, Array> value;
 
-  // Nothing, or null, where the value is of another kind. A whole number is from 0 on, whatever the width and sign of its type.
+  // Nothing, or null, where the value is of another kind. A whole number is from 0 on, whatever the width and sign of
+  // its type.
   std::optional<uint64_t> whole() const;
   std::optional<double> number() const; // whole numbers too; a number of 32 bits is the nearest short decimal
   std::optional<bool> flag() const;
@@ -40,8 +41,8 @@ struct GgufEntry {
 
 class GgufReader {
 public:
-  // Reads and checks all but the tensors themselves: keys and names are unique, and tensors of types that are read lie within the
-  // file and do not overlap.
+  // Reads and checks all but the tensors themselves: keys and names are unique, and tensors of types that are read lie
+  // within the file and do not overlap.
   static Result<GgufReader> open(const std::filesystem::path &path);
   // The same of bytes in memory, which have no tensors; `name` is for messages.
   static Result<GgufReader> parse(std::string_view bytes, const std::string &name);

@@ -18,16 +18,11 @@ constexpr Name kOutside[] = {
     {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
 
 // Of each block: "blk.7." or "model.layers.7." stands before these.
-constexpr Name kInBlocks[] = {{"attn_norm", "input_layernorm"},
-                              {"attn_q", "self_attn.q_proj"},
-                              {"attn_k", "self_attn.k_proj"},
-                              {"attn_v", "self_attn.v_proj"},
-                              {"attn_output", "self_attn.o_proj"},
-                              {"attn_q_norm", "self_attn.q_norm"},
-                              {"attn_k_norm", "self_attn.k_norm"},
-                              {"ffn_gate", "mlp.gate_proj"},
-                              {"ffn_up", "mlp.up_proj"},
-                              {"ffn_down", "mlp.down_proj"}};
+constexpr Name kInBlocks[] = {{"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+                              {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+                              {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
+                              {"attn_k_norm", "self_attn.k_norm"}, {"ffn_gate", "mlp.gate_proj"},
+                              {"ffn_up", "mlp.up_proj"},           {"ffn_down", "mlp.down_proj"}};
 // The norm in front of the feed-forward has another name where there are norms behind both halves of a block.
 constexpr Name kTwoNorms[] = {{"ffn_norm", "post_attention_layernorm"}};
 constexpr Name kFourNorms[] = {{"ffn_norm", "pre_feedforward_layernorm"},
@@ -43,7 +38,8 @@ std::string translate(std::span<const Name> names, std::string_view name, Side f
   return found == names.end() ? "" : std::string((*found).*to);
 }
 
-// "blk.7.attn_q.bias" becomes "model.layers.7.self_attn.q_proj.bias", or the other way round; empty where there is none.
+// "blk.7.attn_q.bias" becomes "model.layers.7.self_attn.q_proj.bias", or the other way round; empty where there is
+// none.
 std::string translate(std::string_view architecture, std::string_view name, Side from, Side to) {
   size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || (name.substr(dot) != ".weight" && name.substr(dot) != ".bias"))
@@ -113,7 +109,8 @@ std::optional<std::string> ggufTensorName(std::string_view architecture, std::st
 }
 
 void splitPairs(std::span<float> values, int64_t columns, int64_t heads) {
-  moveRows(values, columns, heads, [](int64_t row, int64_t height) { return row % (height / 2) * 2 + row / (height / 2); });
+  moveRows(values, columns, heads,
+           [](int64_t row, int64_t height) { return row % (height / 2) * 2 + row / (height / 2); });
 }
 
 void joinPairs(std::span<float> values, int64_t columns, int64_t heads) {

@@ -67,8 +67,9 @@ void widenQ4(const std::byte *block, float *values) {
   }
 }
 
-// Two halves of 128 numbers of 6 bits, each 32 too large: the lower four bits of all, the upper two of all, a scale of 8 bits for
-// each 16 numbers, and a scale of these. A half's numbers are four runs of 32, and a byte has bits of several runs.
+// Two halves of 128 numbers of 6 bits, each 32 too large: the lower four bits of all, the upper two of all, a scale of
+// 8 bits for each 16 numbers, and a scale of these. A half's numbers are four runs of 32, and a byte has bits of
+// several runs.
 void widenQ6(const std::byte *block, float *values) {
   const std::byte *scales = block + 192;
   float scale = widenF16(bitsAt(block + 208));

@@ -1,5 +1,5 @@
-// The types that tensors of GGUF files have: plain numbers, and blocks of small whole numbers with a scale. Blocks lie along a
-// tensor's last dimension.
+// The types that tensors of GGUF files have: plain numbers, and blocks of small whole numbers with a scale. Blocks lie
+// along a tensor's last dimension.
 #pragma once
 
 #include <cstddef>

@@ -203,7 +203,9 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
     bool isNarrow = entry.stored == Stored::BF16;
     assert(isNarrow || entry.stored == Stored::AsIs);
     uint64_t bytes = static_cast<uint64_t>(*count) * (isNarrow ? sizeof(uint16_t) : kElementBytes);
-    header[entry.name] = {{"dtype", isNarrow ? "BF16" : entry.type == ElementType::F32 ? "F32" : "I32"},
+    header[entry.name] = {{"dtype", isNarrow                         ? "BF16"
+                                    : entry.type == ElementType::F32 ? "F32"
+                                                                     : "I32"},
                           {"shape", entry.shape},
                           {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;

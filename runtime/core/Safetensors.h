@@ -58,7 +58,8 @@ private:
 // Writes the header at once; the bytes of the tensors follow through write(), in the order of `entries`.
 class SafetensorsWriter {
 public:
-  // `offset` and `bytes` of the entries are computed here. One that is stored as BF16 is then given as such, two bytes a number.
+  // `offset` and `bytes` of the entries are computed here. One that is stored as BF16 is then given as such, two bytes
+  // a number.
   static Result<SafetensorsWriter> create(const std::filesystem::path &path, std::vector<SafetensorsEntry> entries,
                                           const SafetensorsMetadata &metadata = {});
 

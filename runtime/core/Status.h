@@ -59,10 +59,9 @@ public:
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
   template <typename U>
-  requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-           !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
-      Result(U &&value)
-      : state(std::in_place_index<0>, std::forward<U>(value)) {}
+    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+  Result(U &&value) : state(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool ok() const { return state.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -40,12 +40,15 @@ Result<CodeReport> Device::report(const Executable &) const {
 }
 
 Result<std::string> Device::groupEngine() const {
-  return makeError(ErrorKind::Unsupported, "'", info().id, "' (", info().name, ") exchanges no numbers with other devices by itself.");
+  return makeError(ErrorKind::Unsupported, "'", info().id, "' (", info().name,
+                   ") exchanges no numbers with other devices by itself.");
 }
 
 Result<GroupId> Device::newGroupId() const { return groupEngine().error(); }
 
-Result<std::unique_ptr<DeviceGroup>> Device::joinGroup(const GroupId &, uint32_t, uint32_t) { return groupEngine().error(); }
+Result<std::unique_ptr<DeviceGroup>> Device::joinGroup(const GroupId &, uint32_t, uint32_t) {
+  return groupEngine().error();
+}
 
 Result<std::vector<DeviceInfo>> listDevices() {
   std::vector<DeviceInfo> devices;

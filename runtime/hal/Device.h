@@ -152,16 +152,17 @@ public:
   virtual Result<std::span<const std::byte>> bytes() = 0;
 };
 
-// What devices of several processes, one each, do together with what is in their memories, without the hosts' help. All of them start the
-// same exchanges in the same order, and finish them in that order. The device's caller destroys it before the device.
+// What devices of several processes, one each, do together with what is in their memories, without the hosts' help. All
+// of them start the same exchanges in the same order, and finish them in that order. The device's caller destroys it
+// before the device.
 class DeviceGroup {
 public:
   // A tensor of an exchange; `from` and `to` may be the same bytes.
   //   Sum        `to` gets the sum over all devices of their `from`, f32, the same bits on each
   //   SumFor     `to` of the device `root` alone does
-  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; what the other parts of `to` have then, nobody may rely on
-  //   Broadcast  `to` of all devices gets `from` of the device `root`
-  //   Gather     of N equal parts of `to` the nth is that of `from` of device n, on all devices
+  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; what the other parts of `to`
+  //   have then, nobody may rely on Broadcast  `to` of all devices gets `from` of the device `root` Gather     of N
+  //   equal parts of `to` the nth is that of `from` of device n, on all devices
   struct Tensor {
     enum Kind { Sum, SumFor, SumParts, Broadcast, Gather } kind = Sum;
     uint32_t root = 0;
@@ -173,10 +174,11 @@ public:
   };
 
   virtual ~DeviceGroup() = default;
-  // Queues an exchange of any number of tensors, which begins when all that the device was given before is done, beside what it is
-  // given afterwards. Returns at once. No tensor's bytes may be another one's.
+  // Queues an exchange of any number of tensors, which begins when all that the device was given before is done, beside
+  // what it is given afterwards. Returns at once. No tensor's bytes may be another one's.
   virtual Status start(std::span<const Tensor> tensors) = 0;
-  // What the device is given from now on waits for the earliest exchange that was started and not finished. Returns at once.
+  // What the device is given from now on waits for the earliest exchange that was started and not finished. Returns at
+  // once.
   virtual Status finish() = 0;
 };
 
@@ -219,7 +221,8 @@ public:
   // Queues a read and returns: for small values that are wanted while later work runs.
   virtual Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) = 0;
 
-  // By what the device exchanges numbers with other processes' devices: "NCCL 2.21.5". Unsupported, with the reason, where it cannot.
+  // By what the device exchanges numbers with other processes' devices: "NCCL 2.21.5". Unsupported, with the reason,
+  // where it cannot.
   virtual Result<std::string> groupEngine() const;
   virtual Result<GroupId> newGroupId() const;
   // Returns when devices `0` to `devices - 1` have joined, of which this is number `number`.

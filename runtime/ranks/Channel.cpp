@@ -142,7 +142,8 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous) {
     sockaddr_un address;
     socklen_t length = localAddress(rendezvous.path, address);
     int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr *>(&address), length) != 0 || ::listen(socket, SOMAXCONN) != 0) {
+    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr *>(&address), length) != 0 ||
+        ::listen(socket, SOMAXCONN) != 0) {
       std::string problem = reason();
       if (socket >= 0)
         ::close(socket);
@@ -184,10 +185,12 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous) {
       std::filesystem::rename(draft, rendezvous.path, error);
       if (error) {
         ::close(socket);
-        return makeError(ErrorKind::Io, "cannot write the file '", rendezvous.path, "', by which ranks are to meet: ", error.message(), ".");
+        return makeError(ErrorKind::Io, "cannot write the file '", rendezvous.path,
+                         "', by which ranks are to meet: ", error.message(), ".");
       }
     }
-    return std::unique_ptr<Listener>(new Listener(socket, address, rendezvous.kind == Rendezvous::File ? rendezvous.path : ""));
+    return std::unique_ptr<Listener>(
+        new Listener(socket, address, rendezvous.kind == Rendezvous::File ? rendezvous.path : ""));
   }
   return makeError(ErrorKind::Io, "rank 0 cannot listen at port ", port, " for the other ranks: ", problem,
                    ". Another program may have the port; --rendezvous=tcp:HOST:PORT takes another one.");
@@ -202,7 +205,8 @@ Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const s
     if (socket < 0)
       return makeError(ErrorKind::Io, "cannot make a socket: ", reason(), ".");
     auto channel = std::make_unique<Channel>(socket);
-    return ::connect(socket, reinterpret_cast<sockaddr *>(&address), length) == 0 ? std::move(channel) : std::move(none);
+    return ::connect(socket, reinterpret_cast<sockaddr *>(&address), length) == 0 ? std::move(channel)
+                                                                                  : std::move(none);
   }
   std::string address = given;
   if (address.empty() && rendezvous.kind == Rendezvous::File) {

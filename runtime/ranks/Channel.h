@@ -35,7 +35,8 @@ public:
   bool send(const Message &message);
   bool flush();
   bool hasUnsent(); // poll() for POLLOUT then
-  // Reads what has arrived without waiting; false where the other end is gone. Messages that are whole are then in `take`.
+  // Reads what has arrived without waiting; false where the other end is gone. Messages that are whole are then in
+  // `take`.
   bool receive();
   std::optional<Message> take();
 
@@ -53,7 +54,7 @@ public:
   static Result<std::unique_ptr<Listener>> open(const Rendezvous &rendezvous);
   ~Listener();
   int descriptor() const { return socket; }
-  std::unique_ptr<Channel> accept(); // null where nobody waits
+  std::unique_ptr<Channel> accept();                // null where nobody waits
   const std::string &address() const { return at; } // "HOST:PORT", of the kinds Tcp, Mpi and File
 
 private:

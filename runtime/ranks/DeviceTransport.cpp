@@ -26,16 +26,20 @@ public:
 
   Status gather(std::span<const std::byte> own, std::span<std::byte> all) override {
     uint64_t most = std::max<uint64_t>(kMostAtOnce / ranks / 16 * 16, 16); // of each rank
-    return inPieces(own.size(), most, [&](hal::Buffer &memory, uint64_t at, uint64_t bytes) -> Status {
-      HEDDLE_CHECK(device.write(memory, rank * bytes, own.subspan(at, bytes)));
-      std::vector<hal::DeviceGroup::Tensor> parts;
-      for (uint32_t root = 0; root < ranks; ++root)
-        parts.push_back({hal::DeviceGroup::Tensor::Broadcast, root, &memory, root * bytes, &memory, root * bytes, bytes});
-      HEDDLE_CHECK(exchange(parts));
-      for (uint32_t root = 0; root < ranks; ++root)
-        HEDDLE_CHECK(device.read(memory, root * bytes, all.subspan(root * own.size() + at, bytes)));
-      return Success();
-    }, ranks);
+    return inPieces(
+        own.size(), most,
+        [&](hal::Buffer &memory, uint64_t at, uint64_t bytes) -> Status {
+          HEDDLE_CHECK(device.write(memory, rank * bytes, own.subspan(at, bytes)));
+          std::vector<hal::DeviceGroup::Tensor> parts;
+          for (uint32_t root = 0; root < ranks; ++root)
+            parts.push_back(
+                {hal::DeviceGroup::Tensor::Broadcast, root, &memory, root * bytes, &memory, root * bytes, bytes});
+          HEDDLE_CHECK(exchange(parts));
+          for (uint32_t root = 0; root < ranks; ++root)
+            HEDDLE_CHECK(device.read(memory, root * bytes, all.subspan(root * own.size() + at, bytes)));
+          return Success();
+        },
+        ranks);
   }
 
   Status broadcast(std::span<std::byte> bytes) override {
@@ -48,11 +52,14 @@ public:
   }
 
 private:
-  // Calls `exchangePiece(memory, offset, bytes)` for pieces of `most` bytes at most, with device memory for `copies` of them.
-  template <typename Callable> Status inPieces(uint64_t bytes, uint64_t most, Callable exchangePiece, uint64_t copies = 1) {
+  // Calls `exchangePiece(memory, offset, bytes)` for pieces of `most` bytes at most, with device memory for `copies` of
+  // them.
+  template <typename Callable>
+  Status inPieces(uint64_t bytes, uint64_t most, Callable exchangePiece, uint64_t copies = 1) {
     if (bytes == 0)
       return Success();
-    HEDDLE_ASSIGN(std::unique_ptr<hal::Buffer> memory, device.allocate("numbers that ranks exchange", std::min(bytes, most) * copies));
+    HEDDLE_ASSIGN(std::unique_ptr<hal::Buffer> memory,
+                  device.allocate("numbers that ranks exchange", std::min(bytes, most) * copies));
     for (uint64_t at = 0; at < bytes; at += most)
       HEDDLE_CHECK(exchangePiece(*memory, at, std::min(bytes - at, most)));
     return Success();
@@ -70,7 +77,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Transport> transportByDevices(hal::Device &device, hal::DeviceGroup &group, uint32_t rank, uint32_t ranks) {
+std::unique_ptr<Transport> transportByDevices(hal::Device &device, hal::DeviceGroup &group, uint32_t rank,
+                                              uint32_t ranks) {
   return std::make_unique<DeviceTransport>(device, group, rank, ranks);
 }
 

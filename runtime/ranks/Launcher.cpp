@@ -9,13 +9,15 @@ namespace {
 
 // More ranks than any machine has devices.
 constexpr uint32_t mostRanks = 1 << 16;
-// Slurm's jobs meet at ports of this range, by their numbers: above those of services, below those that connections get.
+// Slurm's jobs meet at ports of this range, by their numbers: above those of services, below those that connections
+// get.
 constexpr uint32_t firstPort = 20000, ports = 12000;
 
 std::optional<uint32_t> parseNumber(std::string_view text) {
   uint32_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(number) : std::nullopt;
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(number)
+                                                                                   : std::nullopt;
 }
 
 // A number of the environment; an error where there is something else.
@@ -73,7 +75,10 @@ Result<RankPlace> readLauncher(const Environment &environment) {
     if (!nodes)
       nodes = environment("SLURM_JOB_NODELIST");
     uint32_t port = firstPort + (job.value_or(0) * 7 + step.value_or(0)) % ports;
-    return RankPlace{*slurm.rank, *slurm.ranks, {Rendezvous::Tcp, firstHost(nodes ? nodes : "localhost"), {}, uint16_t(port)}, "srun"};
+    return RankPlace{*slurm.rank,
+                     *slurm.ranks,
+                     {Rendezvous::Tcp, firstHost(nodes ? nodes : "localhost"), {}, uint16_t(port)},
+                     "srun"};
   }
   return RankPlace();
 }
@@ -118,10 +123,12 @@ Result<RankPlace> findRankPlace(const RankFlags &flags, const Environment &envir
   }
   if (flags.rank || flags.ranks) {
     if (!flags.rank || !flags.ranks)
-      return makeError(ErrorKind::InvalidArgument, "--rank and --ranks come together: which rank this is, from 0 on, and of how many.");
+      return makeError(ErrorKind::InvalidArgument,
+                       "--rank and --ranks come together: which rank this is, from 0 on, and of how many.");
     if (place.launcher.empty() && flags.rendezvous.empty() && *flags.ranks > 1)
-      return makeError(ErrorKind::InvalidArgument, "--rank and --ranks need --rendezvous, where the ranks meet: tcp:HOST:PORT, "
-                                                   "file:PATH or mpi.");
+      return makeError(ErrorKind::InvalidArgument,
+                       "--rank and --ranks need --rendezvous, where the ranks meet: tcp:HOST:PORT, "
+                       "file:PATH or mpi.");
     place.rank = *flags.rank;
     place.ranks = *flags.ranks;
     place.launcher = "--rank";
@@ -129,15 +136,17 @@ Result<RankPlace> findRankPlace(const RankFlags &flags, const Environment &envir
   if (!flags.rendezvous.empty()) {
     HEDDLE_ASSIGN(place.rendezvous, parseRendezvous(flags.rendezvous));
     if (place.launcher.empty())
-      return makeError(ErrorKind::InvalidArgument, "--rendezvous is where ranks meet, and there is one process alone: give --rank and "
-                                                   "--ranks, or start it by mpirun, torchrun or srun.");
+      return makeError(ErrorKind::InvalidArgument,
+                       "--rendezvous is where ranks meet, and there is one process alone: give --rank and "
+                       "--ranks, or start it by mpirun, torchrun or srun.");
     if (place.rendezvous.kind == Rendezvous::Mpi)
       place.rendezvous = rendezvousOfMpi(environment);
   }
   if (place.ranks == 0 || place.ranks > mostRanks || place.rank >= place.ranks)
     return makeError(ErrorKind::InvalidArgument, place.launcher, " says rank ", place.rank, " of ", place.ranks,
-                     place.ranks == 0 || place.ranks > mostRanks ? str("; there may be 1 to ", mostRanks, " ranks.")
-                                                                 : str("; ranks count from 0 to ", place.ranks - 1, "."));
+                     place.ranks == 0 || place.ranks > mostRanks
+                         ? str("; there may be 1 to ", mostRanks, " ranks.")
+                         : str("; ranks count from 0 to ", place.ranks - 1, "."));
   return place;
 }
 

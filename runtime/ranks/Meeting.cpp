@@ -10,9 +10,9 @@ namespace {
 
 enum Kind : uint8_t { Hello = 1, Welcome, Place, Numbers, Sums, Failure, End, Bye, Refusal };
 
-constexpr auto kTurn = std::chrono::milliseconds(50);    // how often a rank looks around
-constexpr auto kTell = std::chrono::milliseconds(250);   // how often it says where it is
-constexpr double kShare = 0.9;                           // of the timeout, so that all have ended within it
+constexpr auto kTurn = std::chrono::milliseconds(50);  // how often a rank looks around
+constexpr auto kTell = std::chrono::milliseconds(250); // how often it says where it is
+constexpr double kShare = 0.9;                         // of the timeout, so that all have ended within it
 constexpr uint32_t kHelloVersion = 2;
 
 std::string packNumbers(const std::vector<double> &values) {
@@ -71,7 +71,13 @@ Meeting::State Meeting::ownState() {
 }
 
 std::string Meeting::pack(const State &state) {
-  return Writer().add(state.changes).add(state.waits).add(uint8_t(state.doing)).add(state.step).add(std::string_view(state.place)).text;
+  return Writer()
+      .add(state.changes)
+      .add(state.waits)
+      .add(uint8_t(state.doing))
+      .add(state.step)
+      .add(std::string_view(state.place))
+      .text;
 }
 
 Meeting::State Meeting::unpack(std::string_view body) {
@@ -112,7 +118,8 @@ void Meeting::finish(const std::string &message, bool prints) {
 
 //===-- Joining and leaving -------------------------------------------------------------------------------------===//
 
-Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::unique_ptr<Listener> listener, const std::string &address) {
+Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::unique_ptr<Listener> listener,
+                                               const std::string &address) {
   std::unique_ptr<Meeting> meeting(new Meeting(std::move(options)));
   meeting->begun = meeting->told = Clock::now();
   if (meeting->rank() != 0) {
@@ -163,7 +170,8 @@ std::string Meeting::missing() const {
   for (uint32_t i = 0; i < peers.size(); ++i)
     if (!peers[i].joined && ++count <= 8)
       list += (list.empty() ? "" : ", ") + std::to_string(i);
-  return str(count == 1 ? "rank " : "ranks ", list, count > 8 ? ", ..." : "", " of ", ranks(), count == 1 ? " has" : " have");
+  return str(count == 1 ? "rank " : "ranks ", list, count > 8 ? ", ..." : "", " of ", ranks(),
+             count == 1 ? " has" : " have");
 }
 
 // Until rank 0 listens.
@@ -175,13 +183,20 @@ Status Meeting::gather(const std::string &address) {
       break;
     bool isStopped = options.interrupted && options.interrupted();
     if (isStopped || isDue(begun))
-      finish(str("rank 0 of ", ranks(), isStopped ? " had not come to where ranks meet when this process was told to end: it may have "
-                                                    "ended before."
-                                                  : " has not come to where ranks meet within the --timeout."),
+      finish(str("rank 0 of ", ranks(),
+                 isStopped ? " had not come to where ranks meet when this process was told to end: it may have "
+                             "ended before."
+                           : " has not come to where ranks meet within the --timeout."),
              rank() == 1);
     std::this_thread::sleep_for(kTurn);
   }
-  channel->send({Hello, Writer().add(kHelloVersion).add(rank()).add(ranks()).add(uint32_t(::getpid())).add(std::string_view(hostName())).text});
+  channel->send({Hello, Writer()
+                            .add(kHelloVersion)
+                            .add(rank())
+                            .add(ranks())
+                            .add(uint32_t(::getpid()))
+                            .add(std::string_view(hostName()))
+                            .text});
   peers.resize(1);
   peers[0].channel = std::move(channel);
   peers[0].heard = Clock::now();
@@ -207,7 +222,8 @@ void Meeting::serve() {
     }
     if (!isComplete) {
       if (options.interrupted && options.interrupted())
-        end(str(missing(), " not come to where ranks meet, and this process was told to end: the rank may have ended before."));
+        end(str(missing(),
+                " not come to where ranks meet, and this process was told to end: the rank may have ended before."));
       if (isDue(begun))
         end(str(missing(), " not come to where ranks meet within the --timeout of ", options.timeout, " s."));
       continue;
@@ -265,8 +281,9 @@ void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
     }
     bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
     if (isAllThere) { // a training that runs does not end because another one starts
-      channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ", peers[0].host,
-                                  ") runs at the place where rank ", rank, " of ", count, " was to meet the others; give a --rendezvous of its own.")});
+      channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ",
+                                  peers[0].host, ") runs at the place where rank ", rank, " of ", count,
+                                  " was to meet the others; give a --rendezvous of its own.")});
       continue;
     }
     if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
@@ -294,7 +311,8 @@ void Meeting::welcome() {
     for (uint32_t j = 0; j < i; ++j)
       local += peers[j].host == peers[i].host;
     if (peers[i].channel)
-      peers[i].channel->send({Welcome, Writer().add(local).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
+      peers[i].channel->send(
+          {Welcome, Writer().add(local).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
   }
   complete = true;
   changed.notify_all();
@@ -331,7 +349,8 @@ void Meeting::take(uint32_t rank, const Message &message) {
     peer.left = true;
     break;
   default:
-    end(str(describe(rank, peer), " says what rank 0 does not understand: the ranks are of different builds of Heddle."));
+    end(str(describe(rank, peer),
+            " says what rank 0 does not understand: the ranks are of different builds of Heddle."));
   }
 }
 
@@ -359,9 +378,13 @@ void Meeting::watch() {
   auto seconds = str(options.timeout, " s");
   for (uint32_t i = 1; i < ranks(); ++i)
     if (!peers[i].left && isDue(peers[i].heard))
-      end(str(describe(i, peers[i]), " has said nothing for almost the --timeout of ", seconds, ", ", describe(peers[i].state),
-              ": its process stands still or its machine cannot be reached. All ranks end; --resume goes on from the newest checkpoint."));
-  auto waits = [](const Peer &peer) { return !peer.left && (peer.state.doing == Doing::Waiting || peer.state.doing == Doing::Together); };
+      end(str(describe(i, peers[i]), " has said nothing for almost the --timeout of ", seconds, ", ",
+              describe(peers[i].state),
+              ": its process stands still or its machine cannot be reached. All ranks end; --resume goes on from the "
+              "newest checkpoint."));
+  auto waits = [](const Peer &peer) {
+    return !peer.left && (peer.state.doing == Doing::Waiting || peer.state.doing == Doing::Together);
+  };
   if (std::none_of(peers.begin(), peers.end(), [&](const Peer &peer) { return waits(peer) && isDue(peer.changed); }))
     return;
   // Those who wait for the fewest times, or do not wait, are waited for.
@@ -381,13 +404,15 @@ void Meeting::watch() {
   if (waits(peers[*late]) && isAnyMoving)
     return;
   if (isAnyAhead || !waits(peers[*late]))
-    end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds, " while others wait for it, ",
-            describe(peers[*late].state), ". All ranks end; --resume goes on from the newest checkpoint."));
+    end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds,
+            " while others wait for it, ", describe(peers[*late].state),
+            ". All ranks end; --resume goes on from the newest checkpoint."));
   // All wait in the same place, each for all: no rank is to blame.
   bool isTogether = peers[*late].state.doing == Doing::Together;
   if (!isTogether || isDue(peers[*late].changed, kTogether))
-    end(str("all ranks have waited for each other for ", isTogether ? str("almost ", kTogether, " times") : "almost", " the --timeout of ", seconds,
-            ", ", describe(peers[*late].state), ": a device, or the connection between two of them, stands still, or a step takes longer than "
+    end(str("all ranks have waited for each other for ", isTogether ? str("almost ", kTogether, " times") : "almost",
+            " the --timeout of ", seconds, ", ", describe(peers[*late].state),
+            ": a device, or the connection between two of them, stands still, or a step takes longer than "
             "that. All ranks end; --resume goes on from the newest checkpoint."));
 }
 
@@ -468,11 +493,13 @@ void Meeting::follow() {
       lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
     // Who answered may be another program, at an address of a training that is over.
     if (!isComplete && std::chrono::duration<double>(Clock::now() - begun).count() > options.timeout)
-      finish(str("rank 0 of ", ranks(), " has not welcomed rank ", rank(), " where ranks meet within the --timeout of ", options.timeout, " s."),
+      finish(str("rank 0 of ", ranks(), " has not welcomed rank ", rank(), " where ranks meet within the --timeout of ",
+                 options.timeout, " s."),
              rank() == 1);
     if (isDue(first.heard) && isComplete)
-      lose(str(" has said nothing for almost the --timeout of ", options.timeout, " s: its process stands still or its machine cannot "
-                                                                                  "be reached"));
+      lose(str(" has said nothing for almost the --timeout of ", options.timeout,
+               " s: its process stands still or its machine cannot "
+               "be reached"));
     if (Clock::now() - told > kTell && !first.channel->hasUnsent()) {
       told = Clock::now();
       first.channel->send({Place, pack(ownState())});

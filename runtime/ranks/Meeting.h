@@ -1,16 +1,17 @@
-// How ranks know of each other: who is there, what each of them does, and who is not there any more. Each rank has a connection to
-// rank 0 and tells it every quarter of a second where it is. What a rank computes takes other ways (Collectives.h).
+// How ranks know of each other: who is there, what each of them does, and who is not there any more. Each rank has a
+// connection to rank 0 and tells it every quarter of a second where it is. What a rank computes takes other ways
+// (Collectives.h).
 //
-// A rank whose process ends, or that stands still while others wait for it, ends all others: rank 0 prints one message, which
-// names the rank and says what it did last, and every process exits with 1. Where rank 0 itself is gone, rank 1 prints it.
-// What a rank does for itself (read text, write a checkpoint) may take as long as it takes.
+// A rank whose process ends, or that stands still while others wait for it, ends all others: rank 0 prints one message,
+// which names the rank and says what it did last, and every process exits with 1. Where rank 0 itself is gone, rank 1
+// prints it. What a rank does for itself (read text, write a checkpoint) may take as long as it takes.
 #pragma once
 
 #include "runtime/ranks/Channel.h"
 #include "runtime/ranks/Launcher.h"
 
-#include <chrono>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -24,8 +25,8 @@ namespace heddle {
 
 struct MeetingOptions {
   RankPlace place;
-  double timeout = 120;                           // seconds that a rank may stand still while others wait for it
-  std::function<bool()> interrupted = {};         // whether the process was told to stop; asked while ranks gather
+  double timeout = 120;                              // seconds that a rank may stand still while others wait for it
+  std::function<bool()> interrupted = {};            // whether the process was told to stop; asked while ranks gather
   std::function<void(std::string_view)> report = {}; // prints the message of the end
 };
 
@@ -45,8 +46,8 @@ private:
   };
 
 public:
-  // Waits until all ranks have come. `listener` is rank 0's where it was opened before; `address` is where it listens, where the
-  // rendezvous does not say.
+  // Waits until all ranks have come. `listener` is rank 0's where it was opened before; `address` is where it listens,
+  // where the rendezvous does not say.
   static Result<std::unique_ptr<Meeting>> join(MeetingOptions options, std::unique_ptr<Listener> listener = nullptr,
                                                const std::string &address = {});
   // Leaves. Rank 0 waits until all others have.
@@ -59,11 +60,12 @@ public:
 
   // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
   void at(std::string_view what);
-  // The same, of work in which devices wait for each other, which nobody sees: a rank that does not say so is the one that the others wait for.
-  // Where all say it, a device or a connection may stand still, or the work be long: it may take kTogether times as long as else.
+  // The same, of work in which devices wait for each other, which nobody sees: a rank that does not say so is the one
+  // that the others wait for. Where all say it, a device or a connection may stand still, or the work be long: it may
+  // take kTogether times as long as else.
   void together(std::string_view what);
-  // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank takes it to stand
-  // still. This is a rank's state at first.
+  // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank
+  // takes it to stand still. This is a rank's state at first.
   void busy(std::string_view what);
   // The step that it is at, which messages name too.
   void atStep(uint64_t step);
@@ -101,7 +103,7 @@ private:
 
   explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
   State change(std::string_view place, Doing doing); // the state before
-  void restore(const State &before);                // what it did then, as a sign of life
+  void restore(const State &before);                 // what it did then, as a sign of life
   State ownState();
   static std::string pack(const State &state);
   static State unpack(std::string_view body);
@@ -131,8 +133,9 @@ private:
 
   MeetingOptions options;
   std::unique_ptr<Listener> listener;
-  std::vector<std::unique_ptr<Channel>> strangers; // who have not said which rank they are, or were told that they are none of ours
-  std::vector<Peer> peers;                         // rank 0: all; others: rank 0 alone
+  std::vector<std::unique_ptr<Channel>>
+      strangers;           // who have not said which rank they are, or were told that they are none of ours
+  std::vector<Peer> peers; // rank 0: all; others: rank 0 alone
   Clock::time_point begun, told;
   int wake = -1; // of rank 0's thread
 

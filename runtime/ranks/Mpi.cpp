@@ -9,9 +9,10 @@ namespace heddle {
 namespace {
 
 constexpr int kSuccess = 0;
-constexpr int kThreadFunneled = 1;   // MPI_THREAD_FUNNELED
+constexpr int kThreadFunneled = 1;      // MPI_THREAD_FUNNELED
 constexpr size_t kMostAtOnce = 1 << 28; // elements: counts are of 31 bits
-constexpr const char *kHowToStart = "start the ranks by mpirun (`mpirun -n 2 heddle-run train ...`) or by `srun --mpi=pmix`";
+constexpr const char *kHowToStart =
+    "start the ranks by mpirun (`mpirun -n 2 heddle-run train ...`) or by `srun --mpi=pmix`";
 
 } // namespace
 
@@ -37,8 +38,9 @@ Result<const Mpi::Functions *> Mpi::load() {
     if (!library)
       library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
   if (!library)
-    return makeError(ErrorKind::NotFound, "several ranks exchange gradients by Open MPI here, and its library, libmpi.so.40, cannot be "
-                                          "opened; install the package openmpi-bin on every machine.");
+    return makeError(ErrorKind::NotFound,
+                     "several ranks exchange gradients by Open MPI here, and its library, libmpi.so.40, cannot be "
+                     "opened; install the package openmpi-bin on every machine.");
   static Functions functions;
   const char *missing = nullptr;
   auto find = [&](auto &function, const char *name) {
@@ -74,7 +76,8 @@ Status Mpi::check(int result, const char *what) const {
   char text[1024] = "";
   int length = 0;
   mpi->errorString(result, text, &length);
-  return makeError(ErrorKind::Io, "MPI fails to ", what, ": ", std::string(text, size_t(std::clamp<int>(length, 0, sizeof text))), ".");
+  return makeError(ErrorKind::Io, "MPI fails to ", what, ": ",
+                   std::string(text, size_t(std::clamp<int>(length, 0, sizeof text))), ".");
 }
 
 Result<std::unique_ptr<Mpi>> Mpi::open(uint32_t rank, uint32_t ranks) {
@@ -84,8 +87,10 @@ Result<std::unique_ptr<Mpi>> Mpi::open(uint32_t rank, uint32_t ranks) {
   // Without a launcher MPI would begin with this process alone.
   bool isLaunched = std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_NAMESPACE") || std::getenv("PMI_RANK");
   if (!isLaunched)
-    return makeError(ErrorKind::InvalidArgument, "rank ", rank, " of ", ranks, " exchanges gradients by MPI, and MPI's launcher has not "
-                     "started it; ", kHowToStart, ".");
+    return makeError(ErrorKind::InvalidArgument, "rank ", rank, " of ", ranks,
+                     " exchanges gradients by MPI, and MPI's launcher has not "
+                     "started it; ",
+                     kHowToStart, ".");
   int provided = 0, size = 0, length = 0, isBegun = 0;
   mpi.isInitialized(&isBegun);
   if (!isBegun)
@@ -93,8 +98,9 @@ Result<std::unique_ptr<Mpi>> Mpi::open(uint32_t rank, uint32_t ranks) {
   mpi.setErrorHandler(mpi.world, mpi.errorsReturn);
   HEDDLE_CHECK(opened->check(mpi.size(mpi.world, &size), "count the ranks"));
   if (size != int(ranks))
-    return makeError(ErrorKind::InvalidArgument, "MPI's launcher has started ", size, size == 1 ? " process" : " processes",
-                     ", and this is rank ", rank, " of ", ranks, "; ", kHowToStart, ".");
+    return makeError(ErrorKind::InvalidArgument, "MPI's launcher has started ", size,
+                     size == 1 ? " process" : " processes", ", and this is rank ", rank, " of ", ranks, "; ",
+                     kHowToStart, ".");
   HEDDLE_CHECK(opened->check(mpi.split(mpi.world, 0, int(rank), &opened->all), "order the ranks"));
   mpi.setErrorHandler(opened->all, mpi.errorsReturn);
   char text[8192] = ""; // MPI_MAX_LIBRARY_VERSION_STRING is 256 or, in other builds, up to 8192
@@ -113,8 +119,9 @@ Mpi::~Mpi() {
 Status Mpi::sum(std::span<float> values) {
   void *const inPlace = reinterpret_cast<void *>(1); // MPI_IN_PLACE
   for (; !values.empty(); values = values.subspan(std::min(values.size(), kMostAtOnce)))
-    HEDDLE_CHECK(check(mpi->allreduce(inPlace, values.data(), int(std::min(values.size(), kMostAtOnce)), mpi->floats, mpi->add, all),
-                       "sum over the ranks"));
+    HEDDLE_CHECK(check(
+        mpi->allreduce(inPlace, values.data(), int(std::min(values.size(), kMostAtOnce)), mpi->floats, mpi->add, all),
+        "sum over the ranks"));
   return Success();
 }
 
@@ -125,7 +132,8 @@ Status Mpi::gather(std::span<const std::byte> own, std::span<std::byte> all) {
     size_t size = std::min(own.size() - at, kMostAtOnce);
     bool isAll = size == own.size();
     some.resize(isAll ? 0 : size * ranks);
-    HEDDLE_CHECK(check(mpi->allgather(own.data() + at, int(size), mpi->bytes, isAll ? all.data() : some.data(), int(size), mpi->bytes, this->all),
+    HEDDLE_CHECK(check(mpi->allgather(own.data() + at, int(size), mpi->bytes, isAll ? all.data() : some.data(),
+                                      int(size), mpi->bytes, this->all),
                        "gather what the ranks have"));
     for (size_t rank = 0; !isAll && rank < ranks; ++rank)
       std::copy_n(some.data() + rank * size, size, all.data() + rank * own.size() + at);

@@ -1,7 +1,7 @@
 // Open MPI, opened at run time: a program that trains on one device needs none.
 //
-// MPI_COMM_WORLD and the datatypes are addresses of variables in Open MPI's library, the same in Open MPI 4 and 5. Of other MPIs they
-// are numbers: this needs Open MPI.
+// MPI_COMM_WORLD and the datatypes are addresses of variables in Open MPI's library, the same in Open MPI 4 and 5. Of
+// other MPIs they are numbers: this needs Open MPI.
 #pragma once
 
 #include "runtime/ranks/Transport.h"
@@ -12,8 +12,8 @@ namespace heddle {
 
 class Mpi final : public Transport {
 public:
-  // Begins MPI. This process is `rank` of `ranks` from here on, whatever number MPI's launcher gave it. Returns when all ranks have
-  // called it.
+  // Begins MPI. This process is `rank` of `ranks` from here on, whatever number MPI's launcher gave it. Returns when
+  // all ranks have called it.
   static Result<std::unique_ptr<Mpi>> open(uint32_t rank, uint32_t ranks);
   ~Mpi() override; // ends MPI, together with all ranks
 

@@ -32,8 +32,8 @@ public:
   std::string describeTransport() const { return transport().version(); }
   // Why it is not NCCL; empty where it is, or where MPI was asked for.
   const std::string &reasonAgainstNccl() const { return reason; }
-  // What this rank does from now on, where it has its device run something: devices that exchange numbers by themselves wait for each other
-  // unseen.
+  // What this rank does from now on, where it has its device run something: devices that exchange numbers by themselves
+  // wait for each other unseen.
   void atRun(std::string_view what) { byDevices ? meeting->together(what) : meeting->at(what); }
 
 private:

@@ -16,14 +16,17 @@ public:
   virtual ~Transport() = default;
   virtual std::string version() const = 0; // "Open MPI 4.1.4", "NCCL 2.21.5"
 
-  // All ranks call these in the same order, with as many elements in host memory. Each returns when this rank has its result.
+  // All ranks call these in the same order, with as many elements in host memory. Each returns when this rank has its
+  // result.
   virtual Status sum(std::span<float> values) = 0;
-  virtual Status gather(std::span<const std::byte> own, std::span<std::byte> all) = 0; // all: own.size() bytes of each rank
-  virtual Status broadcast(std::span<std::byte> bytes) = 0;                            // rank 0's
+  virtual Status gather(std::span<const std::byte> own,
+                        std::span<std::byte> all) = 0;      // all: own.size() bytes of each rank
+  virtual Status broadcast(std::span<std::byte> bytes) = 0; // rank 0's
 };
 
-// Carries numbers in host memory over devices that exchange what is in their own: by way of a piece of device memory, which it has during a
-// call. `device` and `group` are there for as long as calls are made.
-std::unique_ptr<Transport> transportByDevices(hal::Device &device, hal::DeviceGroup &group, uint32_t rank, uint32_t ranks);
+// Carries numbers in host memory over devices that exchange what is in their own: by way of a piece of device memory,
+// which it has during a call. `device` and `group` are there for as long as calls are made.
+std::unique_ptr<Transport> transportByDevices(hal::Device &device, hal::DeviceGroup &group, uint32_t rank,
+                                              uint32_t ranks);
 
 } // namespace heddle

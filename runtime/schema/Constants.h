@@ -19,7 +19,8 @@ inline constexpr uint32_t kFirstSchemaVersion = 1;
 // have been written from outside.
 inline constexpr std::string_view kRoundEntry = "round_weights";
 
-// The entry that gives variables their values at first. Sharded variables it leaves to the runtime: they begin as zeros.
+// The entry that gives variables their values at first. Sharded variables it leaves to the runtime: they begin as
+// zeros.
 inline constexpr std::string_view kInitEntry = "init";
 
 // Vulkan guarantees 128 bytes of push constants: sixteen 64-bit addresses.
@@ -36,7 +37,8 @@ inline constexpr uint32_t kMaxEntries = 256;
 inline constexpr uint32_t kMaxCollectives = 4096;
 inline constexpr uint32_t kMaxCollectiveTensors = 1 << 14;
 
-// A rank's part of a sharded variable, and of what is as large, begins at a multiple of so many bytes, as GPUs want of texel buffers.
+// A rank's part of a sharded variable, and of what is as large, begins at a multiple of so many bytes, as GPUs want of
+// texel buffers.
 inline constexpr uint64_t kShardAlignment = 256;
 
 // Of Target.code: what each kernel's part is filled up to, the most that all targets may unpack to, and the most that a

@@ -6,10 +6,11 @@
 
 namespace heddle {
 
-DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target, Collectives *collectives,
-                         hal::DeviceGroup *group)
-    : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives), group(group),
-      shards(artifact.module(), collectives), variables(module.variables()->size()), kernels(target.kernels()->size()) {}
+DeviceState::DeviceState(hal::Device &device, const Artifact &artifact, const schema::Target &target,
+                         Collectives *collectives, hal::DeviceGroup *group)
+    : device(device), artifact(artifact), module(artifact.module()), target(target), collectives(collectives),
+      group(group), shards(artifact.module(), collectives), variables(module.variables()->size()),
+      kernels(target.kernels()->size()) {}
 
 Result<hal::Buffer *> DeviceState::variable(uint32_t index) {
   std::unique_ptr<hal::Buffer> &buffer = variables[storageOf(index)];
@@ -28,7 +29,8 @@ Status DeviceState::write(uint32_t index, uint64_t offset, std::span<const std::
     return device.write(*buffer, offset, bytes);
   Shards::Range own = shards.ownRange(storageOf(index), module.variables()->Get(storageOf(index))->bytes());
   uint64_t begin = std::max(offset, own.offset), end = std::min(offset + bytes.size(), own.offset + own.bytes);
-  return begin >= end ? Success() : device.write(*buffer, begin - own.offset, bytes.subspan(begin - offset, end - begin));
+  return begin >= end ? Success()
+                      : device.write(*buffer, begin - own.offset, bytes.subspan(begin - offset, end - begin));
 }
 
 Status DeviceState::read(uint32_t index, std::span<std::byte> bytes) {
@@ -42,9 +44,11 @@ Status DeviceState::read(uint32_t index, std::span<std::byte> bytes) {
 
 Result<std::vector<std::byte>> DeviceState::gather(uint32_t storage) {
   HEDDLE_ASSIGN(hal::Buffer * buffer, variable(storage));
-  std::vector<std::byte> own(buffer->bytes()), parts(own.size() * shards.ranks()), whole(module.variables()->Get(storage)->bytes());
+  std::vector<std::byte> own(buffer->bytes()), parts(own.size() * shards.ranks()),
+      whole(module.variables()->Get(storage)->bytes());
   HEDDLE_CHECK(device.read(*buffer, 0, own));
-  HEDDLE_CHECK(collectives->gather(own, parts, str("the gathering of '", view(module.variables()->Get(storage)->name()), "'")));
+  HEDDLE_CHECK(
+      collectives->gather(own, parts, str("the gathering of '", view(module.variables()->Get(storage)->name()), "'")));
   shards.assemble(storage, parts, own.size(), whole);
   return whole;
 }
@@ -69,14 +73,15 @@ Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, 
   HEDDLE_ASSIGN(HostTensor empty, HostTensor::uninitialized(type, shape));
   HEDDLE_ASSIGN(auto readback, device.readLater(buffer, offset, empty.bytes().size() / (isNarrow ? 2 : 1)));
   auto tensor = std::make_shared<HostTensor>(std::move(empty));
-  return PendingTensor([tensor, isNarrow, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
-    HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
-    if (isNarrow)
-      widenAllBF16(bytes, tensor->values<float>());
-    else
-      std::ranges::copy(bytes, tensor->bytes().begin());
-    return std::move(*tensor);
-  });
+  return PendingTensor(
+      [tensor, isNarrow, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
+        HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
+        if (isNarrow)
+          widenAllBF16(bytes, tensor->values<float>());
+        else
+          std::ranges::copy(bytes, tensor->bytes().begin());
+        return std::move(*tensor);
+      });
 }
 
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) {

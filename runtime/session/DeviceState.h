@@ -20,7 +20,8 @@ public:
   hal::DeviceGroup *group = nullptr;  // with the other ranks' devices; null where numbers go through host memory
   Shards shards;
 
-  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time. Of a sharded one it has this rank's rows.
+  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time. Of a sharded one it
+  // has this rank's rows.
   Result<hal::Buffer *> variable(uint32_t index);
   const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[storageOf(index)].get(); }
   // Where in that buffer it begins.
@@ -55,8 +56,8 @@ private:
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 
-// A tensor of this type and shape, read after all submissions so far and before those that follow. A narrow one is of bf16 in the
-// buffer, and is widened.
+// A tensor of this type and shape, read after all submissions so far and before those that follow. A narrow one is of
+// bf16 in the buffer, and is widened.
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
                                 Shape shape, bool isNarrow = false);
 

@@ -10,7 +10,8 @@ namespace heddle {
 namespace {
 
 // What launches [first, end) of the entry read and write, at all steps of a repetition.
-std::vector<BindingRange> rangesOf(const schema::Entry &entry, uint32_t first, uint32_t end, const schema::Repeat *repeat) {
+std::vector<BindingRange> rangesOf(const schema::Entry &entry, uint32_t first, uint32_t end,
+                                   const schema::Repeat *repeat) {
   std::vector<BindingRange> ranges;
   for (uint32_t i = first; i < end; ++i) {
     const schema::Launch &launch = *entry.launches()->Get(i);
@@ -117,18 +118,20 @@ Shards::Range EntryCollectives::given(const schema::Collective &collective, flat
   return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
 }
 
-// Of a tensor that each rank has or gets a part of, parts that are not all alike are exchanged one by one; sums of what lies in several all ranks
-// get.
+// Of a tensor that each rank has or gets a part of, parts that are not all alike are exchanged one by one; sums of what
+// lies in several all ranks get.
 Result<std::vector<hal::DeviceGroup::Tensor>> EntryCollectives::exchangeOf(const schema::Collective &collective) const {
   using Tensor = hal::DeviceGroup::Tensor;
-  bool isSum = collective.kind() == schema::CollectiveKind::AllReduce, isGather = collective.kind() == schema::CollectiveKind::AllGather;
+  bool isSum = collective.kind() == schema::CollectiveKind::AllReduce,
+       isGather = collective.kind() == schema::CollectiveKind::AllGather;
   std::vector<Tensor> tensors;
   for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
     HEDDLE_ASSIGN(Place from, placeOf(*collective.from()->Get(i)));
     HEDDLE_ASSIGN(Place to, placeOf(*collective.to()->Get(i)));
     uint64_t bytes = collective.from()->Get(i)->bytes();
     auto add = [&](Tensor::Kind kind, uint32_t root, Shards::Range range) {
-      tensors.push_back({kind, root, from.buffer, from.offset + range.offset, to.buffer, to.offset + range.offset, range.bytes});
+      tensors.push_back(
+          {kind, root, from.buffer, from.offset + range.offset, to.buffer, to.offset + range.offset, range.bytes});
     };
     if (isSum)
       add(Tensor::Sum, 0, {0, bytes});
@@ -136,7 +139,10 @@ Result<std::vector<hal::DeviceGroup::Tensor>> EntryCollectives::exchangeOf(const
       add(isGather ? Tensor::Gather : Tensor::SumParts, 0, {0, bytes});
     else
       for (const Shards::Segment &segment : state.shards.segments(collective.like()->Get(i), bytes))
-        add(isGather ? Tensor::Broadcast : segment.isShared ? Tensor::Sum : Tensor::SumFor, segment.rank, segment.range);
+        add(isGather           ? Tensor::Broadcast
+            : segment.isShared ? Tensor::Sum
+                               : Tensor::SumFor,
+            segment.rank, segment.range);
   }
   return tensors;
 }
@@ -156,7 +162,8 @@ Status EntryCollectives::start(uint32_t index) {
       continue;
     HEDDLE_ASSIGN(Place place, placeOf(*collective.from()->Get(i)));
     Shards::Range range = given(collective, i);
-    HEDDLE_ASSIGN(readbacks[index].back(), state.device.readLater(*place.buffer, place.offset + range.offset, range.bytes));
+    HEDDLE_ASSIGN(readbacks[index].back(),
+                  state.device.readLater(*place.buffer, place.offset + range.offset, range.bytes));
   }
   return Success();
 }
@@ -190,7 +197,8 @@ Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &upload
 
 Status EntryCollectives::exchange(uint32_t index, std::vector<std::byte> &values) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
-  bool isSum = collective.kind() != schema::CollectiveKind::AllGather; // MPI's sums of all rows for all ranks have the same bits on each
+  bool isSum = collective.kind() !=
+               schema::CollectiveKind::AllGather; // MPI's sums of all rows for all ranks have the same bits on each
   std::string what = str(isSum ? "sum " : "gathering ", index + 1, " of ", count(), " of '", view(entry.name()), "'");
   Span span(isSum ? "sum over ranks" : "gather from ranks");
   span.with("bytes", int64_t(values.size()));
@@ -203,7 +211,8 @@ Status EntryCollectives::exchange(uint32_t index, std::vector<std::byte> &values
   for (flatbuffers::uoffset_t i = 0; i < collective.from()->size(); ++i) {
     size_t begin = values.size();
     values.resize(begin + collective.to()->Get(i)->bytes());
-    state.shards.assemble(collective.like()->Get(i), std::span(parts).subspan(at), stride, std::span(values).subspan(begin));
+    state.shards.assemble(collective.like()->Get(i), std::span(parts).subspan(at), stride,
+                          std::span(values).subspan(begin));
     at += given(collective, i).bytes;
   }
   return Success();

@@ -95,7 +95,9 @@ void EntryMemory::findParts(const schema::Entry &entry) {
   // Where several kernels make a tensor's parts, a collective alone names the whole of it.
   flatbuffers::uoffset_t next = 0;
   auto visitCollectives = [&](uint32_t until) {
-    for (; entry.collectives() && next < entry.collectives()->size() && entry.collectives()->Get(next)->before() <= until; ++next) {
+    for (;
+         entry.collectives() && next < entry.collectives()->size() && entry.collectives()->Get(next)->before() <= until;
+         ++next) {
       for (const schema::Binding *binding : *entry.collectives()->Get(next)->from())
         forEachInArena({BindingRange(*binding)}, [&](const BindingRange &range) { ranges.read(range); });
       for (const schema::Binding *binding : *entry.collectives()->Get(next)->to())
@@ -124,9 +126,8 @@ void EntryMemory::findParts(const schema::Entry &entry) {
 }
 
 uint64_t EntryMemory::ownBytes() const {
-  return std::accumulate(parts.begin(), parts.end(), uint64_t(0), [](uint64_t sum, const Part &part) {
-    return sum + (part.buffer ? part.buffer->bytes() : 0);
-  });
+  return std::accumulate(parts.begin(), parts.end(), uint64_t(0),
+                         [](uint64_t sum, const Part &part) { return sum + (part.buffer ? part.buffer->bytes() : 0); });
 }
 
 Status EntryMemory::allocate() {

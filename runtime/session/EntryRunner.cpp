@@ -61,8 +61,9 @@ Status EntryRunner::shard(const schema::Launch &launch, std::span<hal::Argument>
     bool isState = binding.space() == schema::Space::Variable && state.shards.has(binding.index());
     if (isState && !launch.shard())
       return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "' is for one rank: its kernel '",
-                       view(state.target.kernels()->Get(launch.kernel())->name()), "'", placeOf(launch), " needs all rows of variable '",
-                       view(state.module.variables()->Get(binding.index())->name()), "', of which each rank keeps a part.");
+                       view(state.target.kernels()->Get(launch.kernel())->name()), "'", placeOf(launch),
+                       " needs all rows of variable '", view(state.module.variables()->Get(binding.index())->name()),
+                       "', of which each rank keeps a part.");
     uint64_t rowBytes = launch.shard() ? launch.shard()->row_bytes()->Get(b) : 0;
     if (rowBytes == 0)
       continue;
@@ -215,8 +216,9 @@ Status EntryRunner::submit(const Programs &recordings, std::span<const Input> in
 Status EntryRunner::runChecked(std::span<const Input> inputs) {
   for (const schema::Launch *launch : *entry.launches())
     if (launch->shard() && state.shards.ranks() > 1)
-      return makeError(ErrorKind::Unsupported, "numbers are not checked where ranks keep a part each of the optimizer's state; compile the "
-                                               "model with --shard=none for that.");
+      return makeError(ErrorKind::Unsupported,
+                       "numbers are not checked where ranks keep a part each of the optimizer's state; compile the "
+                       "model with --shard=none for that.");
   HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
   NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());

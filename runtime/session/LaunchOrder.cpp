@@ -20,7 +20,8 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
       return {};
     launches.emplace_back(*launch);
   }
-  // Two steps of a repetition tell of all: a launch waits for itself in the step before, and so for all that came before.
+  // Two steps of a repetition tell of all: a launch waits for itself in the step before, and so for all that came
+  // before.
   std::vector<LaunchRun> runs = launchRuns(entry, 2);
   std::vector<std::vector<uint32_t>> order(runs.size());
   std::vector<std::vector<bool>> waits(runs.size()); // for whom, directly or not

@@ -19,7 +19,8 @@ struct LaunchRun {
   }
 };
 
-// In the order in which they happen, each repetition with all the steps that it may have, or with at most `steps` of them.
+// In the order in which they happen, each repetition with all the steps that it may have, or with at most `steps` of
+// them.
 std::vector<LaunchRun> launchRuns(const schema::Entry &entry, uint32_t steps = 0xffffffff);
 
 // The repetition that a launch is in, or null.

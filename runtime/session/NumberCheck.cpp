@@ -123,7 +123,8 @@ Status NumberCheck::after(const LaunchRun &run) {
   const schema::Launch &launch = *entry.launches()->Get(run.launch);
   infinities |= launch.infinities();
   auto isOfStep = [&](const schema::TensorType &type) {
-    return run.repeat && type.dims()->size() > 0 && type.dims()->Get(0)->size() == static_cast<int64_t>(run.repeat->rows());
+    return run.repeat && type.dims()->size() > 0 &&
+           type.dims()->Get(0)->size() == static_cast<int64_t>(run.repeat->rows());
   };
   if (run.repeat && run.step != (run.repeat->reverse() ? 0 : stepsOf(*run.repeat, binding.sizes) - 1))
     return Success();
@@ -167,8 +168,9 @@ std::string NumberCheck::describe(const schema::Binding &at, const schema::Tenso
                           " of variable '", view(variable->name()), "'");
     const schema::Variable &variable = *state.module.variables()->Get(at.index());
     bool isAsDeclared = type.element() == variable.type()->element(); // 16-bit copies of weights are not
-    return text + str(isAsDeclared ? placeIn(maximumShape(state.module, *variable.type()), byte / elementBytes(type.element()))
-                                : placeIn(shape, bad.first),
+    return text + str(isAsDeclared
+                          ? placeIn(maximumShape(state.module, *variable.type()), byte / elementBytes(type.element()))
+                          : placeIn(shape, bad.first),
                       " of variable '", view(variable.name()), "'");
   }
   std::string extents;

@@ -4,8 +4,8 @@
 #include "runtime/session/CallBinding.h"
 #include "runtime/session/DeviceState.h"
 #include "runtime/session/EntryMemory.h"
-#include "runtime/session/LaunchRuns.h"
 #include "runtime/session/LaunchAccess.h"
+#include "runtime/session/LaunchRuns.h"
 
 #include <optional>
 #include <set>

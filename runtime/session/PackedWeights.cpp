@@ -16,7 +16,8 @@ Result<PackedWeight> packWeight(const TensorView &values, const Shape &words, co
   Shape whole(values.shape.begin(), values.shape.end());
   auto wordsOf = [&](int64_t rows) { return is(whole) ? (whole[0] + rows - 1) / rows : 0; };
   bool fits = values.type == ElementType::F32 && is(whole) && is(words) && is(scales) && words[1] == whole[1] &&
-              (words[0] == wordsOf(4) || words[0] == wordsOf(8)) && whole[0] % scales[0] == 0 && whole[1] % scales[1] == 0;
+              (words[0] == wordsOf(4) || words[0] == wordsOf(8)) && whole[0] % scales[0] == 0 &&
+              whole[1] % scales[1] == 0;
   if (!fits)
     return makeError(ErrorKind::InvalidArgument, "a weight that is ", describe(values.type, values.shape),
                      " cannot be kept as ", describe(ElementType::I32, words), " with scales ",

@@ -49,7 +49,10 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
     VariableInfo &info = variables[i];
     if (variable.storage() >= 0)
       variables[static_cast<size_t>(variable.storage())].isStorage = true;
-    info.isSharded = module.variables()->Get(variable.storage() >= 0 ? static_cast<uint32_t>(variable.storage()) : static_cast<uint32_t>(i))->sharded();
+    info.isSharded =
+        module.variables()
+            ->Get(variable.storage() >= 0 ? static_cast<uint32_t>(variable.storage()) : static_cast<uint32_t>(i))
+            ->sharded();
     info.role = static_cast<VariableRole>(variable.role());
     info.isNarrow = variable.type()->element() == schema::ElementType::BF16;
     if (variable.owner() >= 0)
@@ -128,8 +131,8 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   if (options.collectives) {
     HEDDLE_ASSIGN(state->group, options.collectives->begin(*state->device));
   }
-  state->onDevice =
-      std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target, options.collectives, state->group.get());
+  state->onDevice = std::make_unique<DeviceState>(*state->device, *state->artifact, *state->target, options.collectives,
+                                                  state->group.get());
   state->entries = describeEntries(state->module());
   state->variables = describeVariables(state->module());
   return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -161,8 +164,8 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
     auto [position, added] = runners.try_emplace(info->name);
     if (added) {
       auto index = static_cast<flatbuffers::uoffset_t>(info - entries.data());
-      position->second = std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index),
-                                                       options.separateValues);
+      position->second =
+          std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index), options.separateValues);
     }
     std::vector<uint32_t> used = position->second->kernels();
     kernels.insert(kernels.end(), used.begin(), used.end());
@@ -378,7 +381,8 @@ Result<PendingTensor> Session::variableLater(std::string_view name) {
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   if (state->onDevice->shards.has(index))
     return makeError(ErrorKind::Unsupported, "variable '", name, "' is not read later: each rank keeps a part of it.");
-  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape, info.isNarrow);
+  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape,
+                   info.isNarrow);
 }
 
 const VariableInfo *Session::findScales(const VariableInfo &variable) const {
@@ -391,20 +395,23 @@ const VariableInfo *Session::findScales(const VariableInfo &variable) const {
 Status Session::writeVariable(std::string_view name, const TensorView &value) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
-  if (const VariableInfo *scales = value.type == ElementType::F32 && info.type == ElementType::I32 ? findScales(info) : nullptr) {
+  if (const VariableInfo *scales =
+          value.type == ElementType::F32 && info.type == ElementType::I32 ? findScales(info) : nullptr) {
     Result<PackedWeight> packed = packWeight(value, info.shape, scales->shape);
     if (!packed.ok())
       return std::move(packed).error().within(str("variable '", name, "'"));
     HEDDLE_CHECK(writeVariable(name, packed->words));
     return writeVariable(scales->name, packed->scales);
   }
-  if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) || value.bytes.size() != info.bytes * (info.isNarrow ? 2 : 1))
+  if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) ||
+      value.bytes.size() != info.bytes * (info.isNarrow ? 2 : 1))
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
-  return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>())) : state->onDevice->write(index, 0, value.bytes);
+  return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>()))
+                       : state->onDevice->write(index, 0, value.bytes);
 }
 
 MemoryReport Session::memory() const {

@@ -48,20 +48,21 @@ struct SessionOptions {
   // infinity is an error that names the launch and the ops of the model that the launch computes. Calls take several
   // times as long; the option is for finding out why a training diverges.
   bool checkNumbers = false;
-  // Each input, output and intermediate value of an entry has memory of its own, so that tools that check a kernel's accesses
-  // against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes several times the
-  // memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
+  // Each input, output and intermediate value of an entry has memory of its own, so that tools that check a kernel's
+  // accesses against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes
+  // several times the memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
   bool separateValues = false;
-  // The other ranks, where several train together. Entries that ranks run together need it there, and all ranks run these entries in
-  // the same order; without it such an entry computes what a single rank does. It outlives the session.
+  // The other ranks, where several train together. Entries that ranks run together need it there, and all ranks run
+  // these entries in the same order; without it such an entry computes what a single rank does. It outlives the
+  // session.
   Collectives *collectives = nullptr;
 };
 
 // Which inputs a run sends to the device.
 enum class Send {
   All,
-  // Those that the entry itself overwrites; the others are on the device already, from the run before, which was one of the
-  // same entry with the same inputs. For measurements.
+  // Those that the entry itself overwrites; the others are on the device already, from the run before, which was one of
+  // the same entry with the same inputs. For measurements.
   Overwritten,
 };
 
@@ -176,8 +177,8 @@ struct LaunchCost {
   double bytes = 0;      // of memory: every operand read once, every result written once
 };
 
-// A value on its way to the host. Asked once, and before its session is closed, it waits for the run that made the value,
-// not for later ones.
+// A value on its way to the host. Asked once, and before its session is closed, it waits for the run that made the
+// value, not for later ones.
 using PendingTensor = std::function<Result<HostTensor>()>;
 
 // Kernels that are compiled, of how many.
@@ -202,16 +203,16 @@ public:
   const Artifact &artifact() const;
   const std::vector<EntryInfo> &entries() const;
   const std::vector<VariableInfo> &variables() const;
-  const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
-  const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
-  const VariableInfo *findVariable(VariableRole role) const;     // of the model's own; null where it has none
+  const EntryInfo *findEntry(std::string_view name) const;          // null where no entry has this name
+  const VariableInfo *findVariable(std::string_view name) const;    // null where no variable has this name
+  const VariableInfo *findVariable(VariableRole role) const;        // of the model's own; null where it has none
   const VariableInfo *findScales(const VariableInfo &weight) const; // of a weight of packed numbers; null of any other
 
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
   // missing memory early. New variables are zero. Errors: NotFound (entry), OutOfMemory, Unsupported, DeviceLost.
-  // `progress` hears of each kernel. With it, kernels are also launched once, over no workgroups, on devices whose driver
-  // compiles a kernel at its first launch (software Vulkan), so that no call waits for that later.
+  // `progress` hears of each kernel. With it, kernels are also launched once, over no workgroups, on devices whose
+  // driver compiles a kernel at its first launch (software Vulkan), so that no call waits for that later.
   Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress = {});
   Status prepare(std::initializer_list<std::string_view> entries) {
     return prepare(std::span(entries.begin(), entries.size()));
@@ -245,8 +246,8 @@ public:
   Result<HostTensor> output(std::string_view name);
   Result<Outputs> outputs(); // all outputs of the last run
 
-  // The same of an output of the last run, and of a variable as all runs so far leave it, without waiting: runs that follow
-  // change neither.
+  // The same of an output of the last run, and of a variable as all runs so far leave it, without waiting: runs that
+  // follow change neither.
   Result<PendingTensor> outputLater(std::string_view name);
   Result<PendingTensor> variableLater(std::string_view name);
 
@@ -256,9 +257,9 @@ public:
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
-  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape; a narrow one is
-  // f32 to callers. Of a sharded
-  // variable all ranks must read together, in the same order, and of what is written each rank keeps its rows.
+  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape;
+  // a narrow one is f32 to callers. Of a sharded variable all ranks must read together, in the same order, and of what
+  // is written each rank keeps its rows.
   Result<HostTensor> readVariable(std::string_view name);
   // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).
   Status writeVariable(std::string_view name, const TensorView &value);
@@ -286,8 +287,9 @@ private:
 // environment has HEDDLE_VALIDATION=1. A program that fails on such messages asks after its last session is closed.
 uint64_t validationMessageCount();
 
-// The device that a session opens where its options name none, for hal::openDevice: of the backends that the artifact has code for, the
-// first with a device that runs it. The reason why code for a backend before that cannot run is said in the log.
+// The device that a session opens where its options name none, for hal::openDevice: of the backends that the artifact
+// has code for, the first with a device that runs it. The reason why code for a backend before that cannot run is said
+// in the log.
 std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget);
 
 } // namespace heddle

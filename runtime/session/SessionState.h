@@ -18,7 +18,8 @@ struct Session::State {
 
   std::vector<EntryInfo> entries;
   std::vector<VariableInfo> variables;
-  std::unique_ptr<hal::DeviceGroup> group; // with other ranks' devices, or null; goes before the memory that it may be using
+  std::unique_ptr<hal::DeviceGroup>
+      group; // with other ranks' devices, or null; goes before the memory that it may be using
 
   const schema::Module &module() const { return artifact->module(); }
 

@@ -63,7 +63,8 @@ std::vector<Shards::Segment> Shards::segments(uint32_t variable, uint64_t bytes)
   return segments;
 }
 
-void Shards::assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const {
+void Shards::assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride,
+                      std::span<std::byte> whole) const {
   uint64_t rowBytes = whole.size() / rows(variable);
   for (uint32_t rank = 0; rank < ranks(); ++rank) {
     Rows own = rowsOf(variable, rank);

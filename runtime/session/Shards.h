@@ -1,7 +1,8 @@
 // Which rows of the sharded variables this rank keeps. With one rank, all of them.
 //
-// Of R rows, N ranks keep P each: R / N, rounded up so that a part begins where kernels can read it and is a whole number of workgroups'
-// rows, whichever of the artifact's targets a rank's device runs. Rank r keeps those from min(r P, R - P) on: the last parts may overlap, and ranks compute the same there.
+// Of R rows, N ranks keep P each: R / N, rounded up so that a part begins where kernels can read it and is a whole
+// number of workgroups' rows, whichever of the artifact's targets a rank's device runs. Rank r keeps those from min(r
+// P, R - P) on: the last parts may overlap, and ranks compute the same there.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -36,15 +37,15 @@ public:
   // The same tensor cut where the ranks' parts begin and end.
   struct Segment {
     Range range;
-    uint32_t rank;   // the first rank in whose part it is
-    bool isShared;   // other ranks have it too
+    uint32_t rank; // the first rank in whose part it is
+    bool isShared; // other ranks have it too
   };
   std::vector<Segment> segments(uint32_t variable, uint64_t bytes) const;
   // Whether the parts lie one behind the other, each as large as the others.
   bool areEqualParts(uint32_t variable) const { return rowsOf(variable, 0).count * ranks() == rows(variable); }
 
-  // All ranks' rows, each of which has given its own: `parts` has those of rank 0, of rank 1, and so on, which lie `stride` bytes apart.
-  // `whole` is of as many rows as the variable.
+  // All ranks' rows, each of which has given its own: `parts` has those of rank 0, of rank 1, and so on, which lie
+  // `stride` bytes apart. `whole` is of as many rows as the variable.
   void assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const;
 
 private:
@@ -52,7 +53,9 @@ private:
     int32_t storage = module.variables()->Get(variable)->storage();
     return storage < 0 ? variable : static_cast<uint32_t>(storage);
   }
-  uint64_t rows(uint32_t variable) const { return static_cast<uint64_t>(module.variables()->Get(variable)->type()->dims()->Get(0)->extent()); }
+  uint64_t rows(uint32_t variable) const {
+    return static_cast<uint64_t>(module.variables()->Get(variable)->type()->dims()->Get(0)->extent());
+  }
 
   const schema::Module &module;
   Collectives *collectives;

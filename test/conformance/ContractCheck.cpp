@@ -67,7 +67,8 @@ private:
     if (port.value_limit() == 0)
       expect(name, "a limit"); // all inputs of the importer have a limit
     // Nodes look at neighbours and sentences at their words, whatever sequence these are of.
-    bool isUnused = name == "source_starts" && !(valuesOf("source_neighbours").empty() && valuesOf("source_sentences").empty());
+    bool isUnused =
+        name == "source_starts" && !(valuesOf("source_neighbours").empty() && valuesOf("source_sentences").empty());
     if (!name.ends_with("_starts") || isUnused)
       return;
     std::string prefix = name.substr(0, name.size() - 7), lengths = prefix + "_lengths";

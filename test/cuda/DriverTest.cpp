@@ -289,7 +289,8 @@ TEST_F(DriverTest, HostFunctions) {
   auto value = [&] { return download<uint32_t>(memory, 1)[0]; };
   auto enqueue = [&] {
     EXPECT_CUDA("cuLaunchHostFunc", stream, count, static_cast<void *>(&calls));
-    EXPECT_CUDA("cuMemsetD32Async", static_cast<unsigned long long>(memory), static_cast<unsigned>(calls + 7), size_t(1), stream);
+    EXPECT_CUDA("cuMemsetD32Async", static_cast<unsigned long long>(memory), static_cast<unsigned>(calls + 7),
+                size_t(1), stream);
   };
   enqueue();
   EXPECT_CUDA("cuEventRecord", event, stream);
@@ -314,7 +315,8 @@ TEST_F(DriverTest, HostFunctions) {
   EXPECT_CUDA("cuEventSynchronize", event);
   EXPECT_CUDA("cuEventDestroy_v2", event);
   EXPECT_CUDA("cuStreamDestroy_v2", other);
-  EXPECT_EQ(cuda("cuLaunchHostFunc", noStream, static_cast<void (*)(void *)>(nullptr), static_cast<void *>(&calls)), kErrorInvalidValue);
+  EXPECT_EQ(cuda("cuLaunchHostFunc", noStream, static_cast<void (*)(void *)>(nullptr), static_cast<void *>(&calls)),
+            kErrorInvalidValue);
 }
 
 TEST_F(DriverTest, Graphs) {

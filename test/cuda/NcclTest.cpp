@@ -48,10 +48,12 @@ struct Rank {
     return values;
   }
   int sum(unsigned long long from, unsigned long long to, size_t count) {
-    return nccl("ncclAllReduce", reinterpret_cast<const void *>(from), reinterpret_cast<void *>(to), count, kFloat32, kSum, communicator, stream);
+    return nccl("ncclAllReduce", reinterpret_cast<const void *>(from), reinterpret_cast<void *>(to), count, kFloat32,
+                kSum, communicator, stream);
   }
   int broadcast(unsigned long long at, size_t bytes, int root) {
-    return nccl("ncclBroadcast", reinterpret_cast<const void *>(at), reinterpret_cast<void *>(at), bytes, kInt8, root, communicator, stream);
+    return nccl("ncclBroadcast", reinterpret_cast<const void *>(at), reinterpret_cast<void *>(at), bytes, kInt8, root,
+                communicator, stream);
   }
   // The compute stream waits for what the other has been given.
   void follow() {
@@ -73,7 +75,8 @@ bool inRanks(int ranks, const std::function<bool(Rank &)> &body) {
       void *context = nullptr;
       bool isOk = self.cuda("cuInit", 0u) == 0 && self.cuda("cuDevicePrimaryCtxRetain", &context, 0) == 0 &&
                   self.cuda("cuCtxSetCurrent", context) == 0 && self.cuda("cuStreamCreate", &self.compute, 1u) == 0 &&
-                  self.cuda("cuStreamCreateWithPriority", &self.stream, 1u, -5) == 0 && self.cuda("cuEventCreate", &self.event, 2u) == 0 &&
+                  self.cuda("cuStreamCreateWithPriority", &self.stream, 1u, -5) == 0 &&
+                  self.cuda("cuEventCreate", &self.event, 2u) == 0 &&
                   self.nccl("ncclCommInitRank", &self.communicator, ranks, id, rank) == 0 && body(self);
       _exit(isOk ? 0 : 1);
     }
@@ -109,8 +112,8 @@ TEST(NcclTest, Sums) {
 TEST(NcclTest, SumsForOne) {
   EXPECT_TRUE(inRanks(3, [](Rank &self) {
     auto from = self.upload({1, 2}), to = self.upload({-1, -1});
-    if (self.nccl("ncclReduce", reinterpret_cast<const void *>(from), reinterpret_cast<void *>(to), size_t(2), kFloat32, kSum, 1, self.communicator,
-                  self.stream))
+    if (self.nccl("ncclReduce", reinterpret_cast<const void *>(from), reinterpret_cast<void *>(to), size_t(2), kFloat32,
+                  kSum, 1, self.communicator, self.stream))
       return false;
     self.follow();
     return self.download(to, 2) == (self.rank == 1 ? std::vector<float>{3, 6} : std::vector<float>{-1, -1});
@@ -127,15 +130,18 @@ TEST(NcclTest, SumsAndGathersByParts) {
       all[i] = 6 * float(i % 1000);
     }
     auto at = self.upload(own);
-    auto part = reinterpret_cast<void *>(at + static_cast<unsigned>(self.rank) * kPart * sizeof(float)), whole = reinterpret_cast<void *>(at);
-    if (self.nccl("ncclReduceScatter", static_cast<const void *>(whole), part, kPart, kFloat32, kSum, self.communicator, self.stream))
+    auto part = reinterpret_cast<void *>(at + static_cast<unsigned>(self.rank) * kPart * sizeof(float)),
+         whole = reinterpret_cast<void *>(at);
+    if (self.nccl("ncclReduceScatter", static_cast<const void *>(whole), part, kPart, kFloat32, kSum, self.communicator,
+                  self.stream))
       return false;
     self.follow();
     std::vector<float> sums = self.download(at, kCount);
     for (size_t i = 0; i < kCount; ++i)
       if (bool isOwn = i / kPart == size_t(self.rank); sums[i] != (isOwn ? all : own)[i])
         return false;
-    if (self.nccl("ncclAllGather", static_cast<const void *>(part), whole, kPart, kFloat32, self.communicator, self.stream))
+    if (self.nccl("ncclAllGather", static_cast<const void *>(part), whole, kPart, kFloat32, self.communicator,
+                  self.stream))
       return false;
     self.follow();
     return self.download(at, kCount) == all;
@@ -222,9 +228,11 @@ TEST(NcclTest, Refuses) {
     auto at = self.upload({1});
     void *pointer = reinterpret_cast<void *>(at), *communicator = self.communicator, *stream = self.stream;
     constexpr int kOther = 6; // f16
-    return self.nccl("ncclAllReduce", static_cast<const void *>(pointer), pointer, size_t(1), kOther, kSum, communicator, stream) == 4 &&
+    return self.nccl("ncclAllReduce", static_cast<const void *>(pointer), pointer, size_t(1), kOther, kSum,
+                     communicator, stream) == 4 &&
            self.broadcast(at, 4, 1) == 4 && self.nccl("ncclGroupEnd") == 5 &&
-           self.nccl("ncclAllReduce", static_cast<const void *>(nullptr), pointer, size_t(1), kFloat32, kSum, communicator, stream) == 4 &&
+           self.nccl("ncclAllReduce", static_cast<const void *>(nullptr), pointer, size_t(1), kFloat32, kSum,
+                     communicator, stream) == 4 &&
            self.nccl("ncclCommDestroy", communicator) == 0;
   }));
 }

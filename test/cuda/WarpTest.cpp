@@ -30,25 +30,16 @@ TEST_F(WarpTest, Shuffles) {
       EXPECT_EQ(have[i], wanted) << arguments << " in lane " << i;
     }
   };
-  check(
-      "bfly.b32 %r0|%p1, %r1, 16, 31", [](unsigned i) { return i ^ 16; }, [](unsigned) { return true; });
-  check(
-      "bfly.b32 %r0|%p1, %r1, 3, 31", [](unsigned i) { return i ^ 3; }, [](unsigned) { return true; });
-  check(
-      "down.b32 %r0|%p1, %r1, 5, 31", [](unsigned i) { return i + 5; }, [](unsigned i) { return i + 5 < 32; });
-  check(
-      "up.b32 %r0|%p1, %r1, 5, 0", [](unsigned i) { return i - 5; }, [](unsigned i) { return i >= 5; });
-  check(
-      "idx.b32 %r0|%p1, %r1, 9, 31", [](unsigned) { return 9u; }, [](unsigned) { return true; });
-  check(
-      "idx.b32 %r0|%p1, %r1, %r3, 31", [](unsigned i) { return i * 7 % 32; }, [](unsigned) { return true; });
+  check("bfly.b32 %r0|%p1, %r1, 16, 31", [](unsigned i) { return i ^ 16; }, [](unsigned) { return true; });
+  check("bfly.b32 %r0|%p1, %r1, 3, 31", [](unsigned i) { return i ^ 3; }, [](unsigned) { return true; });
+  check("down.b32 %r0|%p1, %r1, 5, 31", [](unsigned i) { return i + 5; }, [](unsigned i) { return i + 5 < 32; });
+  check("up.b32 %r0|%p1, %r1, 5, 0", [](unsigned i) { return i - 5; }, [](unsigned i) { return i >= 5; });
+  check("idx.b32 %r0|%p1, %r1, 9, 31", [](unsigned) { return 9u; }, [](unsigned) { return true; });
+  check("idx.b32 %r0|%p1, %r1, %r3, 31", [](unsigned i) { return i * 7 % 32; }, [](unsigned) { return true; });
   // In segments of eight lanes: the mask in bits 8 to 12.
-  check(
-      "down.b32 %r0|%p1, %r1, 3, 0x181f", [](unsigned i) { return i + 3; }, [](unsigned i) { return i % 8 < 5; });
-  check(
-      "up.b32 %r0|%p1, %r1, 3, 0x1800", [](unsigned i) { return i - 3; }, [](unsigned i) { return i % 8 >= 3; });
-  check(
-      "idx.b32 %r0|%p1, %r1, 2, 0x181f", [](unsigned i) { return i / 8 * 8 + 2; }, [](unsigned) { return true; });
+  check("down.b32 %r0|%p1, %r1, 3, 0x181f", [](unsigned i) { return i + 3; }, [](unsigned i) { return i % 8 < 5; });
+  check("up.b32 %r0|%p1, %r1, 3, 0x1800", [](unsigned i) { return i - 3; }, [](unsigned i) { return i % 8 >= 3; });
+  check("idx.b32 %r0|%p1, %r1, 2, 0x181f", [](unsigned i) { return i / 8 * 8 + 2; }, [](unsigned) { return true; });
 }
 
 TEST_F(WarpTest, ShufflesOfDivergedHalves) {

@@ -1,5 +1,6 @@
-// What the fuzz targets share. Each is a file with a function `fuzz`, which gets bytes as they might come from outside: whatever they are, it
-// returns. libFuzzer calls it in the preset `fuzz`; in other builds Replay.cpp does, with the inputs that it is given.
+// What the fuzz targets share. Each is a file with a function `fuzz`, which gets bytes as they might come from outside:
+// whatever they are, it returns. libFuzzer calls it in the preset `fuzz`; in other builds Replay.cpp does, with the
+// inputs that it is given.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,9 @@ namespace heddle::fuzz {
 
 void fuzz(std::span<const std::byte> bytes);
 
-inline std::string_view text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
+inline std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
 
 // A file of this process, in memory, with these bytes: for what reads files by their path.
 class MemoryFile {

@@ -1,4 +1,5 @@
-// Fuzz targets without libFuzzer: NAME [--mutations N] FILE... runs the target on each file, and on N mutations of each.
+// Fuzz targets without libFuzzer: NAME [--mutations N] FILE... runs the target on each file, and on N mutations of
+// each.
 #include "test/fuzz/Fuzz.h"
 
 #include <cstdio>

@@ -122,7 +122,8 @@ TEST_P(CheckpointTest, narrowMoments) {
   auto artifact = Artifact::fromBytes(std::move(bytes), "adder.heddle");
   ASSERT_TRUE(artifact.ok()) << artifact.message();
   auto open = [&] {
-    auto opened = Session::open(*artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
+    auto opened = Session::open(
+        *artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
     EXPECT_TRUE(opened.ok()) << opened.message();
     return std::move(*opened);
   };
@@ -158,9 +159,10 @@ TEST_P(CheckpointTest, narrowMoments) {
   ASSERT_EQ(loadMessage(*session), "accepted");
   isKept(*session);
 
-  auto writer = SafetensorsWriter::create(folder / "c", {weight, total, seed, {"adam.m.weight", ElementType::F32, {1000}}});
-  ASSERT_TRUE(writer.ok() && writer->write(std::vector<std::byte>(8008)).ok() && writer->write(std::as_bytes(std::span(values))).ok() &&
-              writer->commit().ok());
+  auto writer =
+      SafetensorsWriter::create(folder / "c", {weight, total, seed, {"adam.m.weight", ElementType::F32, {1000}}});
+  ASSERT_TRUE(writer.ok() && writer->write(std::vector<std::byte>(8008)).ok() &&
+              writer->write(std::as_bytes(std::span(values))).ok() && writer->commit().ok());
   auto other = open();
   ASSERT_EQ(loadMessage(*other), "accepted");
   isKept(*other);

@@ -261,10 +261,17 @@ TEST(SafetensorsTest, writesBF16) {
 
 TEST(NarrowTest, roundsToNearest) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (auto [value, rounded] : std::vector<std::pair<float, float>>{{0.0f, 0.0f}, {-0.0f, -0.0f}, {1.0f, 1.0f}, {0x1.01p0f, 0x1.00p0f},
-                                                                   {0x1.03p0f, 0x1.04p0f}, {0x1.010002p0f, 0x1.02p0f},
-                                                                   {-0x1.fffffep0f, -2.0f}, {0x1.fffffep127f, infinity},
-                                                                   {infinity, infinity}, {-infinity, -infinity}, {0x1p-149f, 0.0f}})
+  for (auto [value, rounded] : std::vector<std::pair<float, float>>{{0.0f, 0.0f},
+                                                                    {-0.0f, -0.0f},
+                                                                    {1.0f, 1.0f},
+                                                                    {0x1.01p0f, 0x1.00p0f},
+                                                                    {0x1.03p0f, 0x1.04p0f},
+                                                                    {0x1.010002p0f, 0x1.02p0f},
+                                                                    {-0x1.fffffep0f, -2.0f},
+                                                                    {0x1.fffffep127f, infinity},
+                                                                    {infinity, infinity},
+                                                                    {-infinity, -infinity},
+                                                                    {0x1p-149f, 0.0f}})
     EXPECT_EQ(std::bit_cast<uint32_t>(widenBF16(narrowBF16(value))), std::bit_cast<uint32_t>(rounded)) << value;
   EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0x7F800001u)))));
   EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0xFFFFFFFFu)))));

@@ -73,7 +73,8 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
     }
     std::vector<const char *> texts = {"-1", "1e300", "1e999", "NaN", "-Infinity"};
     bool mayBeLarge = value.is_number_float() && !key.ends_with("dropout") && !key.starts_with("adam_") &&
-                      key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay" && key != "weight_decay";
+                      key != "layer_norm_epsilon" && key != "label_smoothing" && key != "ema_decay" &&
+                      key != "weight_decay";
     if (!mayBeLarge)
       texts.insert(texts.end(),
                    {"1000000000000", "9223372036854775808", "18446744073709551615", "123456789012345678901234567890"});
@@ -93,8 +94,9 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
 }
 
 TEST(DescriptionTest, anAdapterHasARankAndAScale) {
-  for (const char *adapter : {"{}", R"({"rank": 8})", R"({"alpha": 16})", R"({"rank": 0, "alpha": 16})", R"({"rank": -1, "alpha": 16})",
-                              R"({"rank": 8.5, "alpha": 16})", R"({"rank": 8, "alpha": 0})", R"({"rank": 8, "alpha": "x"})"}) {
+  for (const char *adapter :
+       {"{}", R"({"rank": 8})", R"({"alpha": 16})", R"({"rank": 0, "alpha": 16})", R"({"rank": -1, "alpha": 16})",
+        R"({"rank": 8.5, "alpha": 16})", R"({"rank": 8, "alpha": 0})", R"({"rank": 8, "alpha": "x"})"}) {
     Json changed = goodDescription();
     changed["adapter"] = Json::parse(adapter);
     expectRefused(changed.dump(), "adapter");
@@ -107,7 +109,8 @@ TEST(DescriptionTest, stridesDivideImages) {
   };
   EXPECT_EQ(verdict(withStrides("[2, 4]")), "accepted");
   EXPECT_EQ(verdict(withStrides("[]")), "accepted");
-  for (const char *strides : {"2", "null", R"({"a": 2})", R"(["2"])", "[1]", "[0]", "[-2]", "[2.0]", "[3]", "[8]", "[2, 1e300]"})
+  for (const char *strides :
+       {"2", "null", R"({"a": 2})", R"(["2"])", "[1]", "[0]", "[-2]", "[2.0]", "[3]", "[8]", "[2, 1e300]"})
     expectRefused(withStrides(strides), "strides");
 }
 

@@ -36,7 +36,8 @@ GgufBytes small() {
   file.begin("nested", 9).put(uint32_t(9)).put(uint64_t(2));
   for (uint32_t i = 0; i < 2; ++i)
     file.put(uint32_t(0)).put(uint64_t(2)).put(uint8_t(i)).put(uint8_t(7));
-  file.tensor("matrix", {2, 3}, 0, bytesOf<float>({1, 2, 3, 4, 5, 6})).tensor("half", {2}, 1, std::string("\0\x3c\0\xc0", 4));
+  file.tensor("matrix", {2, 3}, 0, bytesOf<float>({1, 2, 3, 4, 5, 6}))
+      .tensor("half", {2}, 1, std::string("\0\x3c\0\xc0", 4));
   file.tensor("brain", {1}, 30, std::string("\x80\x3f", 2)).tensor("eight", {32, 1}, 8, block(32));
   return file.tensor("four", {32}, 2, block(16)).tensor("other", {256}, 12, std::string(144, 'x'));
 }
@@ -120,12 +121,17 @@ TEST_F(Gguf, Errors) {
   expectError(whole.substr(0, 100), "it ends within");
   expectError(whole.substr(0, whole.size() - 200), "lies outside the file, which has");
   expectError(GgufBytes().whole("a", 1).whole("a", 2).file(), "it has the key 'a' twice");
-  expectError(GgufBytes().tensor("a", {1}, 0, "1234").tensor("a", {1}, 0, "1234").file(), "it has the tensor 'a' twice");
-  expectError(GgufBytes().begin("a", 7).put(uint8_t(2)).file(), "the value of 'a' is 2, and should be true (1) or false (0)");
+  expectError(GgufBytes().tensor("a", {1}, 0, "1234").tensor("a", {1}, 0, "1234").file(),
+              "it has the tensor 'a' twice");
+  expectError(GgufBytes().begin("a", 7).put(uint8_t(2)).file(),
+              "the value of 'a' is 2, and should be true (1) or false (0)");
   expectError(GgufBytes().begin("a", 13).file(), "the value of 'a' is of the unknown type 13");
-  expectError(GgufBytes().begin("a", 8).put(~uint64_t(0)).file(), "the value of 'a' is said to have 18446744073709551615 bytes");
-  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(~uint64_t(0)).file(), "is said to have 18446744073709551615 elements");
-  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(uint64_t(3)).put(uint32_t(1)).file(), "it ends within a value");
+  expectError(GgufBytes().begin("a", 8).put(~uint64_t(0)).file(),
+              "the value of 'a' is said to have 18446744073709551615 bytes");
+  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(~uint64_t(0)).file(),
+              "is said to have 18446744073709551615 elements");
+  expectError(GgufBytes().begin("a", 9).put(uint32_t(4)).put(uint64_t(3)).put(uint32_t(1)).file(),
+              "it ends within a value");
   GgufBytes deep;
   deep.begin("a", 9);
   for (int i = 0; i < 5; ++i)
@@ -134,10 +140,13 @@ TEST_F(Gguf, Errors) {
   expectError(GgufBytes().whole("general.alignment", 24).file(), "'general.alignment' is not a power of two");
   expectError(GgufBytes().tensor("a", {1, 1, 1, 1, 1}, 0, "1234").file(), "the tensor 'a' has 5 dimensions");
   expectError(GgufBytes().tensor("a", {0}, 0, "").file(), "the tensor 'a' has an extent that is not from 1");
-  expectError(GgufBytes().tensor("a", {uint64_t(1) << 40, uint64_t(1) << 40}, 0, "").file(), "more elements than memory can have");
-  expectError(GgufBytes().tensor("a", {33}, 8, block(32)).file(), "the tensor 'a' has rows of 33 numbers, and Q8_0 has blocks of 32");
+  expectError(GgufBytes().tensor("a", {uint64_t(1) << 40, uint64_t(1) << 40}, 0, "").file(),
+              "more elements than memory can have");
+  expectError(GgufBytes().tensor("a", {33}, 8, block(32)).file(),
+              "the tensor 'a' has rows of 33 numbers, and Q8_0 has blocks of 32");
   expectError(GgufBytes().tensor("a", {100}, 0, "1234").file(), "the tensor 'a' lies outside the file");
-  std::string places = GgufBytes().tensor("a", {8}, 0, std::string(32, 'x')).tensor("b", {8}, 0, std::string(32, 'x')).file();
+  std::string places =
+      GgufBytes().tensor("a", {8}, 0, std::string(32, 'x')).tensor("b", {8}, 0, std::string(32, 'x')).file();
   size_t second = places.find(std::string("\x20\0\0\0\0\0\0\0", 8), places.find('b'));
   std::string overlapping = places, uneven = places;
   overlapping[second] = 0;
@@ -158,10 +167,18 @@ TEST_F(Gguf, DamageIsHarmless) {
     for (size_t changes = 1 + below(3); changes > 0 && bytes.size() > 9; --changes) {
       size_t place = below(std::min(header, bytes.size() - 8));
       switch (below(5)) {
-      case 0: bytes[place] = char(below(256)); break;
-      case 1: bytes[place] = char(bytes[place] ^ 1 << below(8)); break;
-      case 2: bytes.resize(below(bytes.size())); break;
-      case 3: bytes.erase(place, 1 + below(8)); break;
+      case 0:
+        bytes[place] = char(below(256));
+        break;
+      case 1:
+        bytes[place] = char(bytes[place] ^ 1 << below(8));
+        break;
+      case 2:
+        bytes.resize(below(bytes.size()));
+        break;
+      case 3:
+        bytes.erase(place, 1 + below(8));
+        break;
       default: { // counts, lengths and places of any size
         uint64_t value = below(2) ? below(300) : (uint64_t(1) << below(64)) - below(2);
         std::memcpy(bytes.data() + place, &value, sizeof value);
@@ -192,8 +209,9 @@ TEST(GgufNames, BothWays) {
   EXPECT_EQ(name("llama", "blk.12.ffn_norm.weight"), "model.layers.12.post_attention_layernorm.weight");
   EXPECT_EQ(name("gemma2", "blk.0.ffn_norm.weight"), "model.layers.0.pre_feedforward_layernorm.weight");
   EXPECT_EQ(name("gemma2", "blk.0.post_ffw_norm.weight"), "model.layers.0.post_feedforward_layernorm.weight");
-  for (const char *none : {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q",
-                           "rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
+  for (const char *none :
+       {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q",
+        "rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
     EXPECT_EQ(name("llama", none), "") << none;
   for (const char *tensor : {"output.weight", "blk.3.attn_k.bias", "blk.99.ffn_down.weight", "blk.0.ffn_norm.weight"})
     for (std::string_view architecture : ggufArchitectures())

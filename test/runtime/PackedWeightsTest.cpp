@@ -37,8 +37,11 @@ struct Packing {
 
 // Every number is the nearest one: within half of a scale, and of 4 bits within one where the positive end is cut.
 TEST(PackedWeightsTest, numbersAreTheNearest) {
-  for (const Packing &packing : {Packing{{16, 6}, {4, 6}, {1, 6}, 8}, {{9, 6}, {3, 6}, {9, 1}, 8}, {{32, 6}, {4, 6}, {4, 6}, 4},
-                                 {{10, 32}, {2, 32}, {10, 4}, 4}, {{9, 1}, {2, 1}, {3, 1}, 4}}) {
+  for (const Packing &packing : {Packing{{16, 6}, {4, 6}, {1, 6}, 8},
+                                 {{9, 6}, {3, 6}, {9, 1}, 8},
+                                 {{32, 6}, {4, 6}, {4, 6}, 4},
+                                 {{10, 32}, {2, 32}, {10, 4}, 4},
+                                 {{9, 1}, {2, 1}, {3, 1}, 4}}) {
     HostTensor values = draw(packing.whole);
     auto packed = packWeight(values, packing.words, packing.scales);
     ASSERT_TRUE(packed.ok()) << packed.message();
@@ -46,7 +49,8 @@ TEST(PackedWeightsTest, numbersAreTheNearest) {
       for (int64_t column = 0; column < packing.whole[1]; ++column) {
         double wanted = values.values<float>()[size_t(row * packing.whole[1] + column)];
         int64_t groupRows = packing.whole[0] / packing.scales[0], groupColumns = packing.whole[1] / packing.scales[1];
-        double scale = std::fabs(packed->scales.values<float>()[size_t(row / groupRows * packing.scales[1] + column / groupColumns)]);
+        double scale = std::fabs(
+            packed->scales.values<float>()[size_t(row / groupRows * packing.scales[1] + column / groupColumns)]);
         EXPECT_NEAR(valueAt(*packed, packing.whole, packing.bits, row, column), wanted,
                     scale * (packing.bits == 8 ? 0.5 : 1) + 1e-6);
       }
@@ -64,8 +68,12 @@ TEST(PackedWeightsTest, zerosStayZeros) {
 
 TEST(PackedWeightsTest, shapesThatDoNotFitAreRefused) {
   HostTensor values = draw({16, 6});
-  for (auto [words, scales] : {std::pair(Shape{5, 6}, Shape{1, 6}), {Shape{4, 5}, Shape{1, 6}}, {Shape{4, 6}, Shape{3, 6}},
-                               {Shape{4, 6}, Shape{6}}, {Shape{0, 6}, Shape{1, 6}}, {Shape{4, 6}, Shape{0, 6}}})
+  for (auto [words, scales] : {std::pair(Shape{5, 6}, Shape{1, 6}),
+                               {Shape{4, 5}, Shape{1, 6}},
+                               {Shape{4, 6}, Shape{3, 6}},
+                               {Shape{4, 6}, Shape{6}},
+                               {Shape{0, 6}, Shape{1, 6}},
+                               {Shape{4, 6}, Shape{0, 6}}})
     EXPECT_EQ(packWeight(values, words, scales).error().kind, ErrorKind::InvalidArgument);
   HostTensor numbers = std::move(HostTensor::create<int32_t>({8, 1}, std::vector<int32_t>(8))).value();
   EXPECT_FALSE(packWeight(numbers, {2, 1}, {1, 1}).ok());

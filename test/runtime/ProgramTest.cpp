@@ -171,7 +171,7 @@ TEST_P(ProgramTest, launchesStayOffWhileOthersChange) {
     EXPECT_EQ((std::array{get(1), get(2), get(3)}), results) << "of " << source;
   };
   expect(1, {kAll, kNone, kAll}, {2, 0, 2});
-  expect(2, {more, kNone, more}, {4, 0, 4}); // off, and others change
+  expect(2, {more, kNone, more}, {4, 0, 4});  // off, and others change
   expect(3, {more, kNone, kNone}, {6, 0, 4}); // one more is off, and nothing changes
   expect(4, {kAll, kAll, kNone}, {8, 8, 4});
   expect(5, {kAll, kAll, kAll}, {10, 10, 10}); // on again, with the count that it had

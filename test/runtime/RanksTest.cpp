@@ -32,7 +32,8 @@ std::string describe(const Result<RankPlace> &place) {
     return place.message();
   const char *kinds[] = {"mpi", "tcp", "file", "local"};
   std::string where = str(kinds[place->rendezvous.kind], " ", place->rendezvous.host, place->rendezvous.path);
-  return str(place->rank, " of ", place->ranks, " by ", place->launcher, ", ", where, place->rendezvous.port ? str(":", place->rendezvous.port) : "");
+  return str(place->rank, " of ", place->ranks, " by ", place->launcher, ", ", where,
+             place->rendezvous.port ? str(":", place->rendezvous.port) : "");
 }
 
 TEST(LauncherTest, oneProcessIsOneRank) {
@@ -63,22 +64,34 @@ TEST(LauncherTest, launchersSayTheRank) {
 TEST(LauncherTest, flagsComeFirst) {
   Variables mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
   EXPECT_EQ(describe(find(mpi, {.rank = 0, .ranks = 2, .rendezvous = {}})), "0 of 2 by --rank, mpi ");
-  EXPECT_EQ(describe(find({}, {.rank = 0, .ranks = 2, .rendezvous = "tcp:node:4711"})), "0 of 2 by --rank, tcp node:4711");
-  EXPECT_EQ(describe(find({}, {.rank = 1, .ranks = 2, .rendezvous = "file:/shared/x"})), "1 of 2 by --rank, file /shared/x");
-  EXPECT_EQ(describe(find(mpi, {.rank = {}, .ranks = {}, .rendezvous = "tcp:[::1]:80"})), "1 of 2 by mpirun, tcp ::1:80");
+  EXPECT_EQ(describe(find({}, {.rank = 0, .ranks = 2, .rendezvous = "tcp:node:4711"})),
+            "0 of 2 by --rank, tcp node:4711");
+  EXPECT_EQ(describe(find({}, {.rank = 1, .ranks = 2, .rendezvous = "file:/shared/x"})),
+            "1 of 2 by --rank, file /shared/x");
+  EXPECT_EQ(describe(find(mpi, {.rank = {}, .ranks = {}, .rendezvous = "tcp:[::1]:80"})),
+            "1 of 2 by mpirun, tcp ::1:80");
 }
 
 TEST(LauncherTest, mistakesAreTold) {
   auto told = [](const Result<RankPlace> &place) { return place.ok() ? "nothing" : place.message(); };
-  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("OMPI_COMM_WORLD_RANK=x"), std::string::npos);
-  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("mpirun says rank 2 of 2; ranks count from 0 to 1."), std::string::npos);
-  EXPECT_NE(told(find({}, {.rank = 1, .ranks = {}, .rendezvous = {}})).find("--rank and --ranks come together"), std::string::npos);
+  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}})).find("OMPI_COMM_WORLD_RANK=x"),
+            std::string::npos);
+  EXPECT_NE(told(find({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}}))
+                .find("mpirun says rank 2 of 2; ranks count from 0 to 1."),
+            std::string::npos);
+  EXPECT_NE(told(find({}, {.rank = 1, .ranks = {}, .rendezvous = {}})).find("--rank and --ranks come together"),
+            std::string::npos);
   EXPECT_NE(told(find({}, {.rank = 1, .ranks = 2, .rendezvous = {}})).find("need --rendezvous"), std::string::npos);
-  EXPECT_NE(told(find({}, {.rank = {}, .ranks = {}, .rendezvous = "mpi"})).find("there is one process alone"), std::string::npos);
-  for (const char *place : {"", "tcp:", "tcp:host", "tcp:host:", "tcp:host:0", "tcp:host:70000", "tcp::80", "file:", "udp:host:80"})
+  EXPECT_NE(told(find({}, {.rank = {}, .ranks = {}, .rendezvous = "mpi"})).find("there is one process alone"),
+            std::string::npos);
+  for (const char *place :
+       {"", "tcp:", "tcp:host", "tcp:host:", "tcp:host:0", "tcp:host:70000", "tcp::80", "file:", "udp:host:80"})
     if (*place)
-      EXPECT_NE(told(find({}, {.rank = 0, .ranks = 2, .rendezvous = place})).find("is no place where ranks can meet"), std::string::npos) << place;
-  EXPECT_NE(told(find({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "99999"}})).find("MASTER_PORT is no port"),
+      EXPECT_NE(told(find({}, {.rank = 0, .ranks = 2, .rendezvous = place})).find("is no place where ranks can meet"),
+                std::string::npos)
+          << place;
+  EXPECT_NE(told(find({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "99999"}}))
+                .find("MASTER_PORT is no port"),
             std::string::npos);
 }
 
@@ -172,8 +185,8 @@ struct Ended {
   double seconds = 0; // until the last one had ended
 };
 
-Ended runRanks(uint32_t count, const Rendezvous &rendezvous, double timeout, const std::function<void(Meeting &, uint32_t)> &work,
-               const test::TemporaryFolder &folder) {
+Ended runRanks(uint32_t count, const Rendezvous &rendezvous, double timeout,
+               const std::function<void(Meeting &, uint32_t)> &work, const test::TemporaryFolder &folder) {
   std::vector<pid_t> children;
   auto fileOf = [&](uint32_t rank) { return (folder.path() / str("said", rank)).string(); };
   auto begin = std::chrono::steady_clock::now();
@@ -209,19 +222,24 @@ Ended runRanks(uint32_t count, const Rendezvous &rendezvous, double timeout, con
 TEST(MeetingTest, aRankThatIsKilledEndsTheOthersWithOneMessage) {
   test::TemporaryFolder folder;
   for (uint32_t victim = 0; victim < 4; ++victim) {
-    Ended ended = runRanks(4, fresh(Rendezvous::Local, folder), 20, [&](Meeting &meeting, uint32_t rank) {
-      meeting.atStep(17);
-      meeting.at("computing");
-      for (int round = 0; round < 20; ++round)
-        (void)meeting.sum({1}, "round");
-      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until all know where each is
-      if (rank == victim)
-        ::raise(SIGKILL);
-      (void)meeting.sum({1}, "the last sum");
-    }, folder);
+    Ended ended = runRanks(
+        4, fresh(Rendezvous::Local, folder), 20,
+        [&](Meeting &meeting, uint32_t rank) {
+          meeting.atStep(17);
+          meeting.at("computing");
+          for (int round = 0; round < 20; ++round)
+            (void)meeting.sum({1}, "round");
+          std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until all know where each is
+          if (rank == victim)
+            ::raise(SIGKILL);
+          (void)meeting.sum({1}, "the last sum");
+        },
+        folder);
     uint32_t teller = victim == 0 ? 1 : 0;
-    EXPECT_NE(ended.printed[teller].find(str("rank ", victim, " of 4 (process ")), std::string::npos) << ended.printed[teller];
-    EXPECT_NE(ended.printed[teller].find("has ended unexpectedly, at step 17"), std::string::npos) << ended.printed[teller];
+    EXPECT_NE(ended.printed[teller].find(str("rank ", victim, " of 4 (process ")), std::string::npos)
+        << ended.printed[teller];
+    EXPECT_NE(ended.printed[teller].find("has ended unexpectedly, at step 17"), std::string::npos)
+        << ended.printed[teller];
     for (uint32_t rank = 0; rank < 4; ++rank) {
       EXPECT_EQ(ended.statuses[rank], rank == victim ? -SIGKILL : 1) << rank;
       EXPECT_EQ(ended.printed[rank].empty(), rank != teller) << rank << ": " << ended.printed[rank];
@@ -233,25 +251,29 @@ TEST(MeetingTest, aRankThatIsKilledEndsTheOthersWithOneMessage) {
 TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
   test::TemporaryFolder folder;
   for (bool stops : {false, true}) { // the process, or what it computes
-    Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 2, [&](Meeting &meeting, uint32_t rank) {
-      meeting.at("computing");
-      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until rank 0 knows
-      if (rank == 2 && stops) {
-        // Another process continues it in the end, so that this test's waiting for it ends.
-        pid_t self = ::getpid();
-        if (::fork() == 0) {
-          ::usleep(4'000'000);
-          ::kill(self, SIGCONT);
-          ::_exit(0);
-        }
-        ::raise(SIGSTOP);
-      }
-      if (rank == 2)
-        std::this_thread::sleep_for(std::chrono::seconds(4));
-      (void)meeting.sum({1}, "a sum");
-    }, folder);
+    Ended ended = runRanks(
+        3, fresh(Rendezvous::Local, folder), 2,
+        [&](Meeting &meeting, uint32_t rank) {
+          meeting.at("computing");
+          std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until rank 0 knows
+          if (rank == 2 && stops) {
+            // Another process continues it in the end, so that this test's waiting for it ends.
+            pid_t self = ::getpid();
+            if (::fork() == 0) {
+              ::usleep(4'000'000);
+              ::kill(self, SIGCONT);
+              ::_exit(0);
+            }
+            ::raise(SIGSTOP);
+          }
+          if (rank == 2)
+            std::this_thread::sleep_for(std::chrono::seconds(4));
+          (void)meeting.sum({1}, "a sum");
+        },
+        folder);
     EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
-    EXPECT_NE(ended.printed[0].find(stops ? "has said nothing" : "has stood still"), std::string::npos) << ended.printed[0];
+    EXPECT_NE(ended.printed[0].find(stops ? "has said nothing" : "has stood still"), std::string::npos)
+        << ended.printed[0];
     EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
     EXPECT_EQ(ended.statuses[0], 1);
     EXPECT_EQ(ended.statuses[1], 1);
@@ -261,56 +283,69 @@ TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
 // Only what others wait for has to be done in time.
 TEST(MeetingTest, aRankMayTakeItsTimeForItself) {
   test::TemporaryFolder folder;
-  Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 2, [&](Meeting &meeting, uint32_t rank) {
-    meeting.at("computing");
-    if (rank == 0)
-      meeting.busy("writing a checkpoint");
-    if (rank == 0)
-      std::this_thread::sleep_for(std::chrono::seconds(4));
-    (void)meeting.sum({1}, "a sum");
-    if (rank == 2)
-      std::this_thread::sleep_for(std::chrono::seconds(4)); // it computes again
-    (void)meeting.sum({1}, "another sum");
-  }, folder);
+  Ended ended = runRanks(
+      3, fresh(Rendezvous::Local, folder), 2,
+      [&](Meeting &meeting, uint32_t rank) {
+        meeting.at("computing");
+        if (rank == 0)
+          meeting.busy("writing a checkpoint");
+        if (rank == 0)
+          std::this_thread::sleep_for(std::chrono::seconds(4));
+        (void)meeting.sum({1}, "a sum");
+        if (rank == 2)
+          std::this_thread::sleep_for(std::chrono::seconds(4)); // it computes again
+        (void)meeting.sum({1}, "another sum");
+      },
+      folder);
   EXPECT_GT(ended.seconds, 5);
   EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
   EXPECT_NE(ended.printed[0].find("has stood still"), std::string::npos) << ended.printed[0];
   EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
 }
 
-// Where devices wait for each other, nobody sees who is late: all may take longer, but a rank that does not take part is named.
+// Where devices wait for each other, nobody sees who is late: all may take longer, but a rank that does not take part
+// is named.
 TEST(MeetingTest, ranksWhoseDevicesWaitForEachOther) {
   test::TemporaryFolder folder;
-  Ended ended = runRanks(3, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t) {
-    for (int step = 0; step < 2; ++step) {
-      meeting.together("computing");
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-      (void)meeting.sum({1}, "a sum");
-    }
-  }, folder);
+  Ended ended = runRanks(
+      3, fresh(Rendezvous::Local, folder), 1,
+      [&](Meeting &meeting, uint32_t) {
+        for (int step = 0; step < 2; ++step) {
+          meeting.together("computing");
+          std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+          (void)meeting.sum({1}, "a sum");
+        }
+      },
+      folder);
   EXPECT_EQ(ended.statuses, (std::vector<int>{0, 0, 0})) << ended.printed[0];
 
   // Rank 1 gathers more often than the others wait, for itself and busily, which is no lead.
-  ended = runRanks(3, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t rank) {
-    meeting.together("computing");
-    for (int turn = 0; turn < 5; ++turn) {
-      if (rank == 1)
-        meeting.busy("writing a checkpoint");
-      (void)meeting.sum({1}, "a gathering");
-    }
-    meeting.together("computing");
-    if (rank == 2)
-      meeting.at("starting the step");
-    std::this_thread::sleep_for(std::chrono::seconds(8));
-  }, folder);
+  ended = runRanks(
+      3, fresh(Rendezvous::Local, folder), 1,
+      [&](Meeting &meeting, uint32_t rank) {
+        meeting.together("computing");
+        for (int turn = 0; turn < 5; ++turn) {
+          if (rank == 1)
+            meeting.busy("writing a checkpoint");
+          (void)meeting.sum({1}, "a gathering");
+        }
+        meeting.together("computing");
+        if (rank == 2)
+          meeting.at("starting the step");
+        std::this_thread::sleep_for(std::chrono::seconds(8));
+      },
+      folder);
   EXPECT_NE(ended.printed[0].find("rank 2 of 3"), std::string::npos) << ended.printed[0];
   EXPECT_NE(ended.printed[0].find("starting the step"), std::string::npos) << ended.printed[0];
   EXPECT_LT(ended.seconds, 3);
 
-  ended = runRanks(2, fresh(Rendezvous::Local, folder), 1, [&](Meeting &meeting, uint32_t) {
-    meeting.together("computing");
-    std::this_thread::sleep_for(std::chrono::seconds(8));
-  }, folder);
+  ended = runRanks(
+      2, fresh(Rendezvous::Local, folder), 1,
+      [&](Meeting &meeting, uint32_t) {
+        meeting.together("computing");
+        std::this_thread::sleep_for(std::chrono::seconds(8));
+      },
+      folder);
   EXPECT_NE(ended.printed[0].find("all ranks have waited for each other"), std::string::npos) << ended.printed[0];
   EXPECT_GT(ended.seconds, 4);
   EXPECT_LT(ended.seconds, 7);
@@ -321,25 +356,28 @@ TEST(MeetingTest, aNewcomerEndsNoTrainingThatRuns) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
   std::string said = (folder.path() / "newcomer").string();
-  Ended ended = runRanks(2, rendezvous, 20, [&](Meeting &meeting, uint32_t rank) {
-    (void)meeting.sum({1}, "the first sum");
-    if (rank == 1) {
-      pid_t child = ::fork();
-      if (child == 0) {
-        MeetingOptions options = optionsOf(1, 2, rendezvous);
-        options.report = [&](std::string_view message) { std::ofstream(said) << message; };
-        (void)Meeting::join(options);
-        ::_exit(0);
-      }
-      int status = 0;
-      ::waitpid(child, &status, 0);
-      if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
-        ::_exit(4);
-    }
-    auto sum = meeting.sum({1}, "the last sum");
-    if (!sum.ok() || (*sum)[0] != 2)
-      ::_exit(5);
-  }, folder);
+  Ended ended = runRanks(
+      2, rendezvous, 20,
+      [&](Meeting &meeting, uint32_t rank) {
+        (void)meeting.sum({1}, "the first sum");
+        if (rank == 1) {
+          pid_t child = ::fork();
+          if (child == 0) {
+            MeetingOptions options = optionsOf(1, 2, rendezvous);
+            options.report = [&](std::string_view message) { std::ofstream(said) << message; };
+            (void)Meeting::join(options);
+            ::_exit(0);
+          }
+          int status = 0;
+          ::waitpid(child, &status, 0);
+          if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+            ::_exit(4);
+        }
+        auto sum = meeting.sum({1}, "the last sum");
+        if (!sum.ok() || (*sum)[0] != 2)
+          ::_exit(5);
+      },
+      folder);
   EXPECT_EQ(ended.statuses, (std::vector<int>{0, 0}));
   EXPECT_EQ(ended.printed, (std::vector<std::string>{"", ""}));
   std::ifstream file(said);
@@ -365,7 +403,9 @@ TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
   EXPECT_EQ(WEXITSTATUS(status), 1);
   std::ifstream file(said);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_NE(text.find("ranks 1, 2 of 3 have not come to where ranks meet within the --timeout of 1 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("ranks 1, 2 of 3 have not come to where ranks meet within the --timeout of 1 s"),
+            std::string::npos)
+      << text;
 }
 
 // A file that an earlier training left may name the port of a program that is none of ours.
@@ -394,11 +434,14 @@ TEST(MeetingTest, anotherProgramIsNoRank) {
 TEST(MeetingTest, aRankThatFailsSaysWhyForAll) {
   test::TemporaryFolder folder;
   for (uint32_t failing : {0u, 1u}) {
-    Ended ended = runRanks(2, fresh(Rendezvous::Local, folder), 20, [&](Meeting &meeting, uint32_t rank) {
-      if (rank == failing)
-        meeting.fail("the text is gone.");
-      (void)meeting.sum({1}, "a sum");
-    }, folder);
+    Ended ended = runRanks(
+        2, fresh(Rendezvous::Local, folder), 20,
+        [&](Meeting &meeting, uint32_t rank) {
+          if (rank == failing)
+            meeting.fail("the text is gone.");
+          (void)meeting.sum({1}, "a sum");
+        },
+        folder);
     EXPECT_NE(ended.printed[0].find("the text is gone."), std::string::npos) << ended.printed[0];
     EXPECT_EQ(ended.printed[0].starts_with("rank 1 of 2 (process "), failing == 1);
     EXPECT_EQ(ended.printed[1], "");

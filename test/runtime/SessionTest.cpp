@@ -1,8 +1,8 @@
 // The whole runtime on real drivers: artifacts made in memory, kernels written by hand. Everything runs on every
 // backend, and on Vulkan twice: with the host touching device memory in place and with the copies that other devices
 // need.
-#include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
+#include "runtime/artifact/Artifact.h"
 
 #include "runtime/ranks/Collectives.h"
 #include "runtime/session/LaunchCosts.h"
@@ -34,7 +34,8 @@ protected:
     return open(test::buildAdder(options));
   }
 
-  std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change, SessionOptions options = {}) {
+  std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change,
+                                       SessionOptions options = {}) {
     return open(test::changed(test::buildAdder({.targets = GetParam().targets}), change), options);
   }
 
@@ -127,7 +128,8 @@ public:
 };
 
 // Of the entry `chain`: double = a + a, and behind it triple = double + a.
-schema::CollectiveT &addSum(schema::ModuleT &module, uint32_t before, std::vector<uint64_t> from, std::vector<uint64_t> to) {
+schema::CollectiveT &addSum(schema::ModuleT &module, uint32_t before, std::vector<uint64_t> from,
+                            std::vector<uint64_t> to) {
   schema::EntryT &chain = *module.entries[1];
   auto collective = std::make_unique<schema::CollectiveT>();
   collective->before = before;
@@ -145,14 +147,16 @@ struct Chain {
 Chain callChain(Session &session) {
   auto outputs = session.call("chain", {{"a", ramp(1000, 1)}});
   EXPECT_TRUE(outputs.ok()) << outputs.message();
-  return outputs ? Chain{outputs->find("double")->values<float>()[499], outputs->find("triple")->values<float>()[499]} : Chain{};
+  return outputs ? Chain{outputs->find("double")->values<float>()[499], outputs->find("triple")->values<float>()[499]}
+                 : Chain{};
 }
 
 TEST_P(SessionTest, ranksSumBetweenLaunches) {
   for (bool separate : {false, true})
     for (bool checked : {false, true}) {
       ThreeAlike others;
-      auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {1}); }, {.checkNumbers = checked, .separateValues = separate, .collectives = &others});
+      auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {1}); },
+                                 {.checkNumbers = checked, .separateValues = separate, .collectives = &others});
       ASSERT_TRUE(session);
       for (int call = 0; call < 2; ++call) {
         Chain made = callChain(*session);
@@ -166,7 +170,8 @@ TEST_P(SessionTest, ranksSumBetweenLaunches) {
 // Results stand elsewhere; the first sum is needed in the middle, the last one, of two tensors, by no launch.
 TEST_P(SessionTest, ranksSumElsewhereAndAtTheEnd) {
   ThreeAlike others;
-  auto session = openChanged([](auto &m) { addSum(m, 1, {1}, {3}), addSum(m, 2, {1, 2}, {1, 2}); }, {.collectives = &others});
+  auto session =
+      openChanged([](auto &m) { addSum(m, 1, {1}, {3}), addSum(m, 2, {1, 2}, {1, 2}); }, {.collectives = &others});
   ASSERT_TRUE(session);
   Chain made = callChain(*session);
   EXPECT_EQ(made.doubled, 3 * 1000.0f); // summed once, at the end
@@ -244,7 +249,8 @@ TEST_P(SessionTest, entriesOfRanksAreTimed) {
   std::vector<Input> inputs{{"a", a}};
   for (uint32_t before : {0, 1, 2}) { // there are parts without launches where a sum comes first or last
     ThreeAlike others;
-    auto session = openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1u : 3u}); }, {.collectives = &others});
+    auto session =
+        openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1u : 3u}); }, {.collectives = &others});
     ASSERT_TRUE(session);
     auto launches = session->profile("chain", inputs);
     ASSERT_TRUE(launches.ok()) << launches.message();

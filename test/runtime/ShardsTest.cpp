@@ -1,6 +1,7 @@
-// The rows that ranks keep of a sharded variable: together all, each a whole number of workgroups' rows, from an aligned byte on.
-#include "runtime/schema/Constants.h"
+// The rows that ranks keep of a sharded variable: together all, each a whole number of workgroups' rows, from an
+// aligned byte on.
 #include "runtime/session/Shards.h"
+#include "runtime/schema/Constants.h"
 #include "test/runtime/ArtifactBuilder.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,8 @@ std::vector<std::byte> artifactOf(int64_t rows, int64_t columns, std::vector<uin
 }
 
 TEST(ShardsTest, ranksKeepAllRowsTogether) {
-  for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{64, 64}, {123, 64}, {180, 64}, {64, 180}, {4096, 1}, {320, 1}, {2, 64}})
+  for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {64, 64}, {123, 64}, {180, 64}, {64, 180}, {4096, 1}, {320, 1}, {2, 64}})
     for (const auto &tiles : std::vector<std::vector<uint32_t>>{{1}, {4}, {3, 4}, {128}})
       for (uint32_t count : {1, 2, 3, 4, 7, 16}) {
         std::vector<std::byte> bytes = artifactOf(rows, columns, tiles);
@@ -118,7 +120,8 @@ TEST(ShardsTest, allStatesOfAnUpdateHaveTheSameRows) {
       moment->type->element = schema::ElementType::BF16;
       moment->bytes /= 2;
       module.variables.push_back(std::move(moment));
-      module.entries[0]->launches[0]->bindings.emplace_back(schema::Space::Variable, uint32_t(module.variables.size() - 1), 0, 128 * 32 * 2);
+      module.entries[0]->launches[0]->bindings.emplace_back(schema::Space::Variable,
+                                                            uint32_t(module.variables.size() - 1), 0, 128 * 32 * 2);
     });
     const schema::Module &module = *schema::GetModule(bytes.data());
     uint32_t moment = module.variables()->size() - 1;

@@ -1,7 +1,7 @@
+#include "tools/heddle-run/model/Adapter.h"
 #include "runtime/core/Safetensors.h"
 #include "test/tools/TemporaryFolder.h"
 #include "tools/Random.h"
-#include "tools/heddle-run/model/Adapter.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,9 @@ TEST(AdapterTest, LowerRanksAndOtherScales) {
   Result<LowRanks> found = readAdapter(folder.path(), model(), variables);
   ASSERT_TRUE(found.ok()) << found.error().message;
   const LowRank &query = found->at("layer.query");
-  auto values = [](const HostTensor &tensor) { return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end()); };
+  auto values = [](const HostTensor &tensor) {
+    return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
+  };
   EXPECT_EQ(values(query.down), (std::vector<float>{1, 0, 2, 0, 3, 0}));
   EXPECT_EQ(values(query.up), (std::vector<float>{12, 15, 0, 0})) << "6 / 1 in the place of 4 / 2";
 }
@@ -81,7 +83,8 @@ TEST(AdapterTest, DamagedFilesAreErrors) {
     refused += !found.ok();
     if (!found.ok())
       EXPECT_FALSE(found.error().message.empty());
-    folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors", damagesConfig ? kConfig : std::string_view(whole));
+    folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors",
+                 damagesConfig ? kConfig : std::string_view(whole));
   }
   // Some changes are of numbers alone, or of keys that mean nothing.
   EXPECT_GT(refused, count / 2);

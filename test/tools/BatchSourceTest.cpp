@@ -141,12 +141,13 @@ TEST(BatchSource, NothingToServe) {
   EXPECT_NE(batch.message().find("longer than 8 tokens"), std::string::npos) << batch.message();
 }
 
-// Whatever the corpus, the limits and the number of ranks are: the parts of a batch are the batch, in its order, and what all of it
-// has is said with each.
+// Whatever the corpus, the limits and the number of ranks are: the parts of a batch are the batch, in its order, and
+// what all of it has is said with each.
 TEST(BatchSource, PartsAreTheWhole) {
   bool held = rc::check([] {
     MemoryPairs corpus = makeCorpus(*rc::gen::inRange(1, 60), 7);
-    BatchOptions options{.limits = {*rc::gen::inRange(6, 40), *rc::gen::inRange(1, 9), 8}, .seed = 5, .windowLines = 30};
+    BatchOptions options{
+        .limits = {*rc::gen::inRange(6, 40), *rc::gen::inRange(1, 9), 8}, .seed = 5, .windowLines = 30};
     auto parts = *rc::gen::inRange<uint32_t>(1, 6);
     BatchSource whole(corpus, options);
     std::vector<std::unique_ptr<BatchSource>> ranks;

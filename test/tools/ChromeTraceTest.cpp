@@ -33,7 +33,9 @@ std::vector<nlohmann::json> slices(const nlohmann::json &trace) {
 TEST(ChromeTrace, HasSpansOfThreadsWhileItListens) {
   TemporaryFolder folder;
   ChromeTrace trace("program");
-  { Span unheard("before"); }
+  {
+    Span unheard("before");
+  }
   trace.listen(true);
   {
     Span outer("outer");
@@ -46,7 +48,9 @@ TEST(ChromeTrace, HasSpansOfThreadsWhileItListens) {
     std::thread([] { Span span("nameless"); }).join();
   }
   trace.listen(false);
-  { Span unheard("after"); }
+  {
+    Span unheard("after");
+  }
 
   nlohmann::json json = read(trace, folder);
   std::map<int, std::string> threads;

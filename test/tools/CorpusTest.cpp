@@ -18,7 +18,8 @@ namespace {
 // One piece a letter: lengths are easy to count.
 class CorpusTest : public testing::Test {
 protected:
-  Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16, ImageShape image = {}) {
+  Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16,
+                      ImageShape image = {}) {
     std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
     Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
     HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(files[0], files[1], folder.path()));
@@ -68,7 +69,8 @@ TEST_F(CorpusTest, CaptionsHaveImages) {
   EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{2, 2}));
   EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{5, 3})); // a letter is two pieces, its space and itself
   EXPECT_TRUE(batches[0].source.tokens.empty());
-  EXPECT_NE(read("a b\n", "a\n", 16, shape).message().find("s' line 1 is no record with an \"image\""), std::string::npos);
+  EXPECT_NE(read("a b\n", "a\n", 16, shape).message().find("s' line 1 is no record with an \"image\""),
+            std::string::npos);
 }
 
 // A pipe gives its bytes once: they are kept, for a vocabulary and for all passes.

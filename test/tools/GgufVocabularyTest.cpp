@@ -57,7 +57,9 @@ GgufBytes ofPieces(std::initializer_list<std::pair<const char *, int32_t>> more 
   for (size_t id = 259; id < pieces.size(); ++id)
     scores[id] = -float(id);
   GgufBytes file;
-  file.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", pieces).numbers("tokenizer.ggml.scores", scores);
+  file.text("tokenizer.ggml.model", "llama")
+      .texts("tokenizer.ggml.tokens", pieces)
+      .numbers("tokenizer.ggml.scores", scores);
   return file.wholes("tokenizer.ggml.token_type", kinds);
 }
 
@@ -103,7 +105,8 @@ TEST_F(GgufVocabulary, Pieces) {
   EXPECT_EQ(pieces->continuation(Ids{264}, Ids{264}), " a");
   EXPECT_EQ(pieces->beginId(), 1);
   EXPECT_EQ(pieces->endId(), 2);
-  auto plain = load(ofPieces().flag("tokenizer.ggml.add_space_prefix", false).flag("tokenizer.ggml.add_bos_token", false));
+  auto plain =
+      load(ofPieces().flag("tokenizer.ggml.add_space_prefix", false).flag("tokenizer.ggml.add_bos_token", false));
   EXPECT_EQ(plain->encode("ab"), (Ids{265}));
   EXPECT_EQ(plain->beginId(), std::nullopt);
   auto unused = load(ofPieces({{"cc", 1}, {"ccb", 5}}));
@@ -127,7 +130,8 @@ TEST_F(GgufVocabulary, CheckpointsKeepIt) {
 
 TEST_F(GgufVocabulary, Errors) {
   expectError(GgufBytes(), "has no vocabulary: it lacks the key 'tokenizer.ggml.model'");
-  expectError(GgufBytes().text("tokenizer.ggml.model", "t5"), "has 'tokenizer.ggml.model' = \"t5\", and of the vocabularies");
+  expectError(GgufBytes().text("tokenizer.ggml.model", "t5"),
+              "has 'tokenizer.ggml.model' = \"t5\", and of the vocabularies");
   expectError(GgufBytes().text("tokenizer.ggml.model", "gpt2"), "it has no tokens");
   expectError(ofBytes("tekken"), "has 'tokenizer.ggml.pre' = \"tekken\"");
   expectError(ofBytes("smollm", {"a z", "az b"}), "merge 0, is \"a z\", and not two pieces");
@@ -136,7 +140,8 @@ TEST_F(GgufVocabulary, Errors) {
   };
   auto two = [&] { return pieces({"a", "b"}); };
   expectError(two(), "its tokens have no scores");
-  expectError(two().numbers("tokenizer.ggml.scores", {1}), "'tokenizer.ggml.scores' is no list with an element for each of 2");
+  expectError(two().numbers("tokenizer.ggml.scores", {1}),
+              "'tokenizer.ggml.scores' is no list with an element for each of 2");
   expectError(two().texts("tokenizer.ggml.scores", {"1", "2"}), "the score of token 0 is no number");
   expectError(two().texts("tokenizer.ggml.token_type", {"1", "2"}), "the type of token 0 is no whole number");
   expectError(two().numbers("tokenizer.ggml.scores", {1, 2}).whole("tokenizer.ggml.eos_token_id", 2),
@@ -157,11 +162,20 @@ void GgufVocabulary::expectDamageIsHarmless(const std::string &whole, std::strin
     for (size_t changes = 1 + below(3); changes > 0 && bytes.size() > 40; --changes) {
       size_t place = 8 + below(bytes.size() - 16);
       switch (below(5)) {
-      case 0: bytes[place] = char(below(256)); break;
-      case 1: bytes[place] = char(bytes[place] ^ 1 << below(8)); break;
-      case 2: bytes.resize(40 + below(bytes.size() - 39)); break;
-      case 3: std::swap(bytes[place], bytes[8 + below(bytes.size() - 16)]); break;
-      default: bytes.replace(place, 4, bytes.substr(below(bytes.size() - 4), 4));
+      case 0:
+        bytes[place] = char(below(256));
+        break;
+      case 1:
+        bytes[place] = char(bytes[place] ^ 1 << below(8));
+        break;
+      case 2:
+        bytes.resize(40 + below(bytes.size() - 39));
+        break;
+      case 3:
+        std::swap(bytes[place], bytes[8 + below(bytes.size() - 16)]);
+        break;
+      default:
+        bytes.replace(place, 4, bytes.substr(below(bytes.size() - 4), 4));
       }
     }
     auto vocabulary = PublishedVocabulary::load(folder.write("model.gguf", bytes));

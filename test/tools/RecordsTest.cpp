@@ -19,7 +19,8 @@ class RecordsTest : public testing::Test {
 protected:
   std::unique_ptr<TextCodec> vocabulary(std::vector<std::string> labels = {"n", "v"}) {
     auto tokens = Tokenizer::train({folder.write("words", "a b c d\n")}, 8, {.type = VocabularyType::Word});
-    return std::make_unique<LabelledVocabulary>(std::make_unique<Tokenizer>(std::move(tokens).value()), std::move(labels));
+    return std::make_unique<LabelledVocabulary>(std::make_unique<Tokenizer>(std::move(tokens).value()),
+                                                std::move(labels));
   }
   Result<LineBlocks> open(std::string_view lines) {
     return LineBlocks::open(folder.write("records", lines), folder.path(), BlockBegin::AnyLine);
@@ -34,11 +35,13 @@ protected:
 };
 
 TEST_F(RecordsTest, ATextHasMarksAndALabel) {
-  auto corpus = read("{\"text\": \"a b\", \"label\": \"v\"}\n\n{\"tokens\": [\"c\"], \"label\": \"n\", \"more\": 1}\n", Labelling::Texts);
+  auto corpus = read("{\"text\": \"a b\", \"label\": \"v\"}\n\n{\"tokens\": [\"c\"], \"label\": \"n\", \"more\": 1}\n",
+                     Labelling::Texts);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   ASSERT_EQ(corpus->examples.size(), 2u);
   EXPECT_EQ(corpus->report.describe(16), "2 records");
-  std::vector<Batch> batches = packInOrder(corpus->examples, {.maximumTokens = 16, .maximumSequences = 4, .maximumLength = 16});
+  std::vector<Batch> batches =
+      packInOrder(corpus->examples, {.maximumTokens = 16, .maximumSequences = 4, .maximumLength = 16});
   ASSERT_EQ(batches.size(), 1u);
   const Batch &batch = batches[0];
   EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{4, 3}));
@@ -52,7 +55,9 @@ TEST_F(RecordsTest, ATextHasMarksAndALabel) {
 
 TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
   // "ab" is no piece: letters that the vocabulary does not know are one token.
-  auto corpus = read("{\"text\": \" a\\tab  b\", \"labels\": [\"n\", \"v\", \"n\"]}\n{\"tokens\": [\"c\"], \"labels\": [\"v\"]}\n", Labelling::Words);
+  auto corpus = read(
+      "{\"text\": \" a\\tab  b\", \"labels\": [\"n\", \"v\", \"n\"]}\n{\"tokens\": [\"c\"], \"labels\": [\"v\"]}\n",
+      Labelling::Words);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   EXPECT_EQ(corpus->examples.targetTokens(0), 3);
   Batch batch;
@@ -68,7 +73,8 @@ TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
 TEST_F(RecordsTest, GraphsHaveEdges) {
   Marks marks{.neighbours = 2};
   std::string graph = "{\"text\": \"a b c\", \"edges\": [[0, 1], [2, 1], [2, 2]], \"labels\": [\"n\", \"v\", \"n\"]}\n";
-  auto corpus = read("{\"tokens\": [\"a\"], \"edges\": [], \"labels\": [\"n\"]}\n" + graph, Labelling::Words, 16, marks);
+  auto corpus =
+      read("{\"tokens\": [\"a\"], \"edges\": [], \"labels\": [\"n\"]}\n" + graph, Labelling::Words, 16, marks);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   Batch batch(marks);
   batch.add(corpus->examples, 0);
@@ -83,7 +89,8 @@ TEST_F(RecordsTest, GraphsHaveEdges) {
 
 TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
   auto message = [&](std::string_view edges) {
-    auto corpus = read(str("{\"text\": \"a b\"", edges, ", \"labels\": [\"n\", \"v\"]}\n"), Labelling::Words, 16, {.neighbours = 2});
+    auto corpus = read(str("{\"text\": \"a b\"", edges, ", \"labels\": [\"n\", \"v\"]}\n"), Labelling::Words, 16,
+                       {.neighbours = 2});
     return corpus.ok() ? std::string() : corpus.message();
   };
   EXPECT_THAT(message(""), testing::HasSubstr("has no \"edges\", and the model is one of graphs"));
@@ -91,7 +98,8 @@ TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
   for (const char *edge : {"[0, 2]", "[-1, 0]", "[0]", "[0, 1, 1]", "[0, 0.5]", "\"ab\"", "[0, 4294967296]"})
     EXPECT_THAT(message(str(", \"edges\": [", edge, "]")), testing::HasSubstr("has the edge ")) << edge;
   EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [1, 1]]"), testing::HasSubstr("has more than 2 edges to word 1"));
-  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [0, 0]]"), testing::HasSubstr("has more than 2 edges from word 0"));
+  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [0, 0]]"),
+              testing::HasSubstr("has more than 2 edges from word 0"));
   EXPECT_EQ(message(", \"edges\": [[0, 1], [0, 1]]"), "");
 }
 
@@ -121,13 +129,15 @@ TEST_F(RecordsTest, SentencesThatAreNoneAreErrors) {
   EXPECT_THAT(message("[\"a\", \" \"]"), testing::HasSubstr("has a sentence without a word"));
   EXPECT_THAT(message("[\"a\", 3]"), testing::HasSubstr("a string or a list of sentences"));
   EXPECT_THAT(message("[]"), testing::HasSubstr("has a text without a word"));
-  EXPECT_THAT(message("[\"a\", \"b\", \"c\"]"), testing::HasSubstr("has 3 sentences, and the model was compiled for 2"));
+  EXPECT_THAT(message("[\"a\", \"b\", \"c\"]"),
+              testing::HasSubstr("has 3 sentences, and the model was compiled for 2"));
   EXPECT_EQ(message("[\"a\", \"b\"]"), "");
 }
 
 // Where the model does not tell sentences apart, a list of them is a text.
 TEST_F(RecordsTest, AListOfSentencesIsAText) {
-  auto corpus = read("{\"text\": [\"a b\", \"c\"], \"label\": \"n\"}\n{\"text\": \"a b c\", \"label\": \"n\"}\n", Labelling::Texts);
+  auto corpus = read("{\"text\": [\"a b\", \"c\"], \"label\": \"n\"}\n{\"text\": \"a b c\", \"label\": \"n\"}\n",
+                     Labelling::Texts);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   std::span<const int32_t> list = corpus->examples.source(0), text = corpus->examples.source(1);
   EXPECT_EQ(std::vector<int32_t>(list.begin(), list.end()), std::vector<int32_t>(text.begin(), text.end()));
@@ -148,8 +158,9 @@ TEST_F(RecordsTest, ImagesHavePixels) {
   std::vector<float> stored = {1, 2, 3, 4, 5, 6};
   const int64_t shape[] = {2, 3};
   ASSERT_TRUE(writeNpy(folder.path() / "stored.npy", TensorView::of(std::span<const float>(stored), shape)).ok());
-  auto corpus = read("{\"image\": [[0, 0.5, 1], [1, 2, -3]], \"label\": \"n\"}\n{\"image\": \"stored.npy\", \"label\": \"v\"}\n",
-                     Labelling::Texts, 4, marks);
+  auto corpus =
+      read("{\"image\": [[0, 0.5, 1], [1, 2, -3]], \"label\": \"n\"}\n{\"image\": \"stored.npy\", \"label\": \"v\"}\n",
+           Labelling::Texts, 4, marks);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   std::vector<Batch> batches =
       packInOrder(corpus->examples, {.maximumTokens = 12, .maximumSequences = 4, .maximumLength = 4, .marks = marks});
@@ -161,14 +172,18 @@ TEST_F(RecordsTest, ImagesHavePixels) {
   EXPECT_EQ(batch.source.layout.positions, (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{0, 1}));
   EXPECT_TRUE(batch.source.tokens.empty());
-  EXPECT_EQ(packInOrder(corpus->examples, {.maximumTokens = 11, .maximumSequences = 4, .maximumLength = 4, .marks = marks}).size(), 2u);
+  EXPECT_EQ(
+      packInOrder(corpus->examples, {.maximumTokens = 11, .maximumSequences = 4, .maximumLength = 4, .marks = marks})
+          .size(),
+      2u);
 }
 
 TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
   auto message = [&](std::string_view image, ImageShape shape = {1, 2, 2}) {
     Marks marks;
     marks.image = shape;
-    auto corpus = read(str("{", image, image.empty() ? "\"text\": \"a\"" : "", ", \"label\": \"n\"}\n"), Labelling::Texts, 16, marks);
+    auto corpus = read(str("{", image, image.empty() ? "\"text\": \"a\"" : "", ", \"label\": \"n\"}\n"),
+                       Labelling::Texts, 16, marks);
     return corpus.ok() ? std::string() : corpus.message();
   };
   EXPECT_EQ(message("\"image\": [[[1, 2], [3, 4]]]"), "");
@@ -183,9 +198,11 @@ TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
   EXPECT_THAT(message("\"image\": [[1e39]]"), testing::HasSubstr("with something else than finite numbers"));
   EXPECT_THAT(message("\"image\": \"\""), testing::HasSubstr("without a name"));
   EXPECT_THAT(message("\"image\": \"absent.npy\""), testing::HasSubstr("absent.npy"));
-  EXPECT_THAT(message("\"image\": [[1, 2]]"),
-              testing::HasSubstr("has an image of 1 x 2 pixels, and the model takes images of 1 x 2 pixels of 2 channels"));
-  EXPECT_THAT(message("\"image\": [[1, 2]]", {}), testing::HasSubstr("has an image and no text, and the model takes texts"));
+  EXPECT_THAT(
+      message("\"image\": [[1, 2]]"),
+      testing::HasSubstr("has an image of 1 x 2 pixels, and the model takes images of 1 x 2 pixels of 2 channels"));
+  EXPECT_THAT(message("\"image\": [[1, 2]]", {}),
+              testing::HasSubstr("has an image and no text, and the model takes texts"));
 }
 
 // What a text that is too long loses, its edges lose.
@@ -217,14 +234,16 @@ TEST_F(RecordsTest, BatchesKeepTheirLimits) {
 }
 
 TEST_F(RecordsTest, LongRecordsAreLeftOut) {
-  auto corpus = read("{\"text\": \"a b c\", \"label\": \"n\"}\n{\"text\": \"a b\", \"label\": \"n\"}\n", Labelling::Texts, 4);
+  auto corpus =
+      read("{\"text\": \"a b c\", \"label\": \"n\"}\n{\"text\": \"a b\", \"label\": \"n\"}\n", Labelling::Texts, 4);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   EXPECT_EQ(corpus->report.describe(4), "1 of 2 records; skipped 1 longer than 4 tokens");
 }
 
 TEST_F(RecordsTest, LabelsAreCollectedInOrder) {
-  auto records = open("{\"text\": \"a\", \"label\": \"z\"}\n{\"text\": \"a\", \"label\": 10}\n{\"text\": \"b\", \"label\": true}\n"
-                      "{\"text\": \"a\", \"label\": \"10\"}\n");
+  auto records =
+      open("{\"text\": \"a\", \"label\": \"z\"}\n{\"text\": \"a\", \"label\": 10}\n{\"text\": \"b\", \"label\": true}\n"
+           "{\"text\": \"a\", \"label\": \"10\"}\n");
   ASSERT_TRUE(records.ok());
   auto labels = collectLabels(*records, Labelling::Texts);
   ASSERT_TRUE(labels.ok()) << labels.message();
@@ -239,9 +258,10 @@ TEST_F(RecordsTest, MistakesNameFileAndLine) {
 
 // Whatever a line holds is a record or a mistake.
 TEST_F(RecordsTest, LinesOfAnyKindAreRecordsOrMistakes) {
-  for (const char *line : {"", "{", "[]", "0", "null", "\"text\"", "{}", "{\"text\": 3}", "{\"text\": {}}", "{\"tokens\": {}}",
-                           "{\"tokens\": []}", "{\"text\": \"a\", \"label\": [], \"labels\": 1}",
-                           "{\"text\": \"a\", \"label\": 1.5, \"labels\": [1.5]}", "{\"text\": \"a\", \"label\": \"\", \"labels\": [\"\"]}",
+  for (const char *line : {"", "{", "[]", "0", "null", "\"text\"", "{}", "{\"text\": 3}", "{\"text\": {}}",
+                           "{\"tokens\": {}}", "{\"tokens\": []}", "{\"text\": \"a\", \"label\": [], \"labels\": 1}",
+                           "{\"text\": \"a\", \"label\": 1.5, \"labels\": [1.5]}",
+                           "{\"text\": \"a\", \"label\": \"\", \"labels\": [\"\"]}",
                            "{\"text\": \"\\ud800\", \"label\": 1, \"labels\": [1]}"})
     for (Labelling kind : {Labelling::Texts, Labelling::Words})
       EXPECT_FALSE(Record::parse(line, "here", kind, true).ok()) << line;
@@ -267,7 +287,8 @@ TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
     std::unique_ptr<TextCodec> known = vocabulary();
     return readCorpus(LabelledPairs(records, *known, kind, maximumLength, {}));
   };
-  auto labels = readPairs("{\"left\": \"a b\", \"right\": \"c\", \"label\": \"v\"}\n\n{\"left\": \"a\", \"right\": \"b c d\", \"label\": \"n\"}\n",
+  auto labels = readPairs("{\"left\": \"a b\", \"right\": \"c\", \"label\": \"v\"}\n\n{\"left\": \"a\", \"right\": \"b "
+                          "c d\", \"label\": \"n\"}\n",
                           Labelling::Pairs);
   ASSERT_TRUE(labels.ok()) << labels.message();
   Batch batch;
@@ -280,8 +301,9 @@ TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
   EXPECT_FALSE(batch.hasRoomFor(1, 9, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
   EXPECT_TRUE(batch.hasRoomFor(1, 8, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
 
-  auto grades = readPairs("{\"left\": \"a\", \"right\": \"b\", \"grade\": 3.5}\n{\"left\": \"a\", \"right\": \"a b c d\", \"grade\": -1}\n",
-                          Labelling::Grades, 5);
+  auto grades = readPairs(
+      "{\"left\": \"a\", \"right\": \"b\", \"grade\": 3.5}\n{\"left\": \"a\", \"right\": \"a b c d\", \"grade\": -1}\n",
+      Labelling::Grades, 5);
   ASSERT_TRUE(grades.ok()) << grades.message();
   EXPECT_EQ(grades->report.overLong, 1u);
   Batch graded;

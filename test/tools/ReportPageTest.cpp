@@ -45,8 +45,9 @@ TEST(Curve, KeepsAllOfAShortLogAndMeansOfALongOne) {
 
 TEST(TrainingCurves, KeepTheWordsInPlaceOfTheLastScore) {
   TemporaryFolder folder;
-  TrainingCurves run = readLog(folder, stepRecord(1, 5) + "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.25,4]]}\n" +
-                                           "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.5,4],[6,10,1,12],[1],\"x\"]}\n");
+  TrainingCurves run =
+      readLog(folder, stepRecord(1, 5) + "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.25,4]]}\n" +
+                          "{\"step\":1,\"bleu\":1,\"words_in_place\":[[1,5,0.5,4],[6,10,1,12],[1],\"x\"]}\n");
   ASSERT_EQ(run.wordsInPlace.size(), 2u);
   EXPECT_EQ(run.wordsInPlace[0][2], 0.5);
   EXPECT_EQ(run.wordsInPlace[1][0], 6);

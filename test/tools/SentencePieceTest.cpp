@@ -1,4 +1,5 @@
-// Vocabularies that SentencePiece has learnt, written as tokenizer.json: texts have the tokens that SentencePiece gives them.
+// Vocabularies that SentencePiece has learnt, written as tokenizer.json: texts have the tokens that SentencePiece gives
+// them.
 #include "test/runtime/GgufBytes.h"
 #include "test/tools/TemporaryFolder.h"
 #include "tools/heddle-run/text/PublishedVocabulary.h"
@@ -27,7 +28,8 @@ std::vector<std::string> corpus() {
   std::mt19937 random(1);
   for (uint32_t i = 0; i < 1500; ++i) {
     uint32_t number = uint32_t(random() % 1'000'000);
-    std::string plain = "The weaver's shuttle no. " + std::to_string(number) + " flies to and fro; it's 1/2 an ell wide!";
+    std::string plain =
+        "The weaver's shuttle no. " + std::to_string(number) + " flies to and fro; it's 1/2 an ell wide!";
     lines.push_back(i % 3 == 0 ? numbers::spellEnglish(number) : i % 3 == 1 ? numbers::spellGerman(number) : plain);
   }
   return lines;
@@ -102,7 +104,8 @@ json merges(const SentencePieceProcessor &model) {
   for (int id = 0; id < model.GetPieceSize(); ++id) {
     std::string_view piece = model.IdToPiece(id);
     for (size_t cut = 1; isPiece(id) && cut < piece.size(); ++cut) {
-      int left = model.PieceToId(std::string(piece.substr(0, cut))), right = model.PieceToId(std::string(piece.substr(cut)));
+      int left = model.PieceToId(std::string(piece.substr(0, cut))),
+          right = model.PieceToId(std::string(piece.substr(cut)));
       if (isPiece(left) && isPiece(right))
         all.push_back({model.GetScore(id), left, right});
     }
@@ -123,8 +126,8 @@ void expectSameTokens(const SentencePieceProcessor &model, const char *file, con
   ASSERT_TRUE(ours.ok()) << ours.message();
   std::vector<std::string> texts = corpus();
   for (const char *text : {"", " ", "a", "  two  spaces ", "Zwölf Boxkämpfer", "東京 at 12:30", "naïve café cafe\u0301",
-                           "\u00bd \ufb01 \uff11\uff12 \u2460", "ÄÖÜ ßß xqxq", "twenty-one\u00a0thousand\u3000five", "🙂🙂 ha",
-                           "ab\tcd", "quarter/half", "aaaaaaa eeeeeee", "   ", "a<w>  <ww>bee"})
+                           "\u00bd \ufb01 \uff11\uff12 \u2460", "ÄÖÜ ßß xqxq", "twenty-one\u00a0thousand\u3000five",
+                           "🙂🙂 ha", "ab\tcd", "quarter/half", "aaaaaaa eeeeeee", "   ", "a<w>  <ww>bee"})
     texts.push_back(text);
   texts.insert(texts.end(), more.begin(), more.end());
   std::mt19937 random(2);
@@ -154,8 +157,11 @@ void expectSameTokens(const SentencePieceProcessor &model, const char *file, con
 TEST(SentencePiece, BytePairs) {
   SentencePieceProcessor model;
   ASSERT_TRUE(model
-                  .LoadFromSerializedProto(train({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"character_coverage", "0.995"},
-                                                  {"normalization_rule_name", "identity"}, {"remove_extra_whitespaces", "false"},
+                  .LoadFromSerializedProto(train({{"model_type", "bpe"},
+                                                  {"byte_fallback", "true"},
+                                                  {"character_coverage", "0.995"},
+                                                  {"normalization_rule_name", "identity"},
+                                                  {"remove_extra_whitespaces", "false"},
                                                   {"split_digits", "true"}}))
                   .ok());
   json vocab = json::object();
@@ -163,9 +169,12 @@ TEST(SentencePiece, BytePairs) {
     vocab[model.IdToPiece(id)] = id;
   json strip = ofType("Strip", {{"content", " "}, {"start", 1}, {"stop", 0}});
   json whole = {
-      {"normalizer", ofSteps("normalizers", {ofType("Prepend", {{"prepend", "▁"}}), replaceBy({{"String", " "}}, "▁")})},
-      {"decoder", ofSteps("decoders", {replaceBy({{"String", "▁"}}, " "), ofType("ByteFallback"), ofType("Fuse"), strip})},
-      {"model", ofType("BPE", {{"byte_fallback", true}, {"unk_token", "<unk>"}, {"vocab", vocab}, {"merges", merges(model)}})}};
+      {"normalizer",
+       ofSteps("normalizers", {ofType("Prepend", {{"prepend", "▁"}}), replaceBy({{"String", " "}}, "▁")})},
+      {"decoder",
+       ofSteps("decoders", {replaceBy({{"String", "▁"}}, " "), ofType("ByteFallback"), ofType("Fuse"), strip})},
+      {"model",
+       ofType("BPE", {{"byte_fallback", true}, {"unk_token", "<unk>"}, {"vocab", vocab}, {"merges", merges(model)}})}};
   expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/true, /*mostTies=*/0);
 }
 
@@ -175,8 +184,10 @@ TEST(SentencePiece, ScoredPieces) {
     for (const char *fallback : {"true", "false"}) {
       SentencePieceProcessor model;
       ASSERT_TRUE(model
-                      .LoadFromSerializedProto(train({{"model_type", "bpe"}, {"byte_fallback", fallback},
-                                                      {"character_coverage", "0.995"}, {"normalization_rule_name", "identity"},
+                      .LoadFromSerializedProto(train({{"model_type", "bpe"},
+                                                      {"byte_fallback", fallback},
+                                                      {"character_coverage", "0.995"},
+                                                      {"normalization_rule_name", "identity"},
                                                       {"remove_extra_whitespaces", "false"},
                                                       {"user_defined_symbols", "<w>,<ww>,▁▁"},
                                                       {"add_dummy_prefix", spaceFirst ? "true" : "false"}}))

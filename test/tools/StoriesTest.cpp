@@ -29,15 +29,23 @@ TEST(StoryTest, DrawnStoriesAreRight) {
 }
 
 TEST(StoryTest, AStoryAgreesWithItself) {
-  const char *right = "Tom has a red ball. The red ball is big. Tom goes to the park. There Tom meets Ann. Ann likes the red ball. "
-                      "Tom gives the red ball to Ann. Now Ann has the red ball.";
+  const char *right =
+      "Tom has a red ball. The red ball is big. Tom goes to the park. There Tom meets Ann. Ann likes the red ball. "
+      "Tom gives the red ball to Ann. Now Ann has the red ball.";
   EXPECT_TRUE(isRight(right, Style::Present));
-  EXPECT_TRUE(isRight("Tom has a red ball. Tom went to the park. There Tom met Ann. Tom hid the red ball. Then Tom had the red ball.",
-                      Style::Past));
-  for (auto [before, after] : {std::pair("Now Ann has", "Now Tom has"), {"Now Ann has the red", "Now Ann has the blue"},
-                               {"The red ball is big. ", "The red hat is big. "}, {"meets Ann", "meets Tom"}, {"to the park", "to the moon"},
-                               {"the red ball.", "the red ball. Tom"}, {"There Tom", "There Ann"}, {"Tom has", "Tim has"},
-                               {"gives", "gave"}, {"Now Ann has the red ball.", ""}}) {
+  EXPECT_TRUE(isRight(
+      "Tom has a red ball. Tom went to the park. There Tom met Ann. Tom hid the red ball. Then Tom had the red ball.",
+      Style::Past));
+  for (auto [before, after] : {std::pair("Now Ann has", "Now Tom has"),
+                               {"Now Ann has the red", "Now Ann has the blue"},
+                               {"The red ball is big. ", "The red hat is big. "},
+                               {"meets Ann", "meets Tom"},
+                               {"to the park", "to the moon"},
+                               {"the red ball.", "the red ball. Tom"},
+                               {"There Tom", "There Ann"},
+                               {"Tom has", "Tim has"},
+                               {"gives", "gave"},
+                               {"Now Ann has the red ball.", ""}}) {
     std::string text = right;
     text.replace(text.rfind(before), std::string(before).size(), after);
     EXPECT_FALSE(isRight(text, Style::Present)) << text;

@@ -60,33 +60,41 @@ protected:
     for (const char *piece : {"▁", "a", "b", "c", "▁a", "ab", "▁ab", "bc", "▁▁"})
       vocab[piece] = vocab.size();
     json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
-    return {{"added_tokens", {token(1, "<s>", {{"special", true}}), token(2, "</s>", {{"special", true}}), token(268, "<|user|>")}},
-            {"normalizer", sequence("normalizers", {{{"type", "Prepend"}, {"prepend", "▁"}}, replace(" ", "▁")})},
-            {"pre_tokenizer", nullptr},
-            {"post_processor", marks("<s>", 1, "</s>", 2)},
-            {"decoder", sequence("decoders", {replace("▁", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}, strip})},
-            {"model",
-             {{"type", "BPE"}, {"byte_fallback", true}, {"fuse_unk", true}, {"unk_token", "<unk>"}, {"vocab", vocab},
-              {"merges", {"▁ a", "b c", json::array({"a", "b"}), "▁a b", "▁ ▁"}}}}};
+    return {
+        {"added_tokens",
+         {token(1, "<s>", {{"special", true}}), token(2, "</s>", {{"special", true}}), token(268, "<|user|>")}},
+        {"normalizer", sequence("normalizers", {{{"type", "Prepend"}, {"prepend", "▁"}}, replace(" ", "▁")})},
+        {"pre_tokenizer", nullptr},
+        {"post_processor", marks("<s>", 1, "</s>", 2)},
+        {"decoder", sequence("decoders", {replace("▁", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}, strip})},
+        {"model",
+         {{"type", "BPE"},
+          {"byte_fallback", true},
+          {"fuse_unk", true},
+          {"unk_token", "<unk>"},
+          {"vocab", vocab},
+          {"merges", {"▁ a", "b c", json::array({"a", "b"}), "▁a b", "▁ ▁"}}}}};
   }
 
   // As T5's; its table of characters makes a tab a space.
   static json unigram() {
     auto piece = [](const char *text, double score) { return json::array({text, score}); };
-    json table = {{"type", "Precompiled"}, {"precompiled_charsmap", "JAAAAAAEAAD/AAAAAAAAgP8AAAD/AAAA/wAAAP8AAAD/AAAACSkAACAA"}};
+    json table = {{"type", "Precompiled"},
+                  {"precompiled_charsmap", "JAAAAAAEAAD/AAAAAAAAgP8AAAD/AAAA/wAAAP8AAAD/AAAACSkAACAA"}};
     json spaces = {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
     json metaspace = {{"type", "Metaspace"}, {"replacement", "▁"}, {"add_prefix_space", true}};
-    return {{"added_tokens", {token(1, "</s>", {{"special", true}}), token(9, "<extra>", {{"lstrip", true}, {"rstrip", true}})}},
-            {"normalizer", sequence("normalizers", {table, spaces})},
-            {"pre_tokenizer", sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, metaspace})},
-            {"post_processor", nullptr},
-            {"decoder", metaspace},
-            {"model",
-             {{"type", "Unigram"},
-              {"unk_id", 2},
-              {"vocab",
-               json::array({piece("<pad>", 0), piece("</s>", 0), piece("<unk>", 0), piece("▁", -2), piece("a", -3),
-                            piece("b", -3), piece("▁a", -4), piece("ab", -4), piece("▁ab", -7.5)})}}}};
+    return {
+        {"added_tokens",
+         {token(1, "</s>", {{"special", true}}), token(9, "<extra>", {{"lstrip", true}, {"rstrip", true}})}},
+        {"normalizer", sequence("normalizers", {table, spaces})},
+        {"pre_tokenizer", sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, metaspace})},
+        {"post_processor", nullptr},
+        {"decoder", metaspace},
+        {"model",
+         {{"type", "Unigram"},
+          {"unk_id", 2},
+          {"vocab", json::array({piece("<pad>", 0), piece("</s>", 0), piece("<unk>", 0), piece("▁", -2), piece("a", -3),
+                                 piece("b", -3), piece("▁a", -4), piece("ab", -4), piece("▁ab", -7.5)})}}}};
   }
 
   Result<PublishedVocabulary> load(const json &whole) {
@@ -103,7 +111,8 @@ protected:
   }
 
   // That damaged files are errors, or vocabularies that work. Of the file's pieces the begin and what is behind them.
-  void expectDamageIsHarmless(const json &file, std::string_view pieces, std::string_view behindPieces, std::string_view text);
+  void expectDamageIsHarmless(const json &file, std::string_view pieces, std::string_view behindPieces,
+                              std::string_view text);
 
   TemporaryFolder folder;
 };
@@ -137,7 +146,8 @@ TEST_F(TokenizerJson, BytePairErrors) {
   expect([](json &whole) { whole["model"]["type"] = "WordLevel"; }, "a model of type \"WordLevel\"");
   expect([](json &whole) { whole["model"]["type"] = "Unigram"; }, "a model of type \"Unigram\" of bytes");
   expect([](json &whole) { whole["model"]["byte_fallback"] = true; }, "'byte_fallback', and pieces of bytes");
-  expect([](json &whole) { whole["normalizer"] = {{"type", "BertNormalizer"}}; }, "the normalizer {\"type\":\"BertNormalizer\"}");
+  expect([](json &whole) { whole["normalizer"] = {{"type", "BertNormalizer"}}; },
+         "the normalizer {\"type\":\"BertNormalizer\"}");
   expect([](json &whole) { whole["pre_tokenizer"]["pretokenizers"][0]["type"] = "Metaspace"; }, "the pre-tokenizer");
   expect([](json &whole) { whole["post_processor"] = {{"type", "Other"}}; }, "the post-processor {\"type\":\"Other\"}");
   expect([](json &whole) { whole["added_tokens"][0]["single_word"] = true; }, "'single_word'");
@@ -188,7 +198,8 @@ TEST_F(TokenizerJson, OrderOfMerges) {
   int32_t abc = file["model"]["vocab"]["abc"];
   EXPECT_EQ(load(file)->encode("abcabc"), (Ids{259, abc, abc}));
   file["model"]["merges"] = {"bc a", "b c", "a bc"};
-  EXPECT_EQ(load(file)->encode("abcabc"), (Ids{259, 260, abc + 1, 266})) << "bc a takes the second a before it has its bc";
+  EXPECT_EQ(load(file)->encode("abcabc"), (Ids{259, 260, abc + 1, 266}))
+      << "bc a takes the second a before it has its bc";
 }
 
 TEST_F(TokenizerJson, AddedTokens) {
@@ -243,13 +254,17 @@ TEST_F(TokenizerJson, CharacterErrors) {
   expect([](json &whole) { whole["decoder"]["decoders"][3]["stop"] = 1; }, "the decoder {\"content\"");
   expect([](json &whole) { whole["decoder"]["decoders"].erase(2); }, "the decoder {\"content\"");
   expect([](json &whole) { whole["normalizer"] = replace("", "a"); }, "the normalizer");
-  expect([](json &whole) { whole["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}; },
-         "the normalizer");
+  expect(
+      [](json &whole) { whole["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}; },
+      "the normalizer");
   expect([](json &whole) { whole["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAA="}}; },
          "'precompiled_charsmap' is no table");
   expect([](json &whole) { whole["pre_tokenizer"] = {{"type", "Metaspace"}}; }, "the pre-tokenizer");
-  expect([](json &whole) { whole["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "Isolated"}}; },
-         "the pre-tokenizer");
+  expect(
+      [](json &whole) {
+        whole["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "Isolated"}};
+      },
+      "the pre-tokenizer");
   expect([](json &whole) { whole["model"]["unk_token"] = "<none>"; }, "'unk_token' is \"<none>\", and no piece");
 }
 
@@ -257,7 +272,8 @@ TEST_F(TokenizerJson, Unigram) {
   auto pieces = load(unigram());
   ASSERT_TRUE(pieces.ok()) << pieces.message();
   EXPECT_EQ(pieces->encode("ab"), (Ids{3, 7})) << "-6, and not -7 or -7.5";
-  EXPECT_EQ(pieces->encode("a\t  ab"), (Ids{6, 3, 7})) << "of two ways with the same score the one with the longest last piece";
+  EXPECT_EQ(pieces->encode("a\t  ab"), (Ids{6, 3, 7}))
+      << "of two ways with the same score the one with the longest last piece";
   EXPECT_EQ(pieces->encode("xyazz"), (Ids{3, 2, 4, 2})) << "neighbours that are unknown are one";
   EXPECT_EQ(pieces->encode("a <extra> b"), (Ids{6, 9, 3, 5}));
   EXPECT_EQ(pieces->encode("\xff"), (Ids{3, 2}));
@@ -294,10 +310,17 @@ void TokenizerJson::expectDamageIsHarmless(const json &file, std::string_view pi
       if (below(2) == 0 && place > begin && place < end)
         place = below(begin);
       switch (place %= text.size(); below(4)) {
-      case 0: text[place] = char(below(256)); break;
-      case 1: text.erase(place, 1 + below(20)); break;
-      case 2: text.insert(place, std::string_view("[]{}\":,0-9e1tfn\\").substr(below(17), 1)); break;
-      default: text.insert(place, text.substr(below(text.size()), below(30)));
+      case 0:
+        text[place] = char(below(256));
+        break;
+      case 1:
+        text.erase(place, 1 + below(20));
+        break;
+      case 2:
+        text.insert(place, std::string_view("[]{}\":,0-9e1tfn\\").substr(below(17), 1));
+        break;
+      default:
+        text.insert(place, text.substr(below(text.size()), below(30)));
       }
     }
     folder.write("tokenizer.json", text);

@@ -129,7 +129,8 @@ TEST_F(TrainerTest, LossesAreReadAStepLate) {
   options.saveEvery = 3;
   FakeEngine engine(64, 8, 16);
   ASSERT_TRUE(train(engine, "log", false).ok());
-  EXPECT_EQ(engine.lossReads, (std::vector<size_t>{2, 3, 3, 5, 6, 6})); // before a checkpoint there is nothing to wait for
+  EXPECT_EQ(engine.lossReads,
+            (std::vector<size_t>{2, 3, 3, 5, 6, 6})); // before a checkpoint there is nothing to wait for
   EXPECT_EQ(records("log").size(), 6u);
 }
 

@@ -5,19 +5,11 @@ marks of a merge in it.
 
 import pathlib
 import re
-import subprocess
 import sys
 
+import tree
+
 source = pathlib.Path(sys.argv[1]).resolve()
-
-
-def pages():
-    """What git knows, so that what is built or copied into the tree is left out; in an exported tree, all pages."""
-    listed = subprocess.run(["git", "-C", source, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
-                            capture_output=True, text=True)
-    if listed.returncode == 0:
-        return [source / name for name in listed.stdout.split("\0") if name and (source / name).exists()]
-    return [page for page in source.rglob("*.md") if not page.relative_to(source).parts[0].startswith(("build", "out"))]
 
 
 def without_code(text):
@@ -35,7 +27,7 @@ def anchors(page):
 
 mistakes = []
 count = 0
-for page in pages():
+for page in tree.files(source, "*.md"):
     if re.search(r"^(<{7}|>{7}) ", page.read_text(), flags=re.MULTILINE):
         mistakes.append(f"{page.relative_to(source)}: the marks of an unfinished merge")
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):

@@ -14,8 +14,8 @@ namespace heddle::cli {
 // version) its exit code is returned.
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
-// Parses a line of flags, in which quotes hold what has spaces together. Says what is wrong with it, as parseCommandLine
-// does; an empty text where nothing is.
+// Parses a line of flags, in which quotes hold what has spaces together. Says what is wrong with it, as
+// parseCommandLine does; an empty text where nothing is.
 std::string parseFlags(CLI::App &app, const std::string &line);
 
 } // namespace heddle::cli

@@ -24,7 +24,8 @@ using namespace mlir::heddle;
 static std::optional<int64_t> parseBytes(StringRef text) {
   double number = 0;
   for (auto [unit, bytes] : {std::pair("GiB", 1024.0 * 1024 * 1024), {"MiB", 1024.0 * 1024}})
-    if (StringRef rest = text; rest.consume_back(unit) && !rest.trim().getAsDouble(number) && number > 0 && number < 1e6)
+    if (StringRef rest = text;
+        rest.consume_back(unit) && !rest.trim().getAsDouble(number) && number > 0 && number < 1e6)
       return static_cast<int64_t>(number * bytes);
   return std::nullopt;
 }
@@ -66,13 +67,14 @@ struct Flags {
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> caches{
       "caches",
-      cl::desc("The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it"),
+      cl::desc(
+          "The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it"),
       cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
-  cl::opt<std::string> moments{
-      "moments",
-      cl::desc("The format of Adam's two moments of each matrix between steps: f32 (default), or bf16, rounded at random, which "
-               "takes half the memory; arithmetic is of f32"),
-      cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
+  cl::opt<std::string> moments{"moments",
+                               cl::desc("The format of Adam's two moments of each matrix between steps: f32 (default), "
+                                        "or bf16, rounded at random, which "
+                                        "takes half the memory; arithmetic is of f32"),
+                               cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute",
       cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
@@ -80,25 +82,28 @@ struct Flags {
       cl::value_desc("policy"), cl::init("cheap"), cl::cat(category)};
   cl::opt<std::string> lora{
       "lora",
-      cl::desc("Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
-               "weights as they are; defaults: rank=8, alpha=16, targets=query,value"),
+      cl::desc(
+          "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
+          "weights as they are; defaults: rank=8, alpha=16, targets=query,value"),
       cl::value_desc("rank=R,alpha=A,targets=name,..."), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights",
-      cl::desc("Keep the weights of linear transformations and tables as whole numbers with scales, for models that are not "
-               "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or either "
-               "with a number of inputs, int4:128"),
+      cl::desc(
+          "Keep the weights of linear transformations and tables as whole numbers with scales, for models that are not "
+          "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or "
+          "either "
+          "with a number of inputs, int4:128"),
       cl::value_desc("format"), cl::cat(category)};
-  cl::opt<std::string> shard{
-      "shard",
-      cl::desc("Add entries with which several devices train together (heddle-run train): with none, every device keeps all of the "
-               "optimizer's state"),
-      cl::value_desc("none"), cl::cat(category)};
-  cl::opt<std::string> fit{
-      "fit",
-      cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most this, 12GiB or 800MiB, and the "
-               "recomputation that it takes"),
-      cl::value_desc("size"), cl::cat(category)};
+  cl::opt<std::string> shard{"shard",
+                             cl::desc("Add entries with which several devices train together (heddle-run train): with "
+                                      "none, every device keeps all of the "
+                                      "optimizer's state"),
+                             cl::value_desc("none"), cl::cat(category)};
+  cl::opt<std::string> fit{"fit",
+                           cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most "
+                                    "this, 12GiB or 800MiB, and the "
+                                    "recomputation that it takes"),
+                           cl::value_desc("size"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -122,8 +127,9 @@ struct Flags {
       cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
   cl::opt<int64_t> processors{
       "processors",
-      cl::desc("Multiprocessors of the GPU that products on tensor cores are cut into tiles for (default: as many as an "
-               "A100 has, an A40 or an H100, by the target)"),
+      cl::desc(
+          "Multiprocessors of the GPU that products on tensor cores are cut into tiles for (default: as many as an "
+          "A100 has, an A40 or an H100, by the target)"),
       cl::value_desc("N"), cl::init(0), cl::cat(category)};
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
@@ -142,7 +148,8 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a GGUF file "
+  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a "
+            "GGUF file "
             "(.gguf)\nof the architecture llama, qwen2, qwen3 or gemma2, or a Hugging Face\n"
             "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
             "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or Gemma2ForCausalLM; `heddle-run` reads its "
@@ -214,7 +221,8 @@ bool takeAddedPasses(const Flags &flags, CommandLine &line) {
       return false;
     }
     if (added.phase > line.compileTo || (line.compileFrom && added.phase <= *line.compileFrom)) {
-      wrong("--pass-after=" + text + ": phase '" + name + "' is not one of those that run from --compile-from to --compile-to");
+      wrong("--pass-after=" + text + ": phase '" + name +
+            "' is not one of those that run from --compile-from to --compile-to");
       return false;
     }
     line.added.push_back(std::move(added));
@@ -228,7 +236,8 @@ std::optional<CommandLine> check(Flags &flags) {
   if (line.helpDescription)
     return line;
   if (flags.model.empty())
-    return wrong("MODEL is missing; name a description (.toml), a model text (.weft), a module (.mlir) or a Hugging Face folder");
+    return wrong("MODEL is missing; name a description (.toml), a model text (.weft), a module (.mlir) or a Hugging "
+                 "Face folder");
   line.model = flags.model;
   line.output = flags.output;
 
@@ -329,7 +338,9 @@ std::optional<CommandLine> check(Flags &flags) {
   }
   if (flags.shard.getNumOccurrences()) {
     if (flags.shard != "none" && flags.shard != "optimizer")
-      return wrong("--shard: '" + flags.shard + "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' (each keeps a part).");
+      return wrong("--shard: '" + flags.shard +
+                   "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' "
+                   "(each keeps a part).");
     line.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
   }
   if (flags.fit.getNumOccurrences()) {
@@ -364,8 +375,8 @@ std::optional<CommandLine> check(Flags &flags) {
   if (!flags.maxSequences.empty())
     line.overrides.push_back("max_sequences=" + flags.maxSequences);
   if (!line.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
-    return wrong("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" + line.model +
-                 "' is a module, whose sizes are in its heddle.size ops");
+    return wrong("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" +
+                 line.model + "' is a module, whose sizes are in its heddle.size ops");
   return line;
 }
 

@@ -17,8 +17,8 @@ struct CommandLine {
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
-  std::string profile; // where to write what took how long; empty: nowhere
-  std::string report;  // where to write what each entry costs; empty: nowhere
+  std::string profile;            // where to write what took how long; empty: nowhere
+  std::string report;             // where to write what each entry costs; empty: nowhere
   std::vector<AddedPasses> added; // --pass-after, in the order given
   FusionOptions fusion;
   Precision precision = Precision::F32;
@@ -29,11 +29,11 @@ struct CommandLine {
   std::optional<WeightFormat> weights;    // --weights
   std::optional<Sharding> sharding;       // --shard
   std::optional<int64_t> fit;             // --fit: bytes of device memory
-  std::string ptxas;                  // empty: CUDA kernels are left as PTX
-  std::string vocabulary;             // a SentencePiece model to put into the artifact; empty: none
-  std::string tuningFile;             // empty: tiles come from the cost model
-  std::vector<std::string> overrides; // key=value
-  bool helpDescription = false;       // print the page of a description's keys, and nothing else
+  std::string ptxas;                      // empty: CUDA kernels are left as PTX
+  std::string vocabulary;                 // a SentencePiece model to put into the artifact; empty: none
+  std::string tuningFile;                 // empty: tiles come from the cost model
+  std::vector<std::string> overrides;     // key=value
+  bool helpDescription = false;           // print the page of a description's keys, and nothing else
 };
 
 /// The command line; nothing, after a message on standard error, where it is wrong.

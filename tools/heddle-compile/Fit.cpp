@@ -51,8 +51,8 @@ public:
     std::optional<int64_t> tokens = findNumber(*model->modules.front(), kTokens);
     std::optional<int64_t> length = findNumber(*model->modules.front(), kLength);
     if (!tokens || !length)
-      return emitError(UnknownLoc::get(context)) << "--fit: the model has no " << kTokens << " and " << kLength
-                                                 << ", of which a batch is chosen";
+      return emitError(UnknownLoc::get(context))
+             << "--fit: the model has no " << kTokens << " and " << kLength << ", of which a batch is chosen";
     SmallVector<Recomputation> policies{line.recompute};
     if (line.recompute != Recomputation::Products)
       policies.push_back(Recomputation::Products);
@@ -70,8 +70,9 @@ public:
         break;
     }
     return emitError(UnknownLoc::get(context))
-           << "--fit=" << formatBytes(*line.fit) << ": the model needs at least " << least->memory.describe() << ", with "
-           << least->describe() << ". Make " << kLength << " or the model smaller, train adapters alone (--lora), or keep "
+           << "--fit=" << formatBytes(*line.fit) << ": the model needs at least " << least->memory.describe()
+           << ", with " << least->describe() << ". Make " << kLength
+           << " or the model smaller, train adapters alone (--lora), or keep "
            << "weights in 8 or 4 bits (--weights)";
   }
 
@@ -130,4 +131,6 @@ private:
 
 } // namespace
 
-FailureOr<Fit> mlir::heddle::fitMemory(MLIRContext *context, const CommandLine &line) { return Search(context, line).run(); }
+FailureOr<Fit> mlir::heddle::fitMemory(MLIRContext *context, const CommandLine &line) {
+  return Search(context, line).run();
+}

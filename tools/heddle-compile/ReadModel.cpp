@@ -19,7 +19,8 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef pa
     return fail("there is no file '" + path + "'");
   bool isFolder = llvm::sys::fs::is_directory(path);
   if (StringRef kind = describeSpecialFile(path); !isFolder && !kind.empty())
-    return fail("'" + path + "' is " + kind + "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
+    return fail("'" + path + "' is " + kind +
+                "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
   if (isFolder)
     return importHuggingFace(context, path, changes);
   StringRef extension = llvm::sys::path::extension(path);
@@ -31,8 +32,8 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef pa
     return importGguf(context, path, changes);
   if (extension == ".mlir")
     return parseSourceFile<ModuleOp>(path, context);
-  return fail("the name '" + path +
-              "' does not tell what kind of model it is: the name of a description ends in " +
-              ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
-              ".gguf, and a Hugging Face model is a folder");
+  return fail(
+      "the name '" + path + "' does not tell what kind of model it is: the name of a description ends in " +
+      ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
+      ".gguf, and a Hugging Face model is a folder");
 }

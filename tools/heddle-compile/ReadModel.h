@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// The module of a description (.toml), a model text (.weft), a module (.mlir), a GGUF file (.gguf) or a Hugging Face folder at
-/// `path`, changed. Null after an error of the context.
+/// The module of a description (.toml), a model text (.weft), a module (.mlir), a GGUF file (.gguf) or a Hugging Face
+/// folder at `path`, changed. Null after an error of the context.
 OwningOpRef<ModuleOp> readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
 } // namespace mlir::heddle

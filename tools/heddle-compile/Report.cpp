@@ -90,8 +90,9 @@ DeviceMemory DeviceMemory::of(ModuleOp module) {
 }
 
 std::string DeviceMemory::describe() const {
-  return formatBytes(total()) + " = weights " + formatBytes(weights) + " + optimizer state " + formatBytes(state) + " + caches " +
-         formatBytes(caches) + " + activations " + formatBytes(kept) + " + workspace " + formatBytes(workspace);
+  return formatBytes(total()) + " = weights " + formatBytes(weights) + " + optimizer state " + formatBytes(state) +
+         " + caches " + formatBytes(caches) + " + activations " + formatBytes(kept) + " + workspace " +
+         formatBytes(workspace);
 }
 
 static int64_t bytesOf(plan::CollectiveOp collective) {
@@ -101,8 +102,8 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
   return bytes;
 }
 
-/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, of those that ranks share out all ranks' together,
-/// and the bytes of each collective.
+/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, of those that ranks share out
+/// all ranks' together, and the bytes of each collective.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
   json.attributeArray("order", [&] {
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {

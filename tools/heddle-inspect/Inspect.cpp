@@ -408,7 +408,9 @@ void printText(const Artifact &artifact) {
   std::printf("\nvariables\n");
   for (const auto &[kind, total] : variableTotals(module))
     std::printf("  %-26s %zu, %s%s\n", kindName(kind), total.count, describeBytes(total.bytes).c_str(),
-                total.sharded ? str(", ", describeBytes(total.sharded), " of them in parts where several ranks train").c_str() : "");
+                total.sharded
+                    ? str(", ", describeBytes(total.sharded), " of them in parts where several ranks train").c_str()
+                    : "");
   for (const schema::Variable *variable : knownVariables(module))
     std::printf("    %-15s %-40s %s%s%s\n", kindName(variable->kind()), variable->name()->c_str(),
                 typeText(module, *variable->type()).c_str(),
@@ -519,18 +521,21 @@ int run(int argc, char **argv) {
   CLI::Option *kernelOption =
       app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  app.add_option("--target", target,
-                 "The target whose kernel is meant (default: the first target that has the kernel), or whose pipelines");
+  app.add_option(
+      "--target", target,
+      "The target whose kernel is meant (default: the first target that has the kernel), or whose pipelines");
   CLI::Option *outputOption =
-      app.add_option("-o,--output", output, "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
+      app.add_option("-o,--output", output,
+                     "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
           ->needs(kernelOption);
   PipelineOptions pipelines;
   bool compile = false;
   CLI::Option *pipelinesFlag =
-      app.add_flag("--pipelines", compile,
-                   "Compile the Vulkan kernels (or the one of --kernel) on a device, and print what its driver says of\n"
-                   "the code. Mesa's driver for AMD compiles for GPUs that are not there:\n"
-                   "RADV_FORCE_FAMILY=GFX1100 VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/radeon_icd.x86_64.json")
+      app.add_flag(
+             "--pipelines", compile,
+             "Compile the Vulkan kernels (or the one of --kernel) on a device, and print what its driver says of\n"
+             "the code. Mesa's driver for AMD compiles for GPUs that are not there:\n"
+             "RADV_FORCE_FAMILY=GFX1100 VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/radeon_icd.x86_64.json")
           ->excludes(outputOption);
   app.add_option("--device", pipelines.device, "Where to compile: vulkan, or vulkan:1 as `heddle-run devices` says")
       ->needs(pipelinesFlag)

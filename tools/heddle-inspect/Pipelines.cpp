@@ -31,8 +31,8 @@ struct Column {
   const char *title, *number;
 };
 constexpr Column kColumns[] = {
-    {"registers", "VGPRs"},          {"spilled", "Spilled VGPRs"},    {"scratch", "Scratch size"},
-    {"shared", "LDS size"},          {"residents", "Subgroups per SIMD"}, {"code", "Code size"},
+    {"registers", "VGPRs"},           {"spilled", "Spilled VGPRs"},        {"scratch", "Scratch size"},
+    {"shared", "LDS size"},           {"residents", "Subgroups per SIMD"}, {"code", "Code size"},
     {"clocks", "Inverse Throughput"},
 };
 
@@ -76,8 +76,8 @@ Json rowOf(std::string_view name, double milliseconds, const hal::CodeReport &re
 }
 
 void printTitle(const schema::Target &target, const hal::DeviceInfo &device) {
-  std::printf("%s on %s (%s), by %s\n  %-40s %8s %6s", view(target.name()).data(), device.id.c_str(), device.name.c_str(),
-              device.driver.c_str(), "kernel", "ms", "lanes");
+  std::printf("%s on %s (%s), by %s\n  %-40s %8s %6s", view(target.name()).data(), device.id.c_str(),
+              device.name.c_str(), device.driver.c_str(), "kernel", "ms", "lanes");
   for (const Column &column : kColumns)
     std::printf(" %9s", column.title);
   std::printf("  multiply-adds of the main loop\n");

@@ -102,12 +102,9 @@ void eraseAttribute(Place place) {
 }
 
 constexpr Change kChanges[] = {
-    {findSymbol, eraseOp},
-    {findFunctionResult, eraseFunctionResult},
-    {findUnused, eraseOp},
-    {findResultWithSubstitute, takeOperand},
-    {findTensor, takeZeros},
-    {findUnusedArgument, eraseArgument},
+    {findSymbol, eraseOp},           {findFunctionResult, eraseFunctionResult},
+    {findUnused, eraseOp},           {findResultWithSubstitute, takeOperand},
+    {findTensor, takeZeros},         {findUnusedArgument, eraseArgument},
     {findAttribute, eraseAttribute},
 };
 

@@ -20,10 +20,11 @@ namespace {
 struct Flags {
   cl::OptionCategory category{"Reducing a module"};
   cl::opt<std::string> model{cl::Positional, cl::desc("MODULE.mlir"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> test{"test",
-                            cl::desc("A program that gets the name of a file with a module and ends with exit code 0 where the module "
-                                     "shows the problem"),
-                            cl::value_desc("program"), cl::Required, cl::cat(category)};
+  cl::opt<std::string> test{
+      "test",
+      cl::desc("A program that gets the name of a file with a module and ends with exit code 0 where the module "
+               "shows the problem"),
+      cl::value_desc("program"), cl::Required, cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Where to write the small module (default: standard output)"),
                               cl::value_desc("file"), cl::init("-"), cl::cat(category)};
 };
@@ -62,7 +63,8 @@ public:
     }
     std::string problem;
     std::optional<StringRef> nothing = StringRef();
-    int code = llvm::sys::ExecuteAndWait(program, {program, file}, std::nullopt, {nothing, nothing, nothing}, 0, 0, &problem);
+    int code =
+        llvm::sys::ExecuteAndWait(program, {program, file}, std::nullopt, {nothing, nothing, nothing}, 0, 0, &problem);
     if (code == -1) {
       fail("--test: cannot run '" + program + "': " + problem);
       return failure();
@@ -111,7 +113,8 @@ int main(int argc, char **argv) {
   size_t before = countOps(*module);
   if (failed(mlir::heddle::reduceModule(module, *test)))
     return ::heddle::cli::kWorkFailed;
-  llvm::errs() << "heddle-reduce: " << before << " ops are now " << countOps(*module) << ", after " << test->getRuns() << " tests\n";
+  llvm::errs() << "heddle-reduce: " << before << " ops are now " << countOps(*module) << ", after " << test->getRuns()
+               << " tests\n";
   llvm::Error error = mlir::heddle::writeWhole(flags.output, [&](raw_ostream &stream) {
     module->print(stream);
     stream << "\n";

@@ -187,7 +187,7 @@ int main(int argc, char **argv) {
   std::set_new_handler(tellOfMemory);
   ::heddle::cli::beginProgram();
   std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures come before the error that they explain
-  registerAllTargets(); // of which the command line names one
+  registerAllTargets();                     // of which the command line names one
   std::optional<ReferenceCommand> command = parseReferenceCommand(argc, argv);
   if (!command)
     return ::heddle::cli::kWrongCommandLine;

@@ -91,20 +91,22 @@ private:
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
     command->add_flag("--restart-from-checkpoint", train.restarts,
-                      "--resume where there is a checkpoint, and begin where there is none: for launchers that start a training again");
+                      "--resume where there is a checkpoint, and begin where there is none: for launchers that start a "
+                      "training again");
     command->add_flag("--verify-resume", train.verifyResume,
                       "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
                       "compare hashes of weights and optimizer; leaves no files");
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
-    command->add_option(
-        "--vocab", train.vocabulary,
-        "A SentencePiece model, or a folder with that of a language model (default: the vocabulary in\n"
-        "the artifact, or learnt from the text)");
+    command->add_option("--vocab", train.vocabulary,
+                        "A SentencePiece model, or a folder with that of a language model (default: the vocabulary in\n"
+                        "the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
-    command->add_option("--vocab-type", train.vocabularyType, "How a vocabulary is learnt: bpe, unigram or word (whole words)")
+    command
+        ->add_option("--vocab-type", train.vocabularyType,
+                     "How a vocabulary is learnt: bpe, unigram or word (whole words)")
         ->check(CLI::IsMember({"bpe", "unigram", "word"}))
         ->capture_default_str();
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
@@ -143,9 +145,10 @@ private:
             "recorded too, and after these steps the first validation and the first checkpoint")
         ->needs(profile)
         ->type_name("FIRST:COUNT");
-    command->add_option("--rank", train.ranks.rank,
-                        "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
-                        "srun says)");
+    command->add_option(
+        "--rank", train.ranks.rank,
+        "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
+        "srun says)");
     command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard");
     command->add_option("--rendezvous", train.ranks.rendezvous,
                         "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
@@ -153,7 +156,8 @@ private:
         {"auto", TransportChoice::Auto}, {"nccl", TransportChoice::Nccl}, {"mpi", TransportChoice::Mpi}};
     command
         ->add_option("--transport", train.transport,
-                     "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) or auto (nccl\n"
+                     "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) "
+                     "or auto (nccl\n"
                      "where each has a CUDA device of its own; the default)")
         ->transform(CLI::CheckedTransformer(transports).description(""))
         ->type_name("NAME");
@@ -202,10 +206,13 @@ private:
   }
 
   void addQuantize() {
-    CLI::App *command = add("quantize", "Write the weights as an artifact that was compiled with --weights=int8 or int4 keeps them",
-                            [this] { return runQuantize(quantize); });
+    CLI::App *command =
+        add("quantize", "Write the weights as an artifact that was compiled with --weights=int8 or int4 keeps them",
+            [this] { return runQuantize(quantize); });
     addArtifact(command, quantize.common);
-    command->add_option("--checkpoint", quantize.checkpoint, "A checkpoint, or the published model's Hugging Face folder")->required();
+    command
+        ->add_option("--checkpoint", quantize.checkpoint, "A checkpoint, or the published model's Hugging Face folder")
+        ->required();
     command->add_option("--output", quantize.output, "The checkpoint to write")->required();
   }
 
@@ -253,8 +260,9 @@ private:
   }
 
   void addScore() {
-    CLI::App *command = add("score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations; accuracy of labels",
-                            [this] { return runScore(score); });
+    CLI::App *command = add(
+        "score", "Loss, perplexity, BLEU, chrF and exact matches of a model, or of translations; accuracy of labels",
+        [this] { return runScore(score); });
     addArtifact(command, score.common);
     addBase(command, score.common);
     addProfile(command, score.common);
@@ -310,19 +318,19 @@ private:
         ->capture_default_str();
     addSampling(command, generate.sampling);
     command
-        ->add_option("--repetition-penalty", generate.repetitionPenalty,
-                     "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
+        ->add_option(
+            "--repetition-penalty", generate.repetitionPenalty,
+            "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
         ->check(CLI::Range(1e-2, 1e2))
         ->capture_default_str();
-    command
-        ->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
+    command->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
         ->allow_extra_args(false)
         ->type_name("TEXT")
         ->check([](const std::string &text) { return text.empty() ? "an empty text ends every continuation" : ""; });
-    CLI::Option *json = command->add_flag(
-        "--json", generate.json,
-        "Answer by an object of JSON: prompt, completion, the number of its tokens, and why it ends (end, stop, length or\n"
-        "room: the model was compiled for no more)");
+    CLI::Option *json = command->add_flag("--json", generate.json,
+                                          "Answer by an object of JSON: prompt, completion, the number of its tokens, "
+                                          "and why it ends (end, stop, length or\n"
+                                          "room: the model was compiled for no more)");
     command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
         ->excludes(json)
         ->excludes(devices);
@@ -348,15 +356,17 @@ private:
     CLI::App *command =
         add("predict", "Predict the labels of the lines of standard input with a model that gives labels",
             [this] { return runPredict(predict); });
-    command->footer("An answer is a line: the label, a tab and its probability; or a label for each word of the line, which\n"
-                    "are divided by white space.");
+    command->footer(
+        "An answer is a line: the label, a tab and its probability; or a label for each word of the line, which\n"
+        "are divided by white space.");
     addArtifact(command, predict.common);
     addBase(command, predict.common);
     addProfile(command, predict.common);
     addSharing(command, predict.common);
     command->add_option("--checkpoint", predict.checkpoint, "Folder of the checkpoint")->required();
-    command->add_flag("--records", predict.records,
-                      "Lines are records of JSON, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");
+    command->add_flag(
+        "--records", predict.records,
+        "Lines are records of JSON, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");
   }
 
   void addTokenize() {

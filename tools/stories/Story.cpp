@@ -7,12 +7,15 @@
 namespace heddle::stories {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames = {"Tom", "Ann", "Ben", "Eva", "Max", "Mia", "Leo", "Zoe", "Sam", "Lea", "Jim", "Ida"};
-constexpr std::array<std::string_view, 8> kColours = {"red", "blue", "green", "black", "white", "brown", "pink", "grey"};
-constexpr std::array<std::string_view, 12> kThings = {"ball", "hat", "book", "cup", "kite", "shoe",
+constexpr std::array<std::string_view, 12> kNames = {"Tom", "Ann", "Ben", "Eva", "Max", "Mia",
+                                                     "Leo", "Zoe", "Sam", "Lea", "Jim", "Ida"};
+constexpr std::array<std::string_view, 8> kColours = {"red",   "blue",  "green", "black",
+                                                      "white", "brown", "pink",  "grey"};
+constexpr std::array<std::string_view, 12> kThings = {"ball", "hat", "book", "cup",  "kite", "shoe",
                                                       "bag",  "box", "doll", "drum", "flag", "boat"};
 constexpr std::array<std::string_view, 4> kSizes = {"big", "small", "old", "new"};
-constexpr std::array<std::string_view, 8> kPlaces = {"park", "school", "lake", "shop", "farm", "river", "forest", "market"};
+constexpr std::array<std::string_view, 8> kPlaces = {"park", "school", "lake",   "shop",
+                                                     "farm", "river",  "forest", "market"};
 constexpr size_t kShareHeldOut = 10; // one in so many first sentences
 
 template <size_t N> std::string_view choose(const std::array<std::string_view, N> &words, SplitMix64 &random) {
@@ -25,7 +28,8 @@ template <size_t N> size_t indexOf(const std::array<std::string_view, N> &words,
 
 // The word behind each of the patterns, where the text has it.
 template <size_t N>
-std::string_view wordBehind(std::string_view text, std::string_view before, const std::array<std::string_view, N> &words) {
+std::string_view wordBehind(std::string_view text, std::string_view before,
+                            const std::array<std::string_view, N> &words) {
   size_t at = text.find(before);
   if (at == std::string_view::npos)
     return {};
@@ -51,18 +55,21 @@ std::string Story::continuation(Style style) const {
   std::string text;
   if (tellsSize)
     text += join({" The ", colour, " ", thing, verb(" is ", " was "), size, "."});
-  text += join({" ", owner, verb(" goes", " went"), " to the ", place, ". There ", owner, verb(" meets ", " met "), other, "."});
+  text += join(
+      {" ", owner, verb(" goes", " went"), " to the ", place, ". There ", owner, verb(" meets ", " met "), other, "."});
   if (isLiked)
     text += join({" ", other, verb(" likes", " liked"), " the ", colour, " ", thing, "."});
   if (isGiven)
     text += join({" ", owner, verb(" gives", " gave"), " the ", colour, " ", thing, " to ", other, "."});
   else
     text += join({" ", owner, verb(" hides", " hid"), " the ", colour, " ", thing, "."});
-  return text + join({verb(" Now ", " Then "), isGiven ? other : owner, verb(" has", " had"), " the ", colour, " ", thing, "."});
+  return text + join({verb(" Now ", " Then "), isGiven ? other : owner, verb(" has", " had"), " the ", colour, " ",
+                      thing, "."});
 }
 
 bool Story::isHeldOut() const {
-  size_t number = (indexOf(kNames, owner) * kColours.size() + indexOf(kColours, colour)) * kThings.size() + indexOf(kThings, thing);
+  size_t number =
+      (indexOf(kNames, owner) * kColours.size() + indexOf(kColours, colour)) * kThings.size() + indexOf(kThings, thing);
   return number * 7919 % kShareHeldOut == 0; // spread over all names, colours and things
 }
 

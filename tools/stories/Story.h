@@ -1,5 +1,5 @@
-// Stories of a few sentences about who has what, in two styles: a small language for the demo of language models. A story that is
-// told right agrees with itself: the thing keeps its colour, and the last sentence says who has it.
+// Stories of a few sentences about who has what, in two styles: a small language for the demo of language models. A
+// story that is told right agrees with itself: the thing keeps its colour, and the last sentence says who has it.
 #pragma once
 
 #include "tools/Random.h"

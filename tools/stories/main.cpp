@@ -49,8 +49,8 @@ int write(const Options &options) {
   for (const auto &[name, text] : files)
     if (heddle::Status status = heddle::writeFile(folder / name, text); !status.ok())
       return fail(status.message());
-  std::printf("%u stories to learn, %u told in the past, %u beginnings that none of them has\n", options.stories, options.told,
-              options.prompts);
+  std::printf("%u stories to learn, %u told in the past, %u beginnings that none of them has\n", options.stories,
+              options.told, options.prompts);
   return 0;
 }
 
@@ -63,7 +63,8 @@ int score(const std::string &path, Style style) {
     right += isRight(line, style);
   if (count == 0)
     return fail("'" + path + "' has no story to score");
-  std::printf("%.1f%% of %llu stories right\n", 100 * double(right) / double(count), static_cast<unsigned long long>(count));
+  std::printf("%.1f%% of %llu stories right\n", 100 * double(right) / double(count),
+              static_cast<unsigned long long>(count));
   return 0;
 }
 
@@ -71,11 +72,13 @@ int score(const std::string &path, Style style) {
 
 int main(int argc, char **argv) {
   heddle::cli::beginProgram();
-  CLI::App app{"The language demo's task: stories of a small grammar, in the present or in the past.", "heddle-stories"};
+  CLI::App app{"The language demo's task: stories of a small grammar, in the present or in the past.",
+               "heddle-stories"};
   app.require_subcommand(1);
   Options options;
   CLI::App *writing = app.add_subcommand("write", "Write stories, a story on each line");
-  writing->add_option("--out", options.directory, "Folder for stories.txt, valid.txt, told.jsonl and prompts.txt")->required();
+  writing->add_option("--out", options.directory, "Folder for stories.txt, valid.txt, told.jsonl and prompts.txt")
+      ->required();
   writing->add_option("--stories", options.stories, "Stories in the present")->capture_default_str();
   writing->add_option("--valid", options.valid, "Stories to validate on")->capture_default_str();
   writing->add_option("--told", options.told, "Beginnings with stories in the past")->capture_default_str();

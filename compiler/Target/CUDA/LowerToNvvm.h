@@ -24,7 +24,8 @@ inline constexpr StringLiteral kSharedBytesName = "heddle.shared_bytes";
 /// The entry point of each such module.
 inline constexpr StringLiteral kEntryName = "main";
 
-/// What the entry point of a kernel of this name is called in an artifact: an identifier of PTX that is none of its words.
+/// What the entry point of a kernel of this name is called in an artifact: an identifier of PTX that is none of its
+/// words.
 std::string getEntryName(StringRef kernel);
 
 /// PTX with another name for its entry point, and so for the entry point's parameters.

@@ -30,9 +30,8 @@ using namespace mlir::heddle;
 namespace {
 
 /// What a kernel may use. A device that Heddle runs on has all of it; see runtime/hal/vulkan/Features.cpp.
-constexpr spirv::Capability kBaseCapabilities[] = {spirv::Capability::Shader,
-                                                   spirv::Capability::PhysicalStorageBufferAddresses,
-                                                   spirv::Capability::VulkanMemoryModel};
+constexpr spirv::Capability kBaseCapabilities[] = {
+    spirv::Capability::Shader, spirv::Capability::PhysicalStorageBufferAddresses, spirv::Capability::VulkanMemoryModel};
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
                                                        spirv::Capability::GroupNonUniformShuffle};
 
@@ -40,7 +39,8 @@ constexpr spirv::Capability kHalfCapabilities[] = {
     spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
 /// bf16 is in memory alone, as the upper halves of words. Its pointers are cast, which takes Int16, too.
-constexpr spirv::Capability kShortCapabilities[] = {spirv::Capability::Int16, spirv::Capability::StorageBuffer16BitAccess};
+constexpr spirv::Capability kShortCapabilities[] = {spirv::Capability::Int16,
+                                                    spirv::Capability::StorageBuffer16BitAccess};
 
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
@@ -162,14 +162,16 @@ private:
     return any;
   }
 
-  /// The loads of an argument that texels can serve: four neighbouring f32 each, or i32, whose bits a texel of f32 has too.
+  /// The loads of an argument that texels can serve: four neighbouring f32 each, or i32, whose bits a texel of f32 has
+  /// too.
   static SmallVector<vector::LoadOp> getTexelLoads(BlockArgument argument) {
     SmallVector<vector::LoadOp> loads;
     for (Operation *user : argument.getUsers())
       if (isa<memref::StoreOp, vector::StoreOp>(user))
         return {};
-      else if (auto load = dyn_cast<vector::LoadOp>(user);
-               load && load.getVectorType().getElementTypeBitWidth() == 32 && load.getVectorType().getNumElements() == 4)
+      else if (auto load = dyn_cast<vector::LoadOp>(user); load &&
+                                                           load.getVectorType().getElementTypeBitWidth() == 32 &&
+                                                           load.getVectorType().getNumElements() == 4)
         loads.push_back(load);
     return loads;
   }
@@ -226,7 +228,7 @@ private:
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
-    LaneNumber number = !uses.exchange          ? LaneNumber::OfWorkgroup
+    LaneNumber number = !uses.exchange         ? LaneNumber::OfWorkgroup
                         : hasSubgroups(kernel) ? LaneNumber::OfAllSubgroups
                                                : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, patterns);

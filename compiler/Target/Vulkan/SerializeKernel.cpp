@@ -23,8 +23,8 @@ void forEachInstruction(ArrayRef<uint32_t> words, function_ref<void(Opcode, Arra
 
 uint32_t firstWord(Opcode opcode, uint32_t count) { return count << 16 | static_cast<uint32_t>(opcode); }
 
-/// Casts from pointer to pointer become casts to two numbers of 32 bits and from there to the pointer, which is all that
-/// SwiftShader knows, and more than MLIR's verifier does.
+/// Casts from pointer to pointer become casts to two numbers of 32 bits and from there to the pointer, which is all
+/// that SwiftShader knows, and more than MLIR's verifier does.
 SmallVector<uint32_t> castThroughNumbers(ArrayRef<uint32_t> words) {
   llvm::DenseSet<uint32_t> pointers;
   uint32_t number = 0, pair = 0;

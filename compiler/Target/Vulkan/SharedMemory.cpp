@@ -31,12 +31,11 @@ struct Place {
   Value vectorPointer() { return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(0)}); }
   /// To the `offset`-th element from it on.
   Value pointer(int64_t offset) {
-    Value inVector =
-        spirv::BitwiseAndOp::create(rewriter, loc, add(element, inVectorOf(offset)), number(kVector - 1));
+    Value inVector = spirv::BitwiseAndOp::create(rewriter, loc, add(element, inVectorOf(offset)), number(kVector - 1));
     return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(offset), inVector});
   }
-  /// Whole vectors of the constant part are added last, so that neighbouring accesses share all else, and a driver finds
-  /// the constant that its instructions take.
+  /// Whole vectors of the constant part are added last, so that neighbouring accesses share all else, and a driver
+  /// finds the constant that its instructions take.
   Value vectorOf(int64_t offset) {
     int64_t all = constant + offset, inVector = inVectorOf(offset);
     Value at = add(element, inVector), shift = number(llvm::Log2_64(kVector));

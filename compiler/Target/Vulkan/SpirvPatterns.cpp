@@ -108,12 +108,14 @@ Value wholes(OpBuilder &builder, Location loc, Type type, uint32_t value) {
                                    vector ? TypedAttr(DenseElementsAttr::get(vector, number.getValue())) : number);
 }
 
-/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory. Neighbours share a word, the
-/// first in its lower half, where there is an even number of them: lavapipe takes as long for 16 bits as for 32.
+/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory. Neighbours
+/// share a word, the first in its lower half, where there is an even number of them: lavapipe takes as long for 16 bits
+/// as for 32.
 Value fromMemory(OpBuilder &builder, Location loc, Value stored, Type floats) {
   Type words = withElement(floats, builder.getI32Type());
   auto up = [&](Value value) -> Value {
-    return spirv::ShiftLeftLogicalOp::create(builder, loc, value.getType(), value, wholes(builder, loc, value.getType(), 16));
+    return spirv::ShiftLeftLogicalOp::create(builder, loc, value.getType(), value,
+                                             wholes(builder, loc, value.getType(), 16));
   };
   if (getElementTypeOrSelf(stored).isInteger(16))
     return spirv::BitcastOp::create(builder, loc, floats, up(spirv::UConvertOp::create(builder, loc, words, stored)));
@@ -125,7 +127,8 @@ Value fromMemory(OpBuilder &builder, Location loc, Value stored, Type floats) {
       elements.push_back(isa<VectorType>(half.getType())
                              ? spirv::CompositeExtractOp::create(builder, loc, half, pair).getResult()
                              : half);
-  return spirv::BitcastOp::create(builder, loc, floats, spirv::CompositeConstructOp::create(builder, loc, words, elements));
+  return spirv::BitcastOp::create(builder, loc, floats,
+                                  spirv::CompositeConstructOp::create(builder, loc, words, elements));
 }
 
 Value toMemory(OpBuilder &builder, Location loc, Value floats, Type stored) {
@@ -136,9 +139,11 @@ Value toMemory(OpBuilder &builder, Location loc, Value floats, Type stored) {
     return spirv::UConvertOp::create(builder, loc, stored, down);
   SmallVector<Value> pairs;
   for (int32_t pair = 0; pair < elementsOf(stored); ++pair)
-    pairs.push_back(spirv::BitwiseOrOp::create(builder, loc, spirv::CompositeExtractOp::create(builder, loc, down, 2 * pair),
+    pairs.push_back(spirv::BitwiseOrOp::create(builder, loc,
+                                               spirv::CompositeExtractOp::create(builder, loc, down, 2 * pair),
                                                spirv::CompositeExtractOp::create(builder, loc, bits, 2 * pair + 1)));
-  return pairs.size() == 1 ? pairs.front() : spirv::CompositeConstructOp::create(builder, loc, stored, pairs).getResult();
+  return pairs.size() == 1 ? pairs.front()
+                           : spirv::CompositeConstructOp::create(builder, loc, stored, pairs).getResult();
 }
 
 template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
@@ -150,7 +155,8 @@ template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
         placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
     Value loaded = spirv::LoadOp::create(rewriter, op.getLoc(), place, aligned(rewriter), alignmentOf(rewriter, type));
     bool isNarrow = getElementTypeOrSelf(op.getResult().getType()).isBF16();
-    rewriter.replaceOp(op, isNarrow ? fromMemory(rewriter, op.getLoc(), loaded, withElement(op.getResult().getType(), rewriter.getF32Type()))
+    rewriter.replaceOp(op, isNarrow ? fromMemory(rewriter, op.getLoc(), loaded,
+                                                 withElement(op.getResult().getType(), rewriter.getF32Type()))
                                     : loaded);
     return success();
   }
@@ -281,13 +287,14 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
     auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
     if (!loop)
       return failure();
-    // MLIR's serializer does not find what an inner loop results in when it completes the header's phis; what is selected
-    // of it twice it does, and a cooperative matrix times one.
+    // MLIR's serializer does not find what an inner loop results in when it completes the header's phis; what is
+    // selected of it twice it does, and a cooperative matrix times one.
     SmallVector<Value> next(adaptor.getOperands());
     for (auto [value, original] : llvm::zip(next, op.getOperands()))
       if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
         auto matrix = dyn_cast<spirv::CooperativeMatrixType>(value.getType());
-        Value one = spirv::ConstantOp::getOne(matrix ? matrix.getElementType() : rewriter.getI1Type(), op.getLoc(), rewriter);
+        Value one =
+            spirv::ConstantOp::getOne(matrix ? matrix.getElementType() : rewriter.getI1Type(), op.getLoc(), rewriter);
         value = matrix ? spirv::MatrixTimesScalarOp::create(rewriter, op.getLoc(), matrix, value, one).getResult()
                        : spirv::SelectOp::create(rewriter, op.getLoc(), one, value, value).getResult();
       }
@@ -299,7 +306,8 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
 /// To nearest, to even where two are as near: registers hold bf16 as f32.
 struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isBF16())
       return failure();
     Location loc = op.getLoc();
@@ -312,7 +320,8 @@ struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
     Value rounded = spirv::BitwiseAndOp::create(rewriter, loc, sum, number(0xFFFF0000));
     Value size = spirv::BitwiseAndOp::create(rewriter, loc, bits, number(0x7FFFFFFF));
     Value isNumber = spirv::ULessThanEqualOp::create(rewriter, loc, size, number(0x7F800000));
-    Value none = spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // still none without its lower half
+    Value none =
+        spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // still none without its lower half
     Value result = spirv::SelectOp::create(rewriter, loc, isNumber, rounded, none);
     rewriter.replaceOpWithNewOp<spirv::BitcastOp>(op, floats, result);
     return success();
@@ -321,7 +330,8 @@ struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
 
 struct LowerWidening : OpConversionPattern<arith::ExtFOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
       return failure();
     rewriter.replaceOp(op, adaptor.getIn());

@@ -45,7 +45,9 @@ LogicalResult VulkanBackend::serialize(Operation *kernel, const TargetProfile &p
     return module.emitError() << "kernel '" << code.name << "' has no LocalSize";
   if (auto exchange = module->getAttrOfType<IntegerAttr>(kExchangeName))
     code.subgroup = static_cast<uint32_t>(exchange.getInt());
-  auto has = [&](spirv::Capability capability) { return llvm::is_contained(module.getVceTripleAttr().getCapabilities(), capability); };
+  auto has = [&](spirv::Capability capability) {
+    return llvm::is_contained(module.getVceTripleAttr().getCapabilities(), capability);
+  };
   code.halves = has(spirv::Capability::Float16);
   code.shorts = has(spirv::Capability::Int16);
   module.walk([&](spirv::KHRCooperativeMatrixMulAddOp op) {

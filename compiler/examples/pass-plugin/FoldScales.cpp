@@ -1,4 +1,5 @@
-// A plug-in with a pass of its own: multiplications by numbers are done once, behind matrix products, where there are two of them.
+// A plug-in with a pass of its own: multiplications by numbers are done once, behind matrix products, where there are
+// two of them.
 //
 //   heddle-opt model.mlir --load-pass-plugin=FoldScales.so --pass-pipeline='builtin.module(fold-scales)'
 //   heddle-compile model.toml -o model.heddle --load-pass-plugin=FoldScales.so --pass-after=fuse-attention:fold-scales

@@ -7,8 +7,8 @@
 
 namespace heddle::hal::cuda {
 
-Result<std::unique_ptr<CudaGroup>> CudaGroup::join(const Context &context, Stream &compute, const Nccl &nccl, const GroupId &id, uint32_t number,
-                                                   uint32_t devices) {
+Result<std::unique_ptr<CudaGroup>> CudaGroup::join(const Context &context, Stream &compute, const Nccl &nccl,
+                                                   const GroupId &id, uint32_t number, uint32_t devices) {
   std::unique_ptr<CudaGroup> group(new CudaGroup(context, compute, nccl));
   const Driver &cuda = *context.cuda;
   // Kernels that exchange numbers are few and wait for other devices: they go before those that fill the device.

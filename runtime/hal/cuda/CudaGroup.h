@@ -11,15 +11,16 @@ namespace heddle::hal::cuda {
 class CudaGroup final : public DeviceGroup {
 public:
   // `compute` is where the device's other work goes; it outlives the group.
-  static Result<std::unique_ptr<CudaGroup>> join(const Context &context, Stream &compute, const Nccl &nccl, const GroupId &id, uint32_t number,
-                                                 uint32_t devices);
+  static Result<std::unique_ptr<CudaGroup>> join(const Context &context, Stream &compute, const Nccl &nccl,
+                                                 const GroupId &id, uint32_t number, uint32_t devices);
   ~CudaGroup() override;
 
   Status start(std::span<const Tensor> tensors) override;
   Status finish() override;
 
 private:
-  CudaGroup(const Context &context, Stream &compute, const Nccl &nccl) : context(context), compute(compute), nccl(nccl) {}
+  CudaGroup(const Context &context, Stream &compute, const Nccl &nccl)
+      : context(context), compute(compute), nccl(nccl) {}
   Result<CUevent> newEvent();
   Status enqueue(std::span<const Tensor> tensors);
   ncclResult_t enqueue(const Tensor &tensor);

@@ -29,8 +29,8 @@ CudaKernel::~CudaKernel() {
   context.cuda->cuModuleUnload(module);
 }
 
-// The binary first: it costs no time to compile. Whatever keeps a driver or device from taking it, the PTX may still do;
-// but the driver's compiler needs memory too.
+// The binary first: it costs no time to compile. Whatever keeps a driver or device from taking it, the PTX may still
+// do; but the driver's compiler needs memory too.
 Status CudaKernel::loadModule(const KernelSource &source) {
   std::string refused;
   if (!source.binary.empty()) {

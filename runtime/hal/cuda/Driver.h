@@ -89,7 +89,7 @@ struct GraphUpdateResult {
   F(cuDeviceGetCount, (int *count))                                                                                    \
   F(cuDeviceGet, (CUdevice * device, int ordinal))                                                                     \
   F(cuDeviceGetName, (char *name, int length, CUdevice device))                                                        \
-  F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                            \
+  F(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                                                             \
   F(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))                                                \
   F(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                                  \
   F(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                                   \
@@ -106,7 +106,7 @@ struct GraphUpdateResult {
   F(cuEventRecord, (CUevent event, CUstream stream))                                                                   \
   F(cuEventSynchronize, (CUevent event))                                                                               \
   F(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                             \
-  F(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                  \
+  F(cuMemGetInfo_v2, (size_t *free, size_t *total))                                                                    \
   F(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                                              \
   F(cuMemFree_v2, (CUdeviceptr address))                                                                               \
   F(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))                                                    \

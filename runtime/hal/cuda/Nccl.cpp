@@ -12,8 +12,10 @@ Result<Nccl> openNccl() {
   void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *reason = dlerror();
-    return makeError(ErrorKind::NotFound, "there is no NCCL on this machine: libnccl.so.2 cannot be opened (", reason ? reason : "no reason given",
-                     "). NVIDIA's package libnccl2 has it, and so do Python's packages of NCCL, whose folder LD_LIBRARY_PATH may name.");
+    return makeError(ErrorKind::NotFound, "there is no NCCL on this machine: libnccl.so.2 cannot be opened (",
+                     reason ? reason : "no reason given",
+                     "). NVIDIA's package libnccl2 has it, and so do Python's packages of NCCL, whose folder "
+                     "LD_LIBRARY_PATH may name.");
   }
   Nccl nccl;
   const char *missing = nullptr;
@@ -33,7 +35,8 @@ Result<Nccl> openNccl() {
   if (ncclResult_t result = nccl.ncclGetVersion(&nccl.version))
     return nccl.error(result, "asking for NCCL's version");
   if (nccl.version < oldestVersion)
-    return makeError(ErrorKind::Unsupported, "this machine has ", nccl.versionText(), "; Heddle needs NCCL 2.13 or newer.");
+    return makeError(ErrorKind::Unsupported, "this machine has ", nccl.versionText(),
+                     "; Heddle needs NCCL 2.13 or newer.");
   return nccl;
 }
 

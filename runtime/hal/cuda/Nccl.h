@@ -1,5 +1,5 @@
-// The part of NCCL's API that Heddle uses, declared here so that building needs no NCCL, and found in libnccl.so.2 at run time. Names
-// and numbers are those of its documentation. Everything is in NCCL from 2.13 on.
+// The part of NCCL's API that Heddle uses, declared here so that building needs no NCCL, and found in libnccl.so.2 at
+// run time. Names and numbers are those of its documentation. Everything is in NCCL from 2.13 on.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -27,14 +27,14 @@ inline constexpr int ncclSum = 0;     // ncclRedOp_t
   F(ncclCommInitRank, (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank))                                       \
   F(ncclCommDestroy, (ncclComm_t comm))                                                                                \
   F(ncclCommAbort, (ncclComm_t comm))                                                                                  \
-  F(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *error))                                                     \
+  F(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t * error))                                                    \
   F(ncclGroupStart, ())                                                                                                \
   F(ncclGroupEnd, ())                                                                                                  \
   F(ncclAllReduce, (const void *from, void *to, size_t count, int type, int op, ncclComm_t comm, CUstream stream))     \
-  F(ncclReduceScatter,                                                                                                 \
-    (const void *from, void *to, size_t part, int type, int op, ncclComm_t comm, CUstream stream))                     \
+  F(ncclReduceScatter, (const void *from, void *to, size_t part, int type, int op, ncclComm_t comm, CUstream stream))  \
   F(ncclAllGather, (const void *from, void *to, size_t part, int type, ncclComm_t comm, CUstream stream))              \
-  F(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, ncclComm_t comm, CUstream stream)) \
+  F(ncclReduce,                                                                                                        \
+    (const void *from, void *to, size_t count, int type, int op, int root, ncclComm_t comm, CUstream stream))          \
   F(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, ncclComm_t comm, CUstream stream))
 
 // The functions, looked up once in a process.

@@ -34,8 +34,8 @@ Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
 }
 
 // Wider than a kernel needs is fine, narrower would split lanes that talk to each other. Of what the device offers, 32
-// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane. A workgroup of fewer
-// lanes gets a subgroup of as few, so that none is idle.
+// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane. A workgroup of
+// fewer lanes gets a subgroup of as few, so that none is idle.
 static uint32_t subgroupWidth(const KernelSource &kernel, const DeviceInfo &device) {
   constexpr uint32_t usual = 32;
   if (kernel.exactSubgroup)
@@ -61,8 +61,8 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     info.stage.module = module;
     info.stage.pName = "main";
     if (context.codeReports)
-      info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
-                   VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
+      info.flags =
+          VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR | VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
     info.layout = layout.pipeline;
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
@@ -126,7 +126,8 @@ Result<CodeReport> VulkanDevice::report(const Executable &kernel) const {
   executable.pipeline = pipeline.pipeline;
   if (VkResult status = vk.vkGetPipelineExecutableStatisticsKHR(context.device, &executable, &count, nullptr))
     return failed(status);
-  std::vector<VkPipelineExecutableStatisticKHR> statistics(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
+  std::vector<VkPipelineExecutableStatisticKHR> statistics(count,
+                                                           {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
   if (VkResult status = vk.vkGetPipelineExecutableStatisticsKHR(context.device, &executable, &count, statistics.data()))
     return failed(status);
   for (const VkPipelineExecutableStatisticKHR &statistic : statistics)

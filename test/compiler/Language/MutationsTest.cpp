@@ -27,13 +27,73 @@ std::string readLibrary(StringRef name) {
 }
 
 /// What words a mutation may put in.
-constexpr StringLiteral kWords[] = {
-    "repeat", "with", "if",   "else", "def",    "param", "weight", "{",    "}",      "(",       ")",          "[",
-    "]",      "|",    ",",    "=",    "~",      "@",     "^",      "%",    "..",     "0",       "1e308",      "4096",
-    "x",      "\"",   "\n",   "in",   "task",   "use",   "true",   "not",  "source", "target",  "memory",     "logits",
-    "pairs",  "mask", "tanh", "sum",  "linear", "first", "max",    "heads", "d_model", "softmax", "transpose(", "-",
-    "scan", "reversed", "as", "lstm", "gru", "zeros(", "slice(", "join(", "last",   "average", "source.label", "source.labelled", "classes",
-    "places(", "number(", "spread(", "source.lengths", "target.positions", "abs("};
+constexpr StringLiteral kWords[] = {"repeat",
+                                    "with",
+                                    "if",
+                                    "else",
+                                    "def",
+                                    "param",
+                                    "weight",
+                                    "{",
+                                    "}",
+                                    "(",
+                                    ")",
+                                    "[",
+                                    "]",
+                                    "|",
+                                    ",",
+                                    "=",
+                                    "~",
+                                    "@",
+                                    "^",
+                                    "%",
+                                    "..",
+                                    "0",
+                                    "1e308",
+                                    "4096",
+                                    "x",
+                                    "\"",
+                                    "\n",
+                                    "in",
+                                    "task",
+                                    "use",
+                                    "true",
+                                    "not",
+                                    "source",
+                                    "target",
+                                    "memory",
+                                    "logits",
+                                    "pairs",
+                                    "mask",
+                                    "tanh",
+                                    "sum",
+                                    "linear",
+                                    "first",
+                                    "max",
+                                    "heads",
+                                    "d_model",
+                                    "softmax",
+                                    "transpose(",
+                                    "-",
+                                    "scan",
+                                    "reversed",
+                                    "as",
+                                    "lstm",
+                                    "gru",
+                                    "zeros(",
+                                    "slice(",
+                                    "join(",
+                                    "last",
+                                    "average",
+                                    "source.label",
+                                    "source.labelled",
+                                    "classes",
+                                    "places(",
+                                    "number(",
+                                    "spread(",
+                                    "source.lengths",
+                                    "target.positions",
+                                    "abs("};
 
 constexpr StringLiteral kRecurrent = R"(task translate
 param width = 8
@@ -149,7 +209,8 @@ Outcome compile(MLIRContext &context, StringRef text) {
     return outcome;
   language::Settings settings;
   LocationAttr where = FileLineColLoc::get(&context, "given.toml", 1, 1);
-  for (auto [name, value] : {std::pair("d_model", 8), {"heads", 2}, {"d_ff", 8}, {"encoder_layers", 1}, {"decoder_layers", 1}})
+  for (auto [name, value] :
+       {std::pair("d_model", 8), {"heads", 2}, {"d_ff", 8}, {"encoder_layers", 1}, {"decoder_layers", 1}})
     settings[name] = {int64_t(value), where};
   if (failed(model->setParameters(settings)))
     return outcome;

@@ -22,7 +22,8 @@ namespace {
 using mlir::heddle::reference::Array;
 using mlir::heddle::reference::Interpreter;
 
-// Odd extents, extents of one, an empty sequence, and one even case. All have as many columns as heads times a head's width.
+// Odd extents, extents of one, an empty sequence, and one even case. All have as many columns as heads times a head's
+// width.
 const std::vector<Shape> kShapes = {
     {{1}, {1}, 1, 1, 1},
     {{3}, {5}, 1, 1, 1},

@@ -172,11 +172,10 @@ TEST_F(InterpreterTest, TellsOfStepsThatBeginBeforeTheFirstRow) {
     func.func @f(%start: tensor<1xi32>, %x: tensor<2x3xf32>, %all: tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<4x3xf32>) {
       STEPS
     })";
-  const std::pair<const char *, const char *> cases[] = {
-      {"'heddle.step_rows' op begins at row -1 of 4", R"(
+  const std::pair<const char *, const char *> cases[] = {{"'heddle.step_rows' op begins at row -1 of 4", R"(
       %0 = heddle.step_rows %all at %start : tensor<4x3xf32> to tensor<2x3xf32>
       return %0, %all : tensor<2x3xf32>, tensor<4x3xf32>)"},
-      {"'heddle.insert_rows' op begins at row -1 of 4", R"(
+                                                         {"'heddle.insert_rows' op begins at row -1 of 4", R"(
       %0 = heddle.insert_rows %x into %all at %start : tensor<2x3xf32> into tensor<4x3xf32>
       return %x, %0 : tensor<2x3xf32>, tensor<4x3xf32>)"}};
   for (auto [problem, steps] : cases) {

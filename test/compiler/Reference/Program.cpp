@@ -46,9 +46,9 @@ Program::Program(const Shape &shape) : batch(shape) {
   declarations = "heddle.size @tokens max " + number(sumOf(shape.lengths)) + "\n" +                          //
                  "heddle.size @keys max " + number(sumOf(shape.keyLengths)) + "\n" +                         //
                  "heddle.size @sequences max " + number(static_cast<int64_t>(shape.lengths.size())) + "\n" + //
-                 "heddle.size @pixels max " + number(4 * shape.pixelBlocks()) + "\n" +           //
-                 "heddle.size @pixel_blocks max " + number(shape.pixelBlocks()) + "\n" +         //
-                 "heddle.size @length max " + number(longest) + " longest \"lengths\"\n" +        //
+                 "heddle.size @pixels max " + number(4 * shape.pixelBlocks()) + "\n" +                       //
+                 "heddle.size @pixel_blocks max " + number(shape.pixelBlocks()) + "\n" +                     //
+                 "heddle.size @length max " + number(longest) + " longest \"lengths\"\n" +                   //
                  "heddle.size @key_length max " + number(shape.longestKey()) + " longest \"key_lengths\"\n" +
                  "heddle.size @step max " + number(static_cast<int64_t>(shape.lengths.size())) +
                  " of @sequences from 0\n";

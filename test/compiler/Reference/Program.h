@@ -27,7 +27,8 @@ struct Shape {
   int64_t heads = 1, keyHeads = 1, width = 1;
 
   int64_t columns() const { return heads * width; }
-  // Blocks of 2 x 2 pixels, of an image for each sequence that is as many blocks high as there are heads, and wide as those of keys.
+  // Blocks of 2 x 2 pixels, of an image for each sequence that is as many blocks high as there are heads, and wide as
+  // those of keys.
   int64_t pixelBlocks() const { return static_cast<int64_t>(lengths.size()) * heads * keyHeads; }
   int64_t longestKey() const;
   std::string describe() const;
@@ -35,7 +36,8 @@ struct Shape {
 
 class Program {
 public:
-  // Sizes: `tokens` and `keys`, the rows of the two sides; `sequences`; `pixels` and `pixel_blocks`; the longest sequences `length` and `key_length`.
+  // Sizes: `tokens` and `keys`, the rows of the two sides; `sequences`; `pixels` and `pixel_blocks`; the longest
+  // sequences `length` and `key_length`.
   explicit Program(const Shape &shape);
 
   const Shape &shape() const { return batch; }

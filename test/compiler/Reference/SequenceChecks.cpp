@@ -58,13 +58,13 @@ void allReduce(Program &p) {
 
 template <bool upwards> void stride(Program &p) {
   Dims all{"pixels", p.shape().columns()}, blocks{"pixel_blocks", p.shape().columns()}, from = upwards ? blocks : all,
-                                           to = upwards ? all : blocks;
+                                                                                        to = upwards ? all : blocks;
   for (int row : {0, 1})
     for (int column : {0, 1}) {
       std::string id = std::to_string(row) + std::to_string(column), x = p.weight("x" + id, from);
       p.line("%y" + id + " = heddle." + (upwards ? "upsample " : "subsample ") + x + " width " +
-             std::to_string(2 * p.shape().keyHeads) + " stride 2 at (" + std::to_string(row) + ", " + std::to_string(column) + ")" +
-             ofType(from) + " -> " + Program::type(to));
+             std::to_string(2 * p.shape().keyHeads) + " stride 2 at (" + std::to_string(row) + ", " +
+             std::to_string(column) + ")" + ofType(from) + " -> " + Program::type(to));
       p.addLoss("%y" + id, to);
     }
 }

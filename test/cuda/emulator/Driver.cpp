@@ -289,7 +289,8 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kEccEnabled, 0},
       {kPciBusId, 0},
       {kPciDeviceId, 0},
-      {kPciDomainId, domain ? std::atoi(domain) : ::getpid()}, // another one in each process, as if each had a GPU of its own
+      {kPciDomainId,
+       domain ? std::atoi(domain) : ::getpid()}, // another one in each process, as if each had a GPU of its own
       {kMemoryClockRate, 1000000},
       {kGlobalMemoryBusWidth, 64},
       {kL2CacheSize, 4 << 20},
@@ -626,7 +627,8 @@ HEDDLE_CUDA_API cuMemsetD32Async(DevicePointer to, unsigned value, size_t count,
   return fill(to, value, 4, count, stream);
 }
 
-// Its function is called when somebody waits for it, or for what comes behind it: so late that a wait that is missing shows.
+// Its function is called when somebody waits for it, or for what comes behind it: so late that a wait that is missing
+// shows.
 HEDDLE_CUDA_API cuLaunchHostFunc(void *handle, void (*function)(void *), void *data) {
   Call call;
   if (call.error())

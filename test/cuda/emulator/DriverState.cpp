@@ -297,8 +297,8 @@ HEDDLE_CUDA_API heddleNote(const char *line) {
   return heddle::emulator::kSuccess;
 }
 
-// Whether what a stream gets next comes behind all work of all other streams: it has waited for it. Copies in the default stream are over when
-// their call returns.
+// Whether what a stream gets next comes behind all work of all other streams: it has waited for it. Copies in the
+// default stream are over when their call returns.
 HEDDLE_CUDA_API heddleFollowsAll(void *handle) {
   using namespace heddle::emulator;
   Driver &driver = Driver::get();

@@ -57,7 +57,7 @@ struct Stream {
   bool captureBroken = false;
   // A function of the host, and what comes behind it, is done when somebody waits for it.
   std::deque<Operation> queued;
-  uint64_t begun = 0; // of all that was queued, how much is no longer there
+  uint64_t begun = 0;                  // of all that was queued, how much is no longer there
   uint64_t lastWork = 0;               // the number, among all work of the context, of what it was given last
   std::map<Stream *, uint64_t> waited; // for which work of other streams it waits
 };

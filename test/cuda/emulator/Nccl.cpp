@@ -1,7 +1,9 @@
-// NCCL over the emulated driver: processes of this machine exchange numbers through memory that they share. What ranks ask for has to be the
-// same on all of them, in the same order: what a real NCCL would hang on, or compute nonsense of, is an error here.
+// NCCL over the emulated driver: processes of this machine exchange numbers through memory that they share. What ranks
+// ask for has to be the same on all of them, in the same order: what a real NCCL would hang on, or compute nonsense of,
+// is an error here.
 //
-// An exchange is done when somebody waits for its stream, as late as can be, so that a wait that is missing shows in the numbers.
+// An exchange is done when somebody waits for its stream, as late as can be, so that a wait that is missing shows in
+// the numbers.
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/NcclMemory.h"
 
@@ -79,13 +81,16 @@ void perform(Request &request) {
   const Exchange &what = request.what;
   uint64_t rank = communicator.memory->rank(), ranks = communicator.memory->ranks();
   bool isOk = true, isRoot = what.root == rank;
-  bool isSum = what.kind == Exchange::AllReduce || what.kind == Exchange::Reduce || what.kind == Exchange::ReduceScatter;
+  bool isSum =
+      what.kind == Exchange::AllReduce || what.kind == Exchange::Reduce || what.kind == Exchange::ReduceScatter;
   uint64_t part = what.bytes / ranks, firstOfPart = rank * part, endOfPart = firstOfPart + part; // of a ReduceScatter
   auto read = [&](size_t at, std::span<std::byte> into) {
     if (what.kind != Exchange::Broadcast || isRoot)
       isOk &= cuMemcpyDtoH_v2(into.data(), request.from + at, into.size()) == kSuccess;
   };
-  auto write = [&](DevicePointer to, const std::byte *from, size_t bytes) { isOk &= cuMemcpyHtoD_v2(to, from, bytes) == kSuccess; };
+  auto write = [&](DevicePointer to, const std::byte *from, size_t bytes) {
+    isOk &= cuMemcpyHtoD_v2(to, from, bytes) == kSuccess;
+  };
   auto take = [&](size_t at, std::span<const std::byte *const> parts, size_t bytes) {
     std::vector<std::byte> sums(isSum ? bytes : 0);
     if (isSum)
@@ -189,8 +194,10 @@ HEDDLE_NCCL_API int ncclGetUniqueId(Id *id) {
   std::random_device random;
   const char *folder = std::getenv("TMPDIR");
   std::memset(id, 0, sizeof *id);
-  int length = std::snprintf(id->bytes, sizeof id->bytes, "%s/heddle-nccl-%08x%08x", folder && *folder ? folder : "/tmp", random(), random());
-  return length < static_cast<int>(sizeof id->bytes) ? kNcclSuccess : failure(kNcclSystemError, "the name of TMPDIR is too long");
+  int length = std::snprintf(id->bytes, sizeof id->bytes, "%s/heddle-nccl-%08x%08x",
+                             folder && *folder ? folder : "/tmp", random(), random());
+  return length < static_cast<int>(sizeof id->bytes) ? kNcclSuccess
+                                                     : failure(kNcclSystemError, "the name of TMPDIR is too long");
 }
 
 HEDDLE_NCCL_API int ncclCommInitRank(Communicator **communicator, int ranks, Id id, int rank) {
@@ -240,36 +247,43 @@ HEDDLE_NCCL_API int ncclGroupEnd() {
   return --openGroups == 0 ? submit() : kNcclSuccess;
 }
 
-HEDDLE_NCCL_API int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, Communicator *communicator, void *stream) {
-  return addSum({Exchange::AllReduce, static_cast<uint32_t>(type), 0, count * sizeof(float)}, from, to, op, communicator, stream);
+HEDDLE_NCCL_API int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
+                                  Communicator *communicator, void *stream) {
+  return addSum({Exchange::AllReduce, static_cast<uint32_t>(type), 0, count * sizeof(float)}, from, to, op,
+                communicator, stream);
 }
 
-HEDDLE_NCCL_API int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, Communicator *communicator, void *stream) {
+HEDDLE_NCCL_API int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root,
+                               Communicator *communicator, void *stream) {
   if (!hasRank(communicator, root))
     return failure(kNcclInvalidArgument, "there is no such root");
-  return addSum({Exchange::Reduce, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * sizeof(float)}, from, to, op, communicator,
-                stream);
+  return addSum({Exchange::Reduce, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * sizeof(float)},
+                from, to, op, communicator, stream);
 }
 
-HEDDLE_NCCL_API int ncclReduceScatter(const void *from, void *to, size_t part, int type, int op, Communicator *communicator, void *stream) {
+HEDDLE_NCCL_API int ncclReduceScatter(const void *from, void *to, size_t part, int type, int op,
+                                      Communicator *communicator, void *stream) {
   if (!communicator)
     return failure(kNcclInvalidArgument, "a communicator is null");
   uint64_t bytes = part * communicator->memory->ranks() * sizeof(float);
   return addSum({Exchange::ReduceScatter, static_cast<uint32_t>(type), 0, bytes}, from, to, op, communicator, stream);
 }
 
-HEDDLE_NCCL_API int ncclAllGather(const void *from, void *to, size_t part, int type, Communicator *communicator, void *stream) {
+HEDDLE_NCCL_API int ncclAllGather(const void *from, void *to, size_t part, int type, Communicator *communicator,
+                                  void *stream) {
   if (type != kInt8 && type != kFloat32)
     return failure(kNcclInvalidArgument, "the emulator gathers bytes and f32 alone");
   Exchange what{Exchange::AllGather, static_cast<uint32_t>(type), 0, part * (type == kInt8 ? 1 : sizeof(float))};
   return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
 }
 
-HEDDLE_NCCL_API int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, Communicator *communicator, void *stream) {
+HEDDLE_NCCL_API int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                                  Communicator *communicator, void *stream) {
   if (type != kInt8 && type != kFloat32)
     return failure(kNcclInvalidArgument, "the emulator hands on bytes and f32 alone");
   if (!hasRank(communicator, root))
     return failure(kNcclInvalidArgument, "there is no such root");
-  Exchange what{Exchange::Broadcast, static_cast<uint32_t>(type), static_cast<uint32_t>(root), count * (type == kInt8 ? 1 : sizeof(float))};
+  Exchange what{Exchange::Broadcast, static_cast<uint32_t>(type), static_cast<uint32_t>(root),
+                count * (type == kInt8 ? 1 : sizeof(float))};
   return add({communicator, what, reinterpret_cast<DevicePointer>(from), reinterpret_cast<DevicePointer>(to)}, stream);
 }

@@ -31,7 +31,9 @@ NcclMemory *NcclMemory::join(const std::string &path, uint32_t rank, uint32_t ra
   if (file < 0)
     return nullptr;
   size_t size = sizeof(Header) + ranks * kPiece;
-  void *memory = ::ftruncate(file, static_cast<off_t>(size)) == 0 ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  void *memory = ::ftruncate(file, static_cast<off_t>(size)) == 0
+                     ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                     : MAP_FAILED;
   ::close(file);
   if (memory == MAP_FAILED)
     return nullptr;
@@ -56,7 +58,8 @@ void NcclMemory::leave() {
 NcclMemory::~NcclMemory() { ::munmap(base, size); }
 
 bool NcclMemory::exchange(const Exchange &what, const std::function<void(size_t, std::span<std::byte>)> &read,
-                          const std::function<void(size_t, std::span<const std::byte *const>, size_t)> &take, std::string &why) {
+                          const std::function<void(size_t, std::span<const std::byte *const>, size_t)> &take,
+                          std::string &why) {
   std::vector<const std::byte *> parts;
   for (uint32_t rank = 0; rank < count; ++rank)
     parts.push_back(piece(rank));

@@ -20,7 +20,8 @@ struct Exchange {
   std::string describe() const; // "sums 4096 bytes"
 };
 
-// Waits by asking again and again: a process that was killed leaves nothing behind that others wait for by the system's means.
+// Waits by asking again and again: a process that was killed leaves nothing behind that others wait for by the system's
+// means.
 class NcclMemory {
 public:
   static constexpr uint32_t kMostRanks = 16;
@@ -30,8 +31,8 @@ public:
   static NcclMemory *join(const std::string &path, uint32_t rank, uint32_t ranks);
   ~NcclMemory();
 
-  // `read` fills a piece of what this rank gives, at an offset; `take` gets a piece of each rank. False, and why, where ranks ask for different
-  // things.
+  // `read` fills a piece of what this rank gives, at an offset; `take` gets a piece of each rank. False, and why, where
+  // ranks ask for different things.
   bool exchange(const Exchange &what, const std::function<void(size_t, std::span<std::byte>)> &read,
                 const std::function<void(size_t, std::span<const std::byte *const>, size_t)> &take, std::string &why);
 

@@ -237,9 +237,8 @@ void Translator::placeVariables() {
     localBase = builder.CreateAnd(builder.CreateAdd(localOld, builder.getInt64(15)), builder.getInt64(~uint64_t(15)));
     Value *top = builder.CreateAdd(localBase, builder.getInt64(local));
     at = function.body.empty() ? nullptr : &function.body.front();
-    branchToBad(builder.CreateICmpULE(top, threadField(offsetof(Thread, localEnd), builder.getInt64Ty())), [&] {
-      call("heddle_local_overflow", builder.getVoidTy(), {thread, constantPointer(newSite())});
-    });
+    branchToBad(builder.CreateICmpULE(top, threadField(offsetof(Thread, localEnd), builder.getInt64Ty())),
+                [&] { call("heddle_local_overflow", builder.getVoidTy(), {thread, constantPointer(newSite())}); });
     at = nullptr;
     builder.CreateStore(top, builder.CreateConstGEP1_64(builder.getInt8Ty(), thread, offsetof(Thread, localTop)));
   }

@@ -342,9 +342,8 @@ void Translator::unaryFloat() {
 
 void Translator::copySign() {
   // copysign d, a, b: the sign of a with the magnitude of b.
-  elementwise(2, [&](const Type &, llvm::ArrayRef<Value *> in) {
-    return intrinsic(Intrinsic::copysign, {in[1], in[0]});
-  });
+  elementwise(2,
+              [&](const Type &, llvm::ArrayRef<Value *> in) { return intrinsic(Intrinsic::copysign, {in[1], in[0]}); });
 }
 
 void Translator::logic() {

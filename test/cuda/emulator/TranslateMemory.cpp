@@ -90,9 +90,8 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
     Value *inside =
         builder.CreateAnd(builder.CreateICmpULT(offset, extent),
                           builder.CreateICmpULE(builder.CreateAdd(offset, builder.getInt64(bytes)), extent));
-    branchToBad(builder.CreateAnd(inside, aligned), [&] {
-      call("heddle_bad_local", builder.getVoidTy(), {thread, site, address, size, access});
-    });
+    branchToBad(builder.CreateAnd(inside, aligned),
+                [&] { call("heddle_bad_local", builder.getVoidTy(), {thread, site, address, size, access}); });
     return builder.CreateIntToPtr(address, pointer);
   }
 

@@ -1,6 +1,6 @@
 // JSON, and a model description as artifacts have it.
-#include "runtime/artifact/Description.h"
 #include "runtime/core/Json.h"
+#include "runtime/artifact/Description.h"
 #include "test/fuzz/Fuzz.h"
 
 namespace heddle::fuzz {

@@ -12,7 +12,8 @@ void fuzz(std::span<const std::byte> bytes) {
       continue;
     for (const SafetensorsEntry &entry : reader->entries()) {
       Result<HostTensor> tensor = reader->read(entry.name);
-      require(!tensor || tensor->bytes().size() <= 4 * bytes.size(), "a tensor is at most twice as large as 16-bit numbers of the file");
+      require(!tensor || tensor->bytes().size() <= 4 * bytes.size(),
+              "a tensor is at most twice as large as 16-bit numbers of the file");
     }
   }
 }

@@ -1,6 +1,6 @@
 // A model of SentencePiece's, and a text that it takes apart and puts together.
-#include "test/fuzz/targets/Vocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
+#include "test/fuzz/targets/Vocabulary.h"
 
 namespace heddle::fuzz {
 

@@ -8,7 +8,8 @@ namespace heddle::fuzz {
 
 // Takes a text of many kinds of characters apart, and puts it together again.
 inline void encodeAndDecode(const run::TextCodec &vocabulary) {
-  std::vector<int32_t> ids = vocabulary.encode("It's 12.5\u00a0% of caf\u00e9s,\n\t\u4f60\u597d \U0001f600 <|user|> don't forty-two  \xff");
+  std::vector<int32_t> ids =
+      vocabulary.encode("It's 12.5\u00a0% of caf\u00e9s,\n\t\u4f60\u597d \U0001f600 <|user|> don't forty-two  \xff");
   for (int32_t id : ids)
     require(id >= 0 && id < vocabulary.pieces(), "ids are below the number of pieces");
   (void)vocabulary.decode(ids);

@@ -13,7 +13,8 @@ Status fillVariables(Session &session, std::span<const std::string> entries, uin
   if (hasInit)
     HEDDLE_CHECK(session.init(seed));
   for (const VariableInfo &variable : session.variables()) {
-    if (variable.type != ElementType::F32 || (hasInit && variable.kind != VariableKind::Cache && variable.kind != VariableKind::Frozen))
+    if (variable.type != ElementType::F32 ||
+        (hasInit && variable.kind != VariableKind::Cache && variable.kind != VariableKind::Frozen))
       continue;
     PortInfo port{variable.name, variable.type, {}, 0};
     for (int64_t extent : variable.shape)

@@ -26,11 +26,11 @@ struct Comparison {
 // Fails where types or shapes differ.
 Result<Comparison> compare(const TensorView &actual, const TensorView &expected, double tolerance);
 
-// Compares several tensors, each of them as a whole, by norms: one of f32 is right where the norm of its error is at most
-// `tolerance` times its own norm, or, where that is all but nothing beside the others of f32 of its group (gradients that are
-// zero but for rounding), times a hundredth of theirs. Only tensors of one sort belong in a group. Numbers smaller than the
-// `floor` count as large as that: results that are zero but for rounding have no size of their own. Integers must be equal, and a
-// NaN is wrong.
+// Compares several tensors, each of them as a whole, by norms: one of f32 is right where the norm of its error is at
+// most `tolerance` times its own norm, or, where that is all but nothing beside the others of f32 of its group
+// (gradients that are zero but for rounding), times a hundredth of theirs. Only tensors of one sort belong in a group.
+// Numbers smaller than the `floor` count as large as that: results that are zero but for rounding have no size of their
+// own. Integers must be equal, and a NaN is wrong.
 class WholeComparison {
 public:
   explicit WholeComparison(double floor = 0) : floor(floor) {}

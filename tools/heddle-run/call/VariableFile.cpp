@@ -89,7 +89,8 @@ Status expectVariables(Session &session, const std::filesystem::path &path, doub
   for (const SafetensorsEntry &entry : reader.entries()) {
     HEDDLE_ASSIGN(HostTensor expected, reader.read(entry.name));
     HEDDLE_ASSIGN(HostTensor actual, session.readVariable(entry.name));
-    if (Status status = comparison.add(entry.name, sortOf(*session.findVariable(entry.name)), actual, expected); !status.ok())
+    if (Status status = comparison.add(entry.name, sortOf(*session.findVariable(entry.name)), actual, expected);
+        !status.ok())
       return std::move(status).error().within(str("variables against '", path.string(), "'"));
   }
   WholeComparison::Verdict verdict = comparison.judge(tolerance);

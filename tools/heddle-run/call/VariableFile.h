@@ -15,8 +15,8 @@ Status loadVariables(Session &session, const std::filesystem::path &path);
 // Saves all variables that the entries read or write.
 Status saveVariables(Session &session, std::span<const std::string_view> entries, const std::filesystem::path &path);
 
-// The sort of a variable, for a comparison: its role, or, where it has none, its kind. Moments are small beside a loss's scale,
-// which is of their kind too.
+// The sort of a variable, for a comparison: its role, or, where it has none, its kind. Moments are small beside a
+// loss's scale, which is of their kind too.
 std::string sortOf(const VariableInfo &variable);
 
 // Compares the variables of the file's names with it and prints how much they differ; an error where one of f32 differs

@@ -53,8 +53,7 @@ Result<const HostTensor *> findOutput(const Outputs &outputs, const EntryCall &c
                    "'; its outputs: ", names.empty() ? "no outputs" : names, ".");
 }
 
-Status checkExpectations(const Outputs &outputs, const EntryCall &call,
-                         const std::vector<NamedFile> &expectations) {
+Status checkExpectations(const Outputs &outputs, const EntryCall &call, const std::vector<NamedFile> &expectations) {
   std::string wrong;
   for (const NamedFile &file : expectations) {
     HEDDLE_ASSIGN(const HostTensor *actual, findOutput(outputs, call, file.name));
@@ -197,7 +196,8 @@ Status callLines(const CallCommand &command) {
     std::fflush(stdout);
   }
   logMemory(engine->onDevice());
-  return failed == 0 ? Success() : Status(makeError(ErrorKind::InvalidArgument, failed, " of ", number, " calls failed."));
+  return failed == 0 ? Success()
+                     : Status(makeError(ErrorKind::InvalidArgument, failed, " of ", number, " calls failed."));
 }
 
 } // namespace

@@ -16,7 +16,7 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device;         // empty: a CUDA device that the artifact has code for, else Vulkan's best
+  std::string device; // empty: a CUDA device that the artifact has code for, else Vulkan's best
   // Of commands that share lines out, in place of `device`; "all" alone: those like the one that is chosen without it.
   std::vector<std::string> devices;
   std::string profile;        // where to write what host and device do when; empty: nowhere

@@ -25,7 +25,8 @@ Status checkLength(const char *flag, std::span<const int32_t> tokens, const Mode
   return Success();
 }
 
-Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOptions &decoding, TranslationRequest source) {
+Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOptions &decoding,
+                                       TranslationRequest source) {
   TranslationOptions options = translationOptions(decoding);
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
   Translator translator(*model.engine, model.description, options);

@@ -54,7 +54,8 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
 
 void addBase(CLI::App *command, ArtifactOptions &options) {
   command->add_option("--base", options.base,
-                      "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the checkpoint with the\n"
+                      "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
+                      "checkpoint with the\n"
                       "weights that the adapter is for; --checkpoint then has the adapter alone");
 }
 
@@ -90,8 +91,10 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
       command->add_option("--text", files.text, "Plain text, for a decoder alone")->excludes(source)->excludes(target);
   command
       ->add_option("--data", files.data,
-                   "Records, on each line an object of JSON: for a model that gives labels {\"text\": \"...\", \"label\": \"...\"}\n"
-                   "or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}; for a decoder alone {\"prompt\": \"...\", \"completion\": \"...\"},\n"
+                   "Records, on each line an object of JSON: for a model that gives labels {\"text\": \"...\", "
+                   "\"label\": \"...\"}\n"
+                   "or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}; for a decoder alone {\"prompt\": \"...\", "
+                   "\"completion\": \"...\"},\n"
                    "of which the completion is learnt, or {\"text\": \"...\"}")
       ->excludes(source)
       ->excludes(target)

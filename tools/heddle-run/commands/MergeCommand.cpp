@@ -9,9 +9,11 @@ Status runMerge(const MergeCommand &command) {
   HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
   HEDDLE_ASSIGN(Description description, Description::parse(model.engine->description()));
   if (description.adapter.rank == 0 || description.tensors.empty())
-    return makeError(ErrorKind::InvalidArgument, "merging takes an artifact that was compiled from a published model with "
-                                                 "--lora; the adapter's names and scale are in it.");
-  HEDDLE_CHECK(mergeAdapter(command.common.base, command.checkpoint, command.output, description, model.engine->variables()));
+    return makeError(ErrorKind::InvalidArgument,
+                     "merging takes an artifact that was compiled from a published model with "
+                     "--lora; the adapter's names and scale are in it.");
+  HEDDLE_CHECK(
+      mergeAdapter(command.common.base, command.checkpoint, command.output, description, model.engine->variables()));
   const char *kind = isGgufFile(command.common.base) ? "; file " : "; folder ";
   log(LogLevel::Info, str("merged ", command.checkpoint, " into ", command.common.base, kind, command.output));
   return Success();

@@ -27,11 +27,13 @@ static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opene
   return alike;
 }
 
-// The device of the rank that is the `number`th on its machine: ranks take turns at those that are like the best of the backend, or like the
-// device that is named. None is opened, as GPUs may be for one process each.
+// The device of the rank that is the `number`th on its machine: ranks take turns at those that are like the best of the
+// backend, or like the device that is named. None is opened, as GPUs may be for one process each.
 static Result<std::string> deviceOfRank(const std::string &choice, uint32_t number) {
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
-  std::erase_if(devices, [&](const hal::DeviceInfo &device) { return !device.unusable.empty() || backendOf(device.id) != backendOf(choice); });
+  std::erase_if(devices, [&](const hal::DeviceInfo &device) {
+    return !device.unusable.empty() || backendOf(device.id) != backendOf(choice);
+  });
   auto worth = [&](const hal::DeviceInfo &device) { // as backends choose, but for a device that is named
     if (device.id == choice)
       return 4;
@@ -151,9 +153,10 @@ static Result<bool> needsBase(const std::string &base, const std::string &checkp
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
                      "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
   if (!isFrozen(engine))
-    return base.empty() ? Result<bool>(false)
-                        : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
-                                                                "artifact's weights are all in --checkpoint.");
+    return base.empty()
+               ? Result<bool>(false)
+               : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
+                                                       "artifact's weights are all in --checkpoint.");
   return !(base.empty() && isPublishedModel(checkpoint)); // the model as published, without an adapter
 }
 

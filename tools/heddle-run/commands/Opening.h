@@ -26,9 +26,10 @@ template <typename Work> Status profiled(const ArtifactOptions &options, std::st
   return profile ? profile->finish() : Status(Success());
 }
 
-// Opens the artifact and says on stderr which device and target are in use. Ranks of one machine take different devices, where it has
-// several and `--device` names none by number.
-Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks = nullptr);
+// Opens the artifact and says on stderr which device and target are in use. Ranks of one machine take different
+// devices, where it has several and `--device` names none by number.
+Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile,
+                                                  Ranks *ranks = nullptr);
 
 // The vocabulary in the artifact; null where there is none.
 Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine);
@@ -49,9 +50,10 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
 
-// Loads the frozen weights from `base` where the artifact has such weights, and says so on stderr. A published model's folder as
-// checkpoint is its own base.
-Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine, const ModelDescription &description);
+// Loads the frozen weights from `base` where the artifact has such weights, and says so on stderr. A published model's
+// folder as checkpoint is its own base.
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description);
 
 // Loads the weights and says on stderr which these are: the step, where it is known.
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,

@@ -28,8 +28,9 @@ Status predict(const PredictCommand &command, Profile *profile) {
                      "the artifact's model gives no labels, which predict takes; compile a text with `task classify`, "
                      "`task tag` or `task pair`.");
   if (opened.description.marks.image.pixels() > 0 && !command.records)
-    return makeError(ErrorKind::InvalidArgument, "the artifact's model takes images, and a line of text is none: give --records, and "
-                                                 "lines with an \"image\" each.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's model takes images, and a line of text is none: give --records, and "
+                     "lines with an \"image\" each.");
   HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   if (kind != Labelling::Grades)

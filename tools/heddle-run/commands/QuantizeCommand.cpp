@@ -10,13 +10,16 @@ namespace {
 namespace fs = std::filesystem;
 
 Status checkPacked(const Engine &engine) {
-  bool isPacked = std::ranges::any_of(engine.variables(), [](const VariableInfo &variable) { return variable.role == VariableRole::Scales; });
+  bool isPacked = std::ranges::any_of(
+      engine.variables(), [](const VariableInfo &variable) { return variable.role == VariableRole::Scales; });
   if (!isPacked)
-    return makeError(ErrorKind::InvalidArgument, "the artifact keeps its weights as f32; compile the model with --weights=int8 or "
-                                                 "--weights=int4.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact keeps its weights as f32; compile the model with --weights=int8 or "
+                     "--weights=int4.");
   if (isFrozen(engine))
-    return makeError(ErrorKind::InvalidArgument, "the artifact has adapters; quantize takes the model without --lora, and what it "
-                                                 "writes is a base for adapters.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact has adapters; quantize takes the model without --lora, and what it "
+                     "writes is a base for adapters.");
   return Success();
 }
 
@@ -36,7 +39,8 @@ Status runQuantize(const QuantizeCommand &command) {
   const char *const files[] = {kWeightsFile};
   auto save = [&](const fs::path &into) { return trained.engine->save(into / kWeightsFile, kWeightsOnly); };
   HEDDLE_CHECK(writeCheckpoint(command.output, files, save, *trained.vocabulary, std::move(manifest)));
-  log(LogLevel::Info, str("weights of ", describeBytes(trained.engine->onDevice().memory().weights), "; checkpoint ", command.output));
+  log(LogLevel::Info,
+      str("weights of ", describeBytes(trained.engine->onDevice().memory().weights), "; checkpoint ", command.output));
   return Success();
 }
 

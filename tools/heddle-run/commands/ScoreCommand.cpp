@@ -146,7 +146,8 @@ nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const Trai
   nlohmann::ordered_json record = {
       {"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}};
   if (evaluation.squaredError) {
-    record = {{"loss", evaluation.loss}, {"mean_squared_error", *evaluation.squaredError}, {"grades", evaluation.tokens}};
+    record = {
+        {"loss", evaluation.loss}, {"mean_squared_error", *evaluation.squaredError}, {"grades", evaluation.tokens}};
     if (evaluation.pearson)
       record["pearson"] = *evaluation.pearson;
   }
@@ -164,16 +165,18 @@ nlohmann::ordered_json lossRecord(const EvaluationResult &evaluation, const Trai
 
 void printLoss(const EvaluationResult &evaluation) {
   if (evaluation.sentences != 0) {
-    std::printf("loss %.4f; words %.4f per word of %lld, accuracy %.2f%%; next sentences %.4f per pair of %lld, accuracy "
-                "%.2f%%\n",
-                evaluation.loss, evaluation.loss - evaluation.sentenceLoss, static_cast<long long>(evaluation.tokens),
-                100 * *evaluation.accuracy, evaluation.sentenceLoss, static_cast<long long>(evaluation.sentences),
-                100 * evaluation.sentenceAccuracy);
+    std::printf(
+        "loss %.4f; words %.4f per word of %lld, accuracy %.2f%%; next sentences %.4f per pair of %lld, accuracy "
+        "%.2f%%\n",
+        evaluation.loss, evaluation.loss - evaluation.sentenceLoss, static_cast<long long>(evaluation.tokens),
+        100 * *evaluation.accuracy, evaluation.sentenceLoss, static_cast<long long>(evaluation.sentences),
+        100 * evaluation.sentenceAccuracy);
     return;
   }
   if (evaluation.squaredError) {
     std::printf("loss %.4f per grade of %lld, %s, mean squared error %.4f\n", evaluation.loss,
-                static_cast<long long>(evaluation.tokens), describePearson(evaluation).c_str(), *evaluation.squaredError);
+                static_cast<long long>(evaluation.tokens), describePearson(evaluation).c_str(),
+                *evaluation.squaredError);
     return;
   }
   if (evaluation.accuracy) {
@@ -188,8 +191,8 @@ void printLoss(const EvaluationResult &evaluation) {
 // The loss of the text; says what was left out of it.
 Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
   BatchLimits limits = scoringLimits(model.description);
-  HEDDLE_ASSIGN(PackedText packed, packText(command.text, lines, *model.vocabulary, limits,
-                                            model.description.labelling(), "score"));
+  HEDDLE_ASSIGN(PackedText packed,
+                packText(command.text, lines, *model.vocabulary, limits, model.description.labelling(), "score"));
   if (packed.report.skipped() != 0)
     log(LogLevel::Warning, str("the loss is of ", packed.report.describe(limits.maximumLength)));
   return evaluate(*model.engine, packed.batches);

@@ -13,9 +13,7 @@ DocumentKind TextFiles::kind() const {
 }
 
 std::string TextFiles::named() const {
-  return isPlain()     ? str("'", text, "'")
-         : isRecords() ? str("'", data, "'")
-                       : str("'", source, "' and '", target, "'");
+  return isPlain() ? str("'", text, "'") : isRecords() ? str("'", data, "'") : str("'", source, "' and '", target, "'");
 }
 
 const char *TextFiles::validationFlags() const {
@@ -47,9 +45,10 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
 Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
   HEDDLE_CHECK(checkTask(model, textKind(), command));
   if (model.labelling() == Labelling::Hidden && kind() == DocumentKind::Line)
-    return makeError(ErrorKind::InvalidArgument,
-                     "the artifact's model learns which sentences follow each other: give --documents=blank-lines, where a "
-                     "sentence is a line and blank lines divide documents, or --documents=file.");
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "the artifact's model learns which sentences follow each other: give --documents=blank-lines, where a "
+        "sentence is a line and blank lines divide documents, or --documents=file.");
   return Success();
 }
 
@@ -57,8 +56,9 @@ Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, co
                             const BatchLimits &limits, Labelling labelling, const char *use) {
   HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits, labelling)));
   if (corpus.examples.empty())
-    return makeError(ErrorKind::InvalidArgument, files.named(), files.textKind() == TextKind::Pairs ? " leave" : " leaves", " no ",
-                     files.unit(), " to ", use, " (", corpus.report.describe(limits.maximumLength), ").");
+    return makeError(ErrorKind::InvalidArgument, files.named(),
+                     files.textKind() == TextKind::Pairs ? " leave" : " leaves", " no ", files.unit(), " to ", use,
+                     " (", corpus.report.describe(limits.maximumLength), ").");
   return PackedText{packInOrder(corpus.examples, limits), std::move(corpus.report)};
 }
 

@@ -19,9 +19,7 @@ struct TextFiles {
   bool empty() const { return source.empty() && target.empty() && text.empty() && data.empty(); }
   bool isPlain() const { return !text.empty(); }
   bool isRecords() const { return !data.empty(); }
-  TextKind textKind() const {
-    return isPlain() ? TextKind::Plain : isRecords() ? TextKind::Records : TextKind::Pairs;
-  }
+  TextKind textKind() const { return isPlain() ? TextKind::Plain : isRecords() ? TextKind::Records : TextKind::Pairs; }
   // The flags of a validation text of this kind: "--valid-text".
   const char *validationFlags() const;
   DocumentKind kind() const;

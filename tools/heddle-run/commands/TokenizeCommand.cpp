@@ -36,11 +36,12 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return own(std::move(published));
   }
-  return makeError(
-      ErrorKind::NotFound, "'", folder.string(),
-      "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json or vocab.json and "
-      "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has them; it is no GGUF file, and "
-      "no checkpoint of Heddle's.");
+  return makeError(ErrorKind::NotFound, "'", folder.string(),
+                   "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json "
+                   "or vocab.json and "
+                   "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has "
+                   "them; it is no GGUF file, and "
+                   "no checkpoint of Heddle's.");
 }
 
 std::string describeTokens(const TextCodec &codec, std::string_view line) {

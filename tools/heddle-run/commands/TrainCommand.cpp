@@ -12,8 +12,8 @@
 #include "tools/heddle-run/text/Completions.h"
 #include "tools/heddle-run/text/Hash.h"
 #include "tools/heddle-run/text/LabelledVocabulary.h"
-#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/PairRecords.h"
+#include "tools/heddle-run/text/PublishedVocabulary.h"
 #include "tools/heddle-run/text/Tokenizer.h"
 
 #include <cstdio>
@@ -28,7 +28,8 @@ Status checkOptions(const TrainCommand &command) {
     return makeError(ErrorKind::InvalidArgument, "--valid-src and --valid-tgt come together or not at all.");
   const char *validation = command.text.validationFlags();
   if (!command.validation.empty() && command.validation.textKind() != command.text.textKind())
-    return makeError(ErrorKind::InvalidArgument, "the validation text is of the training text's kind: give ", validation,
+    return makeError(ErrorKind::InvalidArgument, "the validation text is of the training text's kind: give ",
+                     validation,
                      command.text.isPlain()     ? " beside --text."
                      : command.text.isRecords() ? " beside --data."
                                                 : " beside --src and --tgt.");
@@ -112,7 +113,9 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.mask = model.labelling() == Labelling::Hidden;
   how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
-    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion : isOfPairs(model.labelling()) ? textOfPair : textOfRecord;
+    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion
+                     : isOfPairs(model.labelling())       ? textOfPair
+                                                          : textOfRecord;
   std::vector<std::filesystem::path> files = text.files();
   if (model.marks.image.pixels() > 0) // of captions; the source has images
     files = {files.back()};
@@ -144,7 +147,8 @@ Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabul
                                               const LineBlocks &records) {
   // A mistake in a record shows now and not in the midst of an epoch.
   Labelling kind = model.labelling();
-  HEDDLE_ASSIGN(std::vector<std::string> labels, isOfPairs(kind) ? collectPairLabels(records, kind) : collectLabels(records, kind));
+  HEDDLE_ASSIGN(std::vector<std::string> labels,
+                isOfPairs(kind) ? collectPairLabels(records, kind) : collectLabels(records, kind));
   if (!vocabulary->labels().empty() || kind == Labelling::Grades)
     return vocabulary;
   if (labels.empty())
@@ -237,8 +241,8 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
 }
 
 // What all ranks must have alike.
-Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trainer, SessionEngine &engine, const TextCodec &vocabulary,
-                  const ExampleBlocks &corpus, const BatchLimits &limits) {
+Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trainer, SessionEngine &engine,
+                  const TextCodec &vocabulary, const ExampleBlocks &corpus, const BatchLimits &limits) {
   std::string pieces, checkpoint = "none";
   for (const TokenizerFile &file : vocabulary.files())
     pieces += file.name + file.bytes;
@@ -297,7 +301,8 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   HEDDLE_ASSIGN(engine, openEngine(command.common, profile, ranks));
   if (ranks) {
     const std::string &reason = ranks->reasonAgainstNccl();
-    log(LogLevel::Info, str("the ranks exchange gradients by ", ranks->describeTransport(), reason.empty() ? "" : str("; not by NCCL: ", reason)));
+    log(LogLevel::Info, str("the ranks exchange gradients by ", ranks->describeTransport(),
+                            reason.empty() ? "" : str("; not by NCCL: ", reason)));
     engine->beforeRun = [ranks] { ranks->atRun("computing"); };
   }
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
@@ -315,9 +320,11 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
   if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
-    return makeError(ErrorKind::InvalidArgument, !vocabulary->maskId()
-                         ? str("the vocabulary has no piece '", kMaskPiece, "' to hide words behind; let it be learnt from the text.")
-                         : str("two sentences with their marks do not fit into a max_length of ", limits.maximumLength, "."));
+    return makeError(ErrorKind::InvalidArgument,
+                     !vocabulary->maskId() ? str("the vocabulary has no piece '", kMaskPiece,
+                                                 "' to hide words behind; let it be learnt from the text.")
+                                           : str("two sentences with their marks do not fit into a max_length of ",
+                                                 limits.maximumLength, "."));
   if (command.text.isRecords() && model.labelling() != Labelling::None) {
     HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, text));
   }
@@ -344,7 +351,8 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     return verifyResume(command, std::move(engine), inputs, options);
 
   watchStopSignals();
-  std::unique_ptr<std::FILE, int (*)(std::FILE *)> nowhere(isFirst ? nullptr : std::fopen("/dev/null", "w"), std::fclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> nowhere(isFirst ? nullptr : std::fopen("/dev/null", "w"),
+                                                           std::fclose);
   Progress progress(nowhere ? nowhere.get() : stderr, isFirst && isatty(STDERR_FILENO), command.steps);
   options.kernelProgress = [&](size_t done, size_t all) {
     progress.kernels(done, all);
@@ -412,7 +420,8 @@ Status chooseStart(TrainCommand &command) {
   if (!command.restarts)
     return Success();
   if (command.resume || command.verifyResume)
-    return makeError(ErrorKind::InvalidArgument, "--restart-from-checkpoint resumes where there is a checkpoint; leave ",
+    return makeError(ErrorKind::InvalidArgument,
+                     "--restart-from-checkpoint resumes where there is a checkpoint; leave ",
                      command.resume ? "--resume" : "--verify-resume", " out.");
   Result<std::filesystem::path> newest = findCheckpoint(command.checkpoint);
   if (!newest && newest.error().kind != ErrorKind::NotFound)
@@ -429,7 +438,8 @@ Status trainAs(Ranks *ranks, TrainCommand command) {
   HEDDLE_CHECK(chooseStart(command));
   HEDDLE_CHECK(checkOptions(command));
   if (ranks && command.verifyResume)
-    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains in one process; start it without other ranks.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "--verify-resume trains in one process; start it without other ranks.");
   if (ranks && !ranks->isFirst())
     command.common.profile.clear();
   return profiled(command.common, "train", [&](Profile *profile) {

@@ -31,8 +31,8 @@ std::map<std::string, Shape> findAdapters(std::span<const VariableInfo> variable
   return shapes;
 }
 
-// What the published model calls a linear transformation, without ".weight"; our own path where it was not published. Nothing
-// where it is a part of a tensor.
+// What the published model calls a linear transformation, without ".weight"; our own path where it was not published.
+// Nothing where it is a part of a tensor.
 std::optional<std::string> nameInFiles(const std::string &path, const Description &model) {
   auto origin = model.tensors.find(path + std::string(kWeight));
   if (origin == model.tensors.end())
@@ -83,8 +83,9 @@ Result<Config> readConfig(const fs::path &path) {
   const Json rank = value("r"), alpha = value("lora_alpha");
   if (!rank.is_number_integer() || rank.get<double>() < 1 || rank.get<double>() > 65536 || !alpha.is_number() ||
       !(alpha.get<double>() > 0))
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' has r = ", rank.dump().substr(0, 60), " and lora_alpha = ",
-                     alpha.dump().substr(0, 60), ", which should be a whole number and a number above 0; save the adapter again.");
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' has r = ", rank.dump().substr(0, 60),
+                     " and lora_alpha = ", alpha.dump().substr(0, 60),
+                     ", which should be a whole number and a number above 0; save the adapter again.");
   double order = value("use_rslora") == true ? std::sqrt(rank.get<double>()) : rank.get<double>();
   return Config{rank.get<int64_t>(), alpha.get<double>() / order};
 }
@@ -121,8 +122,8 @@ Result<LowRanks> readAdapter(const fs::path &folder, const Description &model, s
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(folder / kTensorFile));
   if (config.rank > model.adapter.rank)
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has an adapter of rank ", config.rank,
-                     ", and the artifact holds adapters of rank ", model.adapter.rank, " at most; compile it with --lora rank=",
-                     config.rank, ".");
+                     ", and the artifact holds adapters of rank ", model.adapter.rank,
+                     " at most; compile it with --lora rank=", config.rank, ".");
   auto scale = float(config.scale / model.adapter.scale());
   LowRanks found;
   std::set<std::string> used;
@@ -133,16 +134,16 @@ Result<LowRanks> readAdapter(const fs::path &folder, const Description &model, s
     if (!name || (!reader.find(down) && !reader.find(up)))
       continue;
     LowRank adapter;
-    for (auto [theirs, expected, ours, factor] :
-         {std::tuple(down, Shape{config.rank, shape[0]}, &adapter.down, 1.0f), {up, Shape{shape[2], config.rank}, &adapter.up, scale}}) {
+    for (auto [theirs, expected, ours, factor] : {std::tuple(down, Shape{config.rank, shape[0]}, &adapter.down, 1.0f),
+                                                  {up, Shape{shape[2], config.rank}, &adapter.up, scale}}) {
       if (!reader.find(theirs))
-        return makeError(ErrorKind::Malformed, "'", reader.path().string(), "' has one half of an adapter and lacks '", theirs,
-                         "'; save the adapter again.");
+        return makeError(ErrorKind::Malformed, "'", reader.path().string(), "' has one half of an adapter and lacks '",
+                         theirs, "'; save the adapter again.");
       HEDDLE_ASSIGN(HostTensor tensor, reader.read(theirs));
       if (tensor.type() != ElementType::F32 || !std::ranges::equal(tensor.shape(), expected))
         return makeError(ErrorKind::InvalidArgument, "'", reader.path().string(), "' has '", theirs, "' as ",
-                         describe(tensor.type(), tensor.shape()), ", and the model takes ", describe(ElementType::F32, expected),
-                         ". The adapter belongs to another model.");
+                         describe(tensor.type(), tensor.shape()), ", and the model takes ",
+                         describe(ElementType::F32, expected), ". The adapter belongs to another model.");
       bool isDown = ours == &adapter.down;
       HEDDLE_ASSIGN(*ours, transpose(tensor, isDown ? shape[0] : shape[1], isDown ? shape[1] : shape[2], factor));
       used.insert(theirs);

@@ -55,8 +55,8 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
 }
 
 // What `from` has of a role for each of `entries`, times a factor and under the entry's name.
-Status writeScaled(const SafetensorsReader &from, VariableRole role,
-                   const std::vector<SafetensorsEntry> &entries, double factor, const fs::path &path) {
+Status writeScaled(const SafetensorsReader &from, VariableRole role, const std::vector<SafetensorsEntry> &entries,
+                   double factor, const fs::path &path) {
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, inF32(entries)));
   std::vector<float> values(kPortion);
   for (const SafetensorsEntry &entry : entries) {

@@ -31,8 +31,12 @@ CallInputs &CallInputs::addImages(const SourceBatch &source, const ImageShape &i
     PackedSequences &images = strided.emplace_back();
     for (int64_t i = 0; i < source.layout.sequences(); ++i)
       images.add(image.height / stride * (image.width / stride));
-    auto named = [&](const char *port) -> std::string_view { return names.emplace_back(str("source_stride", stride, port)); };
-    add(named("_positions"), images.positions).add(named("_starts"), images.starts).add(named("_lengths"), images.lengths);
+    auto named = [&](const char *port) -> std::string_view {
+      return names.emplace_back(str("source_stride", stride, port));
+    };
+    add(named("_positions"), images.positions)
+        .add(named("_starts"), images.starts)
+        .add(named("_lengths"), images.lengths);
   }
   return addMatrix("source_pixels", std::span(source.pixels), image.channels);
 }
@@ -58,7 +62,8 @@ CallInputs &CallInputs::addTarget(const Batch &batch) {
 CallInputs &CallInputs::addBatch(const Batch &batch) {
   if (batch.isOfPairs()) {
     addPairs(batch.source, batch.right);
-    return batch.grades.empty() ? add("pair_label", batch.labels) : add("pair_grade", std::span<const float>(batch.grades));
+    return batch.grades.empty() ? add("pair_label", batch.labels)
+                                : add("pair_grade", std::span<const float>(batch.grades));
   }
   if (batch.hasSource())
     addSource(batch.source);

@@ -22,8 +22,8 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
 
-  // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours, the
-  // sentences and strided images where they are there
+  // source or source_pixels, source_positions, source_starts, source_lengths; source_types, the lists of neighbours,
+  // the sentences and strided images where they are there
   CallInputs &addSource(const SourceBatch &source);
   // left, left_positions, left_starts, left_lengths, and the same of the right
   CallInputs &addPairs(const SourceBatch &left, const SourceBatch &right);
@@ -42,7 +42,8 @@ private:
   template <typename T> CallInputs &addMatrix(std::string_view name, std::span<const T> values, int64_t columns) {
     auto elements = int64_t(values.size());
     // A deque, so that the extents that the views point at stay where they are.
-    const auto &shape = shapes.emplace_back(columns == 0 ? std::vector{elements} : std::vector{elements / columns, columns});
+    const auto &shape =
+        shapes.emplace_back(columns == 0 ? std::vector{elements} : std::vector{elements / columns, columns});
     inputs.push_back({name, TensorView::of(values, std::span(shape))});
     return *this;
   }

@@ -249,14 +249,16 @@ Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engi
 }
 
 bool isFrozen(const Engine &engine) {
-  return std::ranges::any_of(engine.variables(), [](const VariableInfo &variable) { return variable.kind == VariableKind::Frozen; });
+  return std::ranges::any_of(engine.variables(),
+                             [](const VariableInfo &variable) { return variable.kind == VariableKind::Frozen; });
 }
 
 Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &model) {
   Span span("load base");
   if (folder.empty())
-    return makeError(ErrorKind::InvalidArgument, "the artifact was compiled with --lora: it trains an adapter to a model whose "
-                                                 "weights stay as they are. Name that model's folder by --base=FOLDER.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact was compiled with --lora: it trains an adapter to a model whose "
+                     "weights stay as they are. Name that model's folder by --base=FOLDER.");
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     return loadPublishedWeights(folder, engine.description(), write);

@@ -1,7 +1,7 @@
 // A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of
 // the random numbers, which are counted), the vocabulary's files (spm.model; source.spm, target.spm and vocab.json;
-// or vocab.json and merges.txt; of a model that gives labels also labels.json), and manifest.json, which is written last and says what the others belong to and what
-// is in them.
+// or vocab.json and merges.txt; of a model that gives labels also labels.json), and manifest.json, which is written
+// last and says what the others belong to and what is in them.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -77,9 +77,9 @@ enum class CheckpointUse { Weights, Training };
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use);
 
-// Loads the weights of a checkpoint, of the newest one in a training's folder, of an adapter that PEFT wrote, or of a Hugging
-// Face folder where the artifact was compiled from one; adapters are zeros then. Returns the step that they are of; published
-// weights have none.
+// Loads the weights of a checkpoint, of the newest one in a training's folder, of an adapter that PEFT wrote, or of a
+// Hugging Face folder where the artifact was compiled from one; adapters are zeros then. Returns the step that they are
+// of; published weights have none.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
                                             const ModelDescription &model);
 

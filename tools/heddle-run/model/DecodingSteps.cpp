@@ -112,7 +112,8 @@ public:
       Batch batch(model.marks);
       for (; next < step.hypotheses.size(); ++next) {
         const DecodingStep::Hypothesis &hypothesis = step.hypotheses[next];
-        int64_t source = model.marks.sourceRows(hypothesis.source.tokens.size()), target = int64_t(hypothesis.tokens.size()) + 1;
+        int64_t source = model.marks.sourceRows(hypothesis.source.tokens.size()),
+                target = int64_t(hypothesis.tokens.size()) + 1;
         if (batch.tokens() != 0 && !batch.hasRoomFor(source, target, model.limits()))
           break;
         batch.add(hypothesis.source.tokens, hypothesis.tokens, hypothesis.source.pixels);

@@ -10,10 +10,10 @@ namespace {
 
 // What a weight means depends on these; every other key may change between a training and its continuation.
 constexpr std::array<std::string_view, 27> kFunctionKeys = {
-    "adapter",      "classes",     "neighbours", "sentences", "image_height", "image_width", "channels",
-    "architecture", "d_model",     "heads",      "d_ff",   "encoder_layers",   "decoder_layers",    "vocab_size",
-    "norm",         "positions",   "activation", "head",   "share_embeddings", "scale_embeddings",  "embedding_norm",
-    "token_types",  "output_bias", "pooler",     "bos_id", "eos_id",           "layer_norm_epsilon"};
+    "adapter",      "classes",     "neighbours", "sentences", "image_height",     "image_width",       "channels",
+    "architecture", "d_model",     "heads",      "d_ff",      "encoder_layers",   "decoder_layers",    "vocab_size",
+    "norm",         "positions",   "activation", "head",      "share_embeddings", "scale_embeddings",  "embedding_norm",
+    "token_types",  "output_bias", "pooler",     "bos_id",    "eos_id",           "layer_norm_epsilon"};
 
 Error lacking(std::string_view key) {
   return makeError(ErrorKind::Unsupported, "the artifact's model description has no '", key,
@@ -139,13 +139,15 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
   if (kind == TextKind::Records && description.architecture == kDecoderAlone) {
     if (command != "train" || description.weighsTokens)
       return Success();
-    return makeError(ErrorKind::InvalidArgument, "the artifact's training counts every token alike, and of prompts with completions "
-                                                 "only the completions count: compile it with --set token_weights=true.");
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's training counts every token alike, and of prompts with completions "
+                     "only the completions count: compile it with --set token_weights=true.");
   }
   if (kind == TextKind::Records)
-    return makeError(ErrorKind::InvalidArgument,
-                     "--data is for a model that gives labels, of a text with `task classify`, `task tag` or `task pair`, and the "
-                     "artifact's model gives no labels: give --src and --tgt instead.");
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "--data is for a model that gives labels, of a text with `task classify`, `task tag` or `task pair`, and the "
+        "artifact's model gives no labels: give --src and --tgt instead.");
   if (givesLabels)
     return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",
                      " not for the artifact's model, which gives labels: give --data with records of texts and labels "

@@ -14,8 +14,9 @@
 namespace heddle::run {
 
 struct EvaluationResult {
-  double loss = 0; // negative log-likelihood of a target token, the end marks counted, or of a label, in nats; or what the text says of a grade
-  int64_t tokens = 0; // or labels, or grades
+  double loss = 0; // negative log-likelihood of a target token, the end marks counted, or of a label, in nats; or what
+                   // the text says of a grade
+  int64_t tokens = 0;                  // or labels, or grades
   std::optional<double> accuracy = {}; // of labels, as a part of 1
   // Of grades, between those of the records and the model's; there is no correlation where either are all alike.
   std::optional<double> pearson = {}, squaredError = {};

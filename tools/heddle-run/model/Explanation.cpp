@@ -47,8 +47,8 @@ namespace {
 
 constexpr std::string_view kWeights = "weights.", kSlots = "_slots";
 
-// An output of the entry: weights.KEYS.PATH, such as weights.source.decoder.0.cross. A row is a query, and has of each head as
-// many columns as a call has slots.
+// An output of the entry: weights.KEYS.PATH, such as weights.source.decoder.0.cross. A row is a query, and has of each
+// head as many columns as a call has slots.
 struct ExplainedOutput {
   std::string name;
   int64_t width; // columns of a head
@@ -105,8 +105,9 @@ Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription
   if (entry)
     outputs = findOutputs(*entry, batch);
   if (outputs.empty())
-    return makeError(ErrorKind::Unsupported, "the artifact's entry 'explain' gives the weights of no attention; compile the "
-                                             "model anew, or with attention in it.");
+    return makeError(ErrorKind::Unsupported,
+                     "the artifact's entry 'explain' gives the weights of no attention; compile the "
+                     "model anew, or with attention in it.");
   int64_t longest = std::max(batch.source.layout.tokens(), batch.target.tokens());
   int64_t step = longest; // keys that a call is sure to have slots for
   for (const ExplainedOutput &output : outputs)

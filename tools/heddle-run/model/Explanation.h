@@ -14,8 +14,8 @@ namespace heddle::run {
 
 // One attention of the model (3.2).
 struct AttentionMap {
-  std::string kind;  // what it is called in the model, without the layer: "decoder.cross"
-  int64_t layer = 0; // from 0 on; of attentions without layers 0
+  std::string kind;              // what it is called in the model, without the layer: "decoder.cross"
+  int64_t layer = 0;             // from 0 on; of attentions without layers 0
   std::string queriesOf, keysOf; // "source" or "target"
   int64_t heads = 0, queries = 0, keys = 0;
   std::vector<float> weights; // [head][query][key]

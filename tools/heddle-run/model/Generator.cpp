@@ -36,7 +36,8 @@ void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
   choices.keyHigh.push_back(int32_t(key >> 32));
   if (!isDrawn || options.repetitionPenalty == 1)
     return;
-  for (int32_t token : std::set(job.tokens.begin(), job.tokens.end())) { // a token counts once, however often it is there
+  for (int32_t token :
+       std::set(job.tokens.begin(), job.tokens.end())) { // a token counts once, however often it is there
     choices.seenRows.push_back(row);
     choices.seenTokens.push_back(token);
     choices.penalty.push_back(float(options.repetitionPenalty));
@@ -85,10 +86,11 @@ Status Generator::runStep() {
   return engine.run(entryOf(engine), inputs);
 }
 
-// What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins, also
-// without sampling.
+// What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
+// also without sampling.
 bool Generator::needsLogits(const Job &job) const {
-  return !drawsOnDevice && job.isReadInStep() && (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
+  return !drawsOnDevice && job.isReadInStep() &&
+         (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
 }
 
 Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const {

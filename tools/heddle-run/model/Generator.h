@@ -24,8 +24,8 @@ struct GenerationOptions {
   double repetitionPenalty = 1;            // of tokens that the sequence has (Keskar et al. 2019, section 4.1); 1: none
 };
 
-// Why a continuation ends: by the end mark, after as many tokens as were asked for, where the model has no room for more, or by
-// the caller's wish.
+// Why a continuation ends: by the end mark, after as many tokens as were asked for, where the model has no room for
+// more, or by the caller's wish.
 enum class Ending { Mark, Length, Room, Wish };
 
 struct Prompt {
@@ -45,11 +45,13 @@ using Watch = std::function<bool(uint64_t number, std::span<const int32_t> conti
 class Generator {
 public:
   Generator(Engine &engine, const ModelDescription &model, GenerationOptions options, Watch watch = {})
-      : engine(engine), model(model), options(options), watch(std::move(watch)), drawsOnDevice(engine.hasEntry(kSampleStep)),
-        cacheRows(model.maximumTokens) {}
+      : engine(engine), model(model), options(options), watch(std::move(watch)),
+        drawsOnDevice(engine.hasEntry(kSampleStep)), cacheRows(model.maximumTokens) {}
 
   // What a model that is to continue text has to have.
-  static std::string_view entryOf(const Engine &engine) { return engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep; }
+  static std::string_view entryOf(const Engine &engine) {
+    return engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep;
+  }
 
   // Tokens of a prompt with its continuation at most.
   int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
@@ -64,7 +66,8 @@ public:
   Result<std::vector<Continuation>> step();
 
 private:
-  // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host chooses.
+  // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host
+  // chooses.
   static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step";
 
   // A sequence in work. `read` of its tokens are in the cache, at rows from `firstRow` on; the rest of them, never

@@ -21,11 +21,15 @@ public:
   // The tensor under the first of the published names that the file has, for the weight `weight`.
   Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
   // What a tensor of the file is in the published model; nothing where Heddle does not know it.
-  std::optional<GgufTensor> published(const GgufEntry &entry) const { return publishedTensor(architecture, entry.name); }
+  std::optional<GgufTensor> published(const GgufEntry &entry) const {
+    return publishedTensor(architecture, entry.name);
+  }
 
-  // A tensor from the file's way of storing it to the published one, and back. Fails where its rows are not those of the heads
-  // that the file says there are.
-  Status toPublished(const GgufEntry &entry, HostTensor &tensor) const { return convert(entry, tensor, /*stores=*/false); }
+  // A tensor from the file's way of storing it to the published one, and back. Fails where its rows are not those of
+  // the heads that the file says there are.
+  Status toPublished(const GgufEntry &entry, HostTensor &tensor) const {
+    return convert(entry, tensor, /*stores=*/false);
+  }
   Status toStored(const GgufEntry &entry, HostTensor &tensor) const { return convert(entry, tensor, /*stores=*/true); }
 
 private:

@@ -4,7 +4,6 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 
-
 namespace heddle::run {
 namespace {
 
@@ -123,7 +122,7 @@ bool isPublishedModel(const fs::path &path) {
 }
 
 Status loadPublishedWeights(const fs::path &folder, std::string_view description,
-                              const std::function<Status(std::string_view, const TensorView &)> &write) {
+                            const std::function<Status(std::string_view, const TensorView &)> &write) {
   HEDDLE_ASSIGN(Description model, Description::parse(description));
   if (model.tensors.empty())
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(),

@@ -39,9 +39,10 @@ private:
 bool isPublishedModel(const std::filesystem::path &path);
 
 // Hands every weight of the artifact to `write`, one after another, as the artifact's variables have it: read from
-// model.safetensors, from the files that model.safetensors.index.json names, or from a GGUF file; transposed where it is stored
-// so, numbers of fewer bits widened. `description` is the artifact's, which says where each weight comes from.
+// model.safetensors, from the files that model.safetensors.index.json names, or from a GGUF file; transposed where it
+// is stored so, numbers of fewer bits widened. `description` is the artifact's, which says where each weight comes
+// from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
-                              const std::function<Status(std::string_view name, const TensorView &value)> &write);
+                            const std::function<Status(std::string_view name, const TensorView &value)> &write);
 
 } // namespace heddle::run

@@ -68,7 +68,8 @@ bool LineGenerator::watch(uint64_t number, std::span<const int32_t> continuation
   return false;
 }
 
-std::string LineGenerator::record(const Text &prompt, const std::string &completion, size_t tokens, Ending ending) const {
+std::string LineGenerator::record(const Text &prompt, const std::string &completion, size_t tokens,
+                                  Ending ending) const {
   constexpr const char *endings[] = {"end", "length", "room", "stop"};
   nlohmann::ordered_json json = {
       {"prompt", prompt.text}, {"completion", completion}, {"tokens", tokens}, {"finish", endings[size_t(ending)]}};
@@ -84,7 +85,7 @@ void LineGenerator::finish(const Continuation &continuation) {
   const Text &text = prompt->second;
   // The last token may end within a character.
   std::string rest = replaceInvalidUtf8(std::string_view(decode(text, continuation.tokens)).substr(text.streamed));
-  lines.finish(continuation.number, answers.json    ? record(text, rest, continuation.tokens.size(), continuation.ending)
+  lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens.size(), continuation.ending)
                                     : answers.stream ? escaped(rest)
                                                      : escaped(text.text + rest));
   prompts.erase(prompt);

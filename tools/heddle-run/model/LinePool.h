@@ -51,8 +51,8 @@ public:
     lane.dealt.push_back({answers.add(), std::move(line)});
     ++lane.lines;
   }
-  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later, so that answers
-  // which are there by then can be taken.
+  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later,
+  // so that answers which are there by then can be taken.
   Status step() {
     std::unique_lock lock(mutex);
     for (Lane &lane : lanes)

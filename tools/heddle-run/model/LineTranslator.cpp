@@ -20,7 +20,8 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
   uint64_t number = lines.add();
   TranslationRequest request{number, {}, {}, {}};
   if (image.pixels() == 0)
-    request.source = cut(vocabulary.encode(replaceInvalidBytes(line, number)), number, size_t(translator.maximumSourceLength()), "");
+    request.source =
+        cut(vocabulary.encode(replaceInvalidBytes(line, number)), number, size_t(translator.maximumSourceLength()), "");
   else if (!isBlank(line)) {
     HEDDLE_ASSIGN(request.pixels, readImageLine(line, image, folder, str("line ", number)));
   }
@@ -29,8 +30,10 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
     return Success();
   }
   if (!prefix.empty())
-    request.prefix = cut(vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
-                         size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))), "a prefix of ");
+    request.prefix = cut(
+        vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
+        size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))),
+        "a prefix of ");
   translator.add(std::move(request));
   return Success();
 }
@@ -42,8 +45,7 @@ Status LineTranslator::step() {
     for (const Hypothesis &hypothesis : translation.best) {
       std::string text = vocabulary.decode(hypothesis.tokens);
       // A line's end is a piece of some vocabularies, and an answer is a line.
-      std::ranges::replace_if(
-          text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});
     }
     lines.finish(line.number, std::move(line));

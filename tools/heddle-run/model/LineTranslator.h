@@ -28,7 +28,8 @@ public:
   // `folder` is where files are that lines name, of a model that takes images.
   LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
                  std::filesystem::path folder = {})
-      : translator(engine, model, options), vocabulary(vocabulary), image(model.marks.image), folder(std::move(folder)) {}
+      : translator(engine, model, options), vocabulary(vocabulary), image(model.marks.image),
+        folder(std::move(folder)) {}
 
   // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
   // is said once for each line. Fails where the model takes images, and the line has none.

@@ -69,8 +69,8 @@ using Changes = std::map<std::string, Change>; // by the tensor's name in the pu
 
 Status apply(const Change &change, double scale, const fs::path &path, const std::string &name, HostTensor &tensor) {
   const LowRank &adapter = *change.adapter;
-  if (tensor.type() != ElementType::F32 || tensor.bytes().size() / sizeof(float) !=
-                                               size_t(adapter.down.shape()[0] * adapter.up.shape()[1]))
+  if (tensor.type() != ElementType::F32 ||
+      tensor.bytes().size() / sizeof(float) != size_t(adapter.down.shape()[0] * adapter.up.shape()[1]))
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has '", name, "' as ",
                      describe(tensor.type(), tensor.shape()), ", which the adapter does not fit.");
   add(adapter, scale, change.transposed, tensor.values<float>());
@@ -86,13 +86,15 @@ Status mergeGguf(const fs::path &base, const fs::path &output, const Changes &ch
     auto found = published ? changes.find(published->name) : changes.end();
     return found == changes.end() ? nullptr : &found->second;
   };
-  auto padded = [&](uint64_t bytes) { return (bytes + reader.alignment() - 1) / reader.alignment() * reader.alignment(); };
+  auto padded = [&](uint64_t bytes) {
+    return (bytes + reader.alignment() - 1) / reader.alignment() * reader.alignment();
+  };
   std::string header = ggufHeader(reader.entries().size(), reader.countValues("")) + reader.storedValues("");
   uint64_t place = 0;
   for (const GgufEntry &entry : reader.entries()) {
     if (!entry.readType())
-      return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", entry.name, "' as ", nameOfGgufType(entry.type),
-                       ", and Heddle reads ", readGgufTypes(), ".");
+      return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", entry.name, "' as ",
+                       nameOfGgufType(entry.type), ", and Heddle reads ", readGgufTypes(), ".");
     bool changed = changeOf(entry);
     header += ggufTensorInfo(entry.name, entry.shape, changed ? kGgufF32 : entry.type, place);
     place += padded(changed ? uint64_t(*elementCount(entry.shape)) * sizeof(float) : entry.bytes);

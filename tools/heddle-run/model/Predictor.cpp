@@ -17,7 +17,8 @@ Status Predictor::add(std::string_view line, bool isRecord) {
     lines.finish(number, {});
     return Success();
   }
-  HEDDLE_ASSIGN(Job job, isOfPairs(model.labelling()) ? encodePair(number, line, isRecord) : encodeText(number, line, isRecord));
+  HEDDLE_ASSIGN(Job job,
+                isOfPairs(model.labelling()) ? encodePair(number, line, isRecord) : encodeText(number, line, isRecord));
   waiting.push_back(std::move(job));
   return Success();
 }
@@ -29,9 +30,12 @@ Result<Predictor::Job> Predictor::encodePair(uint64_t number, std::string_view l
   } else {
     HEDDLE_ASSIGN(record, PairRecord::ofLine(replaceInvalidBytes(line, number), str("line ", number)));
   }
-  Job job{number, {encodeMarked(record.left, vocabulary, model.marks), {}, {}, {}}, encodeMarked(record.right, vocabulary, model.marks)};
+  Job job{number,
+          {encodeMarked(record.left, vocabulary, model.marks), {}, {}, {}},
+          encodeMarked(record.right, vocabulary, model.marks)};
   auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
-  for (auto [side, tokens] : {std::pair("a left text of ", &job.text.tokens), std::pair("a right text of ", &job.right)})
+  for (auto [side, tokens] :
+       {std::pair("a left text of ", &job.text.tokens), std::pair("a right text of ", &job.right)})
     if (tokens->size() > longest) {
       warnOfCut(number, side, tokens->size(), longest);
       tokens->resize(longest);
@@ -81,7 +85,8 @@ Status Predictor::step() {
   Span span("predict labels");
   span.with("lines", int64_t(jobs.size()));
   CallInputs inputs;
-  HEDDLE_CHECK(engine.run("logits", isOfPairs(model.labelling()) ? inputs.addPairs(source, right) : inputs.addSource(source)));
+  HEDDLE_CHECK(
+      engine.run("logits", isOfPairs(model.labelling()) ? inputs.addPairs(source, right) : inputs.addSource(source)));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   auto classes = size_t(model.classes);
   auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };

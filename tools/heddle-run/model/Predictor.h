@@ -30,7 +30,8 @@ public:
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
       : engine(engine), model(model), vocabulary(vocabulary) {}
 
-  // The next line. A text that is too long for the model is cut, which a warning says; words behind the cut get the label
+  // The next line. A text that is too long for the model is cut, which a warning says; words behind the cut get the
+  // label
   // "?". Fails where a record is none.
   Status add(std::string_view line, bool isRecord);
   // One call, for as many of the lines as it holds.

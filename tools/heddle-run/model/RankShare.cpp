@@ -8,8 +8,8 @@
 namespace heddle::run {
 
 Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::string>> &properties) {
-  // 32 bits of each hash: their sums over all ranks are exact. Where ranks differ, the sum is not that of equal ones on at least one of
-  // them.
+  // 32 bits of each hash: their sums over all ranks are exact. Where ranks differ, the sum is not that of equal ones on
+  // at least one of them.
   std::vector<double> own;
   for (const auto &[name, text] : properties)
     own.push_back(double(std::stoul(ContentHash().add(text).hexadecimal().substr(0, 8), nullptr, 16)));
@@ -24,7 +24,8 @@ Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::st
 Status shareState(Ranks &ranks, Engine &engine) {
   Span span("share state");
   for (const VariableInfo &variable : engine.variables()) {
-    bool isShared = !variable.isStorage && !variable.isSharded && std::ranges::find(kTrainingState, variable.kind) != kTrainingState.end();
+    bool isShared = !variable.isStorage && !variable.isSharded &&
+                    std::ranges::find(kTrainingState, variable.kind) != kTrainingState.end();
     if (!isShared)
       continue;
     HEDDLE_ASSIGN(HostTensor value, engine.readVariable(variable.name));

@@ -11,13 +11,13 @@ namespace heddle::run {
 
 struct SamplingOptions {
   double temperature = 1; // divides the logits; above 0
-  int64_t topK = 0;       // draw from the k most probable tokens, and those as probable as the last of them; 0: from all
-  double topP = 1;        // of these, from the fewest most probable ones that hold this much of their probability
+  int64_t topK = 0; // draw from the k most probable tokens, and those as probable as the last of them; 0: from all
+  double topP = 1;  // of these, from the fewest most probable ones that hold this much of their probability
   uint64_t seed = 1;
 };
 
-// What a token's random numbers are made of: the seed, the sentence's number and the token's position alone, so that the
-// answer to a line does not depend on the lines around it.
+// What a token's random numbers are made of: the seed, the sentence's number and the token's position alone, so that
+// the answer to a line does not depend on the lines around it.
 uint64_t randomKey(uint64_t seed, uint64_t sentence, uint64_t position);
 
 // Uniform in [0, 1), of the same.

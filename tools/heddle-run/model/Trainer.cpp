@@ -206,7 +206,8 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
     report.loss += double(loss);
   }
   if (options.ranks) {
-    HEDDLE_ASSIGN(std::vector<double> sums, options.ranks->others().sum({report.loss, stopRequested() ? 1.0 : 0.0}, "the sum of the losses"));
+    HEDDLE_ASSIGN(std::vector<double> sums,
+                  options.ranks->others().sum({report.loss, stopRequested() ? 1.0 : 0.0}, "the sum of the losses"));
     report.loss = sums[0];
     stopAgreed |= sums[1] > 0;
     options.ranks->others().at("finishing the step");
@@ -252,7 +253,8 @@ Result<bool> Trainer::validate(TrainingLog &log, Progress &progress) {
     std::snprintf(measure, sizeof measure, "accuracy %.2f%% of words, %.2f%% of next sentences", 100 * *result.accuracy,
                   100 * result.sentenceAccuracy);
   else if (result.squaredError)
-    std::snprintf(measure, sizeof measure, "%s, mean squared error %.4f", describePearson(result).c_str(), *result.squaredError);
+    std::snprintf(measure, sizeof measure, "%s, mean squared error %.4f", describePearson(result).c_str(),
+                  *result.squaredError);
   else if (result.accuracy)
     std::snprintf(measure, sizeof measure, "accuracy %.2f%%", 100 * *result.accuracy);
   else

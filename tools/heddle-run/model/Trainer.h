@@ -34,8 +34,8 @@ struct TrainerOptions {
   BatchLimits limits;
   Profile *profile = nullptr; // is told what comes next
   KernelProgress kernelProgress = {};
-  // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and writes checkpoints, to
-  // which the others give their rows of a sharded optimizer.
+  // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and writes
+  // checkpoints, to which the others give their rows of a sharded optimizer.
   Ranks *ranks = nullptr;
 };
 
@@ -82,7 +82,7 @@ private:
   bool dealsBatches() const { return options.microBatches % rankCount() == 0; }
   uint64_t batchesOfRank() const { return dealsBatches() ? options.microBatches / rankCount() : options.microBatches; }
   std::vector<std::string_view> entriesOfStep() const; // the first is called for each batch of this rank
-  void busy(std::string_view what) const; // for the other ranks
+  void busy(std::string_view what) const;              // for the other ranks
   void serveFrom(DataCursor cursor);
   nlohmann::json batching() const;
   // A step that the device works on: the host prepares the next one before it asks how this one went.

@@ -162,7 +162,10 @@ nlohmann::ordered_json toJson(const AttentionMap &map) {
     }
     heads.push_back(std::move(rows));
   }
-  return {{"kind", map.kind}, {"layer", map.layer}, {"queries", map.queriesOf}, {"keys", map.keysOf},
+  return {{"kind", map.kind},
+          {"layer", map.layer},
+          {"queries", map.queriesOf},
+          {"keys", map.keysOf},
           {"weights", std::move(heads)}};
 }
 

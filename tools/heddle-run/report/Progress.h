@@ -14,7 +14,7 @@ struct StepReport {
   double loss = 0; // per target token or label, as trained: with label smoothing and dropout
   double learningRate = 0;
   int64_t sourceTokens = 0, targetTokens = 0, labels = 0, sentences = 0; // sentences: pairs of them
-  int64_t predictions = 0; // tokens or labels that the loss is of
+  int64_t predictions = 0;                                               // tokens or labels that the loss is of
   double seconds = 0;
   double dataSeconds = 0; // of them, waiting for text
   double lossScale = 0;   // for the next step; 0: the loss is not scaled

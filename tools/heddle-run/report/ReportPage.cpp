@@ -302,7 +302,8 @@ std::vector<std::array<double, 4>> readGroups(const nlohmann::json &groups) {
   for (const nlohmann::json &group : groups) {
     auto isNumber = [](const nlohmann::json &value) { return value.is_number() && std::isfinite(value.get<double>()); };
     if (group.is_array() && group.size() == 4 && std::all_of(group.begin(), group.end(), isNumber))
-      result.push_back({group[0].get<double>(), group[1].get<double>(), group[2].get<double>(), group[3].get<double>()});
+      result.push_back(
+          {group[0].get<double>(), group[1].get<double>(), group[2].get<double>(), group[3].get<double>()});
   }
   return result;
 }
@@ -382,8 +383,10 @@ HtmlPage reportPage(const std::vector<TrainingCurves> &runs) {
     Json words = Json::array();
     for (const auto &[fewest, most, share, count] : run.wordsInPlace)
       words.push_back({fewest, most, rounded(share), count});
-    data["runs"].push_back(
-        {{"name", run.name}, {"end", toJson(run.end)}, {"curves", std::move(curves)}, {"words_in_place", std::move(words)}});
+    data["runs"].push_back({{"name", run.name},
+                            {"end", toJson(run.end)},
+                            {"curves", std::move(curves)},
+                            {"words_in_place", std::move(words)}});
     title += (title.empty() ? "" : ", ") + run.name;
   }
   return {title, kStyle, kBody, kScript, std::move(data)};

@@ -46,7 +46,8 @@ struct TrainingCurves {
   std::string name;
   std::map<std::string, Curve> curves; // by the log's keys
   Curve::Place end;
-  // Of the last score: for each group of lengths the fewest words, the most, the share that is in place, and of how many.
+  // Of the last score: for each group of lengths the fewest words, the most, the share that is in place, and of how
+  // many.
   std::vector<std::array<double, 4>> wordsInPlace;
 
   // Fails where the file cannot be read or has no record of a training. Other lines, like a last one that is being

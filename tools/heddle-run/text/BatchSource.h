@@ -39,8 +39,8 @@ struct BatchTotals {
   void add(const BatchTotals &other);
 };
 
-// A part of a batch, for one of several ranks. Where a rank's share of a batch is empty, it gets a sequence of another share, which
-// does not count.
+// A part of a batch, for one of several ranks. Where a rank's share of a batch is empty, it gets a sequence of another
+// share, which does not count.
 struct BatchPart {
   Batch batch;
   BatchTotals whole; // of all parts
@@ -58,7 +58,8 @@ public:
 
   // Fails where the corpus cannot be read, or has no example to serve.
   Result<Batch> next();
-  // The same, and of it the sequences of one of several ranks: neighbours, with about as many tokens as those of the others.
+  // The same, and of it the sequences of one of several ranks: neighbours, with about as many tokens as those of the
+  // others.
   Result<BatchPart> nextPart(uint32_t part, uint32_t parts);
   const DataCursor &cursor() const { return place; }
 
@@ -94,7 +95,8 @@ private:
   std::future<Result<Window>> ahead; // last, so that what it uses outlives it
 };
 
-// Where the parts of so many sequences begin, and the last one ends, that cost alike: `costs` has the tokens of each sequence.
+// Where the parts of so many sequences begin, and the last one ends, that cost alike: `costs` has the tokens of each
+// sequence.
 std::vector<size_t> dealSequences(std::span<const int64_t> costs, uint32_t parts);
 
 // Cuts the examples into batches as described above: `order` gets all of them, `ends` where each batch ends in it.

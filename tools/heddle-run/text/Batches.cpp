@@ -67,7 +67,8 @@ void SourceBatch::addWhole(std::span<const int32_t> text, const Structure &struc
   }
 }
 
-void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence, std::span<const float> image) {
+void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence,
+                std::span<const float> image) {
   source.add(sourceSentence, image);
   target.add(int64_t(targetSentence.size()) + 1);
   targetIn.push_back(source.marks.begin);
@@ -129,9 +130,12 @@ int64_t Batch::predictions() const {
 }
 
 bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
-  return sequences() < limits.maximumSequences &&
-         source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
-         (hasTarget() ? target.tokens() : isOfPairs() ? right.layout.tokens() : predictions()) + targetTokens <= limits.maximumTokens;
+  return sequences() < limits.maximumSequences && source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
+         (hasTarget()   ? target.tokens()
+          : isOfPairs() ? right.layout.tokens()
+                        : predictions()) +
+                 targetTokens <=
+             limits.maximumTokens;
 }
 
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {

@@ -15,7 +15,7 @@ namespace heddle::run {
 struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
-  bool hasTypes = false; // whether the model is told of each token which of two sentences it is of
+  bool hasTypes = false;  // whether the model is told of each token which of two sentences it is of
   int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
   int64_t sentences = 0;  // that a text has at most, where the model is told of them
   ImageShape image;       // of the model's images, where it takes any in the place of texts
@@ -42,8 +42,8 @@ struct PackedSequences {
   void add(int64_t length);
 };
 
-// The edges of graphs, for each node by itself: `most` places, of which the first `degrees` are the nodes that it looks at, and the
-// first `uses` the nodes that look at it, and where among their neighbours it is.
+// The edges of graphs, for each node by itself: `most` places, of which the first `degrees` are the nodes that it looks
+// at, and the first `uses` the nodes that look at it, and where among their neighbours it is.
 struct NeighbourLists {
   int64_t most = 0;
   std::vector<int32_t> neighbours, degrees, users, slots, uses;
@@ -73,7 +73,8 @@ struct SourceBatch {
 
   // A sentence, or an image where the model takes images.
   void add(std::span<const int32_t> sentence, std::span<const float> image = {});
-  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more sentences.
+  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more
+  // sentences.
   void addWhole(std::span<const int32_t> text, const Structure &structure = {});
 };
 

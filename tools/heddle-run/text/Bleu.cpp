@@ -96,12 +96,9 @@ std::vector<std::string> tokenize13a(std::string_view line) {
 
   auto markAfter = [](std::string &out, char first, char second) { out += {first, ' ', second, ' '}; };
   auto markBefore = [](std::string &out, char first, char second) { out += {' ', first, ' ', second}; };
-  apart = rewritePairs(
-      apart, [](char a, char b) { return !isDigit(a) && isPeriodOrComma(b); }, markAfter);
-  apart = rewritePairs(
-      apart, [](char a, char b) { return isPeriodOrComma(a) && !isDigit(b); }, markBefore);
-  apart = rewritePairs(
-      apart, [](char a, char b) { return isDigit(a) && b == '-'; }, markAfter);
+  apart = rewritePairs(apart, [](char a, char b) { return !isDigit(a) && isPeriodOrComma(b); }, markAfter);
+  apart = rewritePairs(apart, [](char a, char b) { return isPeriodOrComma(a) && !isDigit(b); }, markBefore);
+  apart = rewritePairs(apart, [](char a, char b) { return isDigit(a) && b == '-'; }, markAfter);
   return splitWhiteSpace(apart);
 }
 

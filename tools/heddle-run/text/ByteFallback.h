@@ -1,4 +1,5 @@
-// The pieces "<0x00>" to "<0xFF>", in which vocabularies of SentencePiece's kind write a character that they have no piece for.
+// The pieces "<0x00>" to "<0xFF>", in which vocabularies of SentencePiece's kind write a character that they have no
+// piece for.
 #pragma once
 
 #include "tools/heddle-run/text/PieceTable.h"

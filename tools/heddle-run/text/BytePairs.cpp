@@ -29,15 +29,17 @@ const Alphabet &alphabet() {
 
 } // namespace
 
-Result<BytePairs> BytePairs::create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst, const std::string &name) {
+Result<BytePairs> BytePairs::create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst,
+                                    const std::string &name) {
   BytePairs model;
   model.merges = std::move(merges);
   for (size_t byte = 0; byte < 256; ++byte) {
     const std::string &character = alphabet().characters[byte];
     std::optional<int32_t> id = pieces.find(character);
     if (!id)
-      return makeError(ErrorKind::Malformed, "'", name, "' is not a vocabulary of bytes as GPT-2's is: it lacks the piece \"",
-                       character, "\", which is the byte ", byte, "; take the vocabulary that was published with the model.");
+      return makeError(ErrorKind::Malformed, "'", name,
+                       "' is not a vocabulary of bytes as GPT-2's is: it lacks the piece \"", character,
+                       "\", which is the byte ", byte, "; take the vocabulary that was published with the model.");
     model.byteIds[byte] = *id;
   }
   if (wholeWordsFirst)

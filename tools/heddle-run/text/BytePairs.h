@@ -1,5 +1,5 @@
-// Byte pair encoding of bytes, as GPT-2 has it (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019), so
-// that every text has its tokens, and tokens their text.
+// Byte pair encoding of bytes, as GPT-2 has it (Radford et al., "Language Models are Unsupervised Multitask Learners",
+// 2019), so that every text has its tokens, and tokens their text.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -13,9 +13,10 @@ namespace heddle::run {
 
 class BytePairs final : public SubwordModel {
 public:
-  // Of a vocabulary whose pieces have a printable character in the place of each byte; `name` is the file's, for messages. With
-  // `wholeWordsFirst` a word that is a piece is no matter of merges.
-  static Result<BytePairs> create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst, const std::string &name);
+  // Of a vocabulary whose pieces have a printable character in the place of each byte; `name` is the file's, for
+  // messages. With `wholeWordsFirst` a word that is a piece is no matter of merges.
+  static Result<BytePairs> create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst,
+                                  const std::string &name);
 
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 

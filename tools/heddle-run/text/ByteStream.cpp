@@ -36,7 +36,7 @@ public:
     if (descriptor < 0)
       return makeError(errno == ENOENT ? ErrorKind::NotFound : ErrorKind::Io, "cannot open '", path.string(),
                        "': ", std::strerror(errno), ".");
-    struct stat info {};
+    struct stat info{};
     if (::fstat(descriptor, &info) == 0) {
       if (S_ISDIR(info.st_mode))
         return makeError(ErrorKind::Io, "'", path.string(),

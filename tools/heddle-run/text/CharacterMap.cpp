@@ -6,8 +6,9 @@
 namespace heddle::run {
 namespace {
 
-// A node of the double array. Bits 0 to 7 are the byte that leads to it, bit 31 is 0 but in leaves, whose other bits are a value;
-// bit 8 tells whether there is a leaf below it, bits 10 to 30 where its children are, times 256 where bit 9 is set.
+// A node of the double array. Bits 0 to 7 are the byte that leads to it, bit 31 is 0 but in leaves, whose other bits
+// are a value; bit 8 tells whether there is a leaf below it, bits 10 to 30 where its children are, times 256 where bit
+// 9 is set.
 struct Node {
   uint32_t bits;
   bool isReachedBy(uint8_t byte) const { return (bits & 0x800000ffu) == byte; }

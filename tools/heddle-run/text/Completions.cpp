@@ -8,8 +8,9 @@ namespace heddle::run {
 
 Result<Completion> Completion::parse(std::string_view line, const std::string &origin) {
   auto bad = [&](std::string_view what) {
-    return makeError(ErrorKind::Malformed, origin, " ", what,
-                     R"(; each line is a record such as {"prompt": "2 + 2 =", "completion": " 4"} or {"text": "2 + 2 = 4"}.)");
+    return makeError(
+        ErrorKind::Malformed, origin, " ", what,
+        R"(; each line is a record such as {"prompt": "2 + 2 =", "completion": " 4"} or {"text": "2 + 2 = 4"}.)");
   };
   if (!isValidUtf8(line))
     return bad("is not UTF-8");
@@ -18,7 +19,8 @@ Result<Completion> Completion::parse(std::string_view line, const std::string &o
     return bad("is not JSON");
   auto text = [&](const char *key) {
     auto found = json->is_object() ? json->find(key) : json->end();
-    return json->is_object() && found != json->end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
+    return json->is_object() && found != json->end() && found->is_string() ? std::optional(found->get<std::string>())
+                                                                           : std::nullopt;
   };
   std::optional<std::string> prompt = text("prompt"), completion = text("completion"), whole = text("text");
   if (prompt && completion && !whole)

@@ -1,5 +1,5 @@
-// Prompts with what is to follow them, for a decoder alone: a record of JSON on each line, {"prompt": "...", "completion": "..."}.
-// The loss is of the completion and the end mark; of {"text": "..."} it is of all tokens.
+// Prompts with what is to follow them, for a decoder alone: a record of JSON on each line, {"prompt": "...",
+// "completion": "..."}. The loss is of the completion and the end mark; of {"text": "..."} it is of all tokens.
 #pragma once
 
 #include "tools/heddle-run/text/Batches.h"

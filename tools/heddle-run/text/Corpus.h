@@ -23,8 +23,9 @@ struct Edge {
   int32_t from, to;
 };
 
-// What a text is made of beside its tokens: edges where these are a graph's nodes, and the lengths of its sentences where the model
-// tells them apart. Each token is of a sentence. An image has pixels in the place of tokens, and as many numbers for each.
+// What a text is made of beside its tokens: edges where these are a graph's nodes, and the lengths of its sentences
+// where the model tells them apart. Each token is of a sentence. An image has pixels in the place of tokens, and as
+// many numbers for each.
 struct Structure {
   std::span<const Edge> edges;
   std::span<const int32_t> sentences;
@@ -37,8 +38,8 @@ struct Draw {
   uint64_t seed = 0, epoch = 0;
 };
 
-// Sentence pairs, sequences alone, or sequences with labels, in flat arrays: a corpus of millions of them costs four bytes a token and not an
-// allocation each.
+// Sentence pairs, sequences alone, or sequences with labels, in flat arrays: a corpus of millions of them costs four
+// bytes a token and not an allocation each.
 class Examples {
 public:
   // A sentence, of at least one token, and its translation, without marks.
@@ -61,8 +62,8 @@ public:
     givens.back() = uint32_t(given);
   }
 
-  // A text, its marks among the tokens, or an image, and its label; or a label for each of its tokens, below 0 where it has none. The
-  // examples of a corpus are of one kind.
+  // A text, its marks among the tokens, or an image, and its label; or a label for each of its tokens, below 0 where it
+  // has none. The examples of a corpus are of one kind.
   void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
                    const Structure &structure = {}) {
     labelled = kind;
@@ -109,7 +110,9 @@ public:
   std::span<const float> image(size_t example) const {
     return pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>();
   }
-  std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); } // the right text of a pair
+  std::span<const int32_t> other(size_t example) const {
+    return slice(otherIds, otherEnds, example);
+  } // the right text of a pair
   float grade(size_t example) const { return grades[example]; }
   Structure structure(size_t example) const {
     if (edgeEnds.empty())
@@ -179,7 +182,8 @@ public:
   virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
-// The pairs of two text files, of which the first has images where the model takes any: a record with an "image" on each line.
+// The pairs of two text files, of which the first has images where the model takes any: a record with an "image" on
+// each line.
 class TextPairs final : public ExampleBlocks {
 public:
   // `maximumLength` counts the mark at a sentence's begin or end. Text and vocabulary outlive this.

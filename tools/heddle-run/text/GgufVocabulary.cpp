@@ -35,8 +35,8 @@ public:
   Result<Parts> read() {
     HEDDLE_ASSIGN(std::string model, text("model", ""));
     if (model.empty())
-      return makeError(ErrorKind::NotFound, "'", file.path().string(), "' has no vocabulary: it lacks the key '", kOfModels,
-                       "model'.");
+      return makeError(ErrorKind::NotFound, "'", file.path().string(), "' has no vocabulary: it lacks the key '",
+                       kOfModels, "model'.");
     if (model != "gpt2" && model != "llama")
       return unreadable("model", model, "gpt2 (byte pairs of bytes) and llama (SentencePiece's byte pairs)");
     Parts parts;
@@ -45,8 +45,8 @@ public:
     bool begins = isPieces;
     HEDDLE_CHECK(isPieces ? readPieces(parts) : readBytePairs(parts, begins));
     HEDDLE_CHECK(readMarks(parts, begins));
-    parts.files = {{PublishedVocabulary::kGgufVocabulary,
-                    ggufHeader(0, file.countValues(kPrefix)) + file.storedValues(kPrefix)}};
+    parts.files = {
+        {PublishedVocabulary::kGgufVocabulary, ggufHeader(0, file.countValues(kPrefix)) + file.storedValues(kPrefix)}};
     return parts;
   }
 
@@ -55,8 +55,8 @@ private:
     return makeError(ErrorKind::Malformed, "'", file.path().string(), "': ", why..., "; download or convert it again.");
   }
   Error unreadable(std::string_view key, std::string_view given, std::string_view readable) const {
-    return makeError(ErrorKind::Unsupported, "'", file.path().string(), "' has '", kOfModels, key, "' = \"", given.substr(0, 100),
-                     "\", and of the vocabularies of GGUF files Heddle reads ", readable,
+    return makeError(ErrorKind::Unsupported, "'", file.path().string(), "' has '", kOfModels, key, "' = \"",
+                     given.substr(0, 100), "\", and of the vocabularies of GGUF files Heddle reads ", readable,
                      "; name the folder that Hugging Face publishes, by --vocab or as checkpoint.");
   }
 
@@ -117,7 +117,8 @@ private:
     auto cutting = std::ranges::find_if(
         kCuttings, [&](const Cutting &one) { return std::ranges::find(one.names, name) != one.names.end(); });
     if (cutting == std::end(kCuttings))
-      return unreadable("pre", name, "gpt-2 (default), smollm, llama-bpe (llama3, llama-v3) and qwen2 (deepseek-r1-qwen)");
+      return unreadable("pre", name,
+                        "gpt-2 (default), smollm, llama-bpe (llama3, llama-v3) and qwen2 (deepseek-r1-qwen)");
     begins = cutting->wholeWordsFirst;
     const GgufValue *list = find("merges");
     if (!list || !list->array())

@@ -6,7 +6,8 @@
 
 namespace heddle::run {
 
-// NotFound where the file has none. The parts' file, `kGgufVocabulary`, is a GGUF file of the keys of the vocabulary alone.
+// NotFound where the file has none. The parts' file, `kGgufVocabulary`, is a GGUF file of the keys of the vocabulary
+// alone.
 Result<PublishedVocabulary::Parts> readGgufVocabulary(const GgufReader &file);
 
 } // namespace heddle::run

@@ -13,7 +13,8 @@ constexpr uint64_t kHiding = uint64_t(1) << 32;
 
 } // namespace
 
-HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabulary, Marks marks, OrderRandom &random) {
+HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabulary, Marks marks,
+                        OrderRandom &random) {
   int32_t mask = *vocabulary.maskId();
   auto isMark = [&](int32_t token) { return token == marks.begin || token == marks.end || token == mask; };
   HiddenTokens result{{tokens.begin(), tokens.end()}, std::vector<int32_t>(tokens.size(), -1)};

@@ -1,5 +1,5 @@
-// Plain text to learn from without labels (Devlin et al., "BERT", 2018, 3.1): pairs of sentences, of which the second follows
-// the first or is any other, and of which some words are hidden. A sentence is a line.
+// Plain text to learn from without labels (Devlin et al., "BERT", 2018, 3.1): pairs of sentences, of which the second
+// follows the first or is any other, and of which some words are hidden. A sentence is a line.
 #pragma once
 
 #include "tools/heddle-run/text/Documents.h"
@@ -21,7 +21,8 @@ class HiddenWords final : public ExampleBlocks {
 public:
   // The text is opened with TextDocuments::blockBegin(kind). Text and vocabulary, which has a mask, outlive this.
   // `maximumLength` counts the marks; of longer pairs the longer sentence loses its end.
-  HiddenWords(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength, Marks marks)
+  HiddenWords(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
+              Marks marks)
       : text(text), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks) {}
 
   size_t blocks() const override { return text.blocks(); }

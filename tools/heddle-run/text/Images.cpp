@@ -10,15 +10,18 @@ namespace {
 using Json = nlohmann::json;
 
 std::string shown(const ImageShape &shape) {
-  return str(shape.height, " x ", shape.width, shape.channels == 1 ? str(" pixels") : str(" pixels of ", shape.channels, " channels"));
+  return str(shape.height, " x ", shape.width,
+             shape.channels == 1 ? str(" pixels") : str(" pixels of ", shape.channels, " channels"));
 }
 
 } // namespace
 
 Result<Image> Image::parse(const Json &value, const std::string &origin) {
   auto bad = [&](std::string_view what) {
-    return makeError(ErrorKind::Malformed, origin, " has an \"image\" ", what, "; an image is a list of rows, of which each has a number, "
-                     "or a list of as many numbers as there are channels, for each pixel, such as [[0, 0.5], [1, 0]], or the name of a "
+    return makeError(ErrorKind::Malformed, origin, " has an \"image\" ", what,
+                     "; an image is a list of rows, of which each has a number, "
+                     "or a list of as many numbers as there are channels, for each pixel, such as [[0, 0.5], [1, 0]], "
+                     "or the name of a "
                      ".npy file of such numbers.");
   };
   Image image;
@@ -51,13 +54,16 @@ Result<Image> Image::parse(const Json &value, const std::string &origin) {
   return image;
 }
 
-Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::filesystem::path &folder, const std::string &origin) const {
+Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::filesystem::path &folder,
+                                       const std::string &origin) const {
   auto check = [&](const ImageShape &shape, std::string_view name) -> Status {
     if (shape.height == wanted.height && shape.width == wanted.width && shape.channels == wanted.channels)
       return Success();
-    return makeError(ErrorKind::InvalidArgument, origin, " has an image", name, " of ", shown(shape), ", and the model takes images of ",
-                     shown(wanted), "; all images of a model have one shape, which `--set image_height=N`, `image_width` and `channels` "
-                     "say when it is compiled.");
+    return makeError(
+        ErrorKind::InvalidArgument, origin, " has an image", name, " of ", shown(shape),
+        ", and the model takes images of ", shown(wanted),
+        "; all images of a model have one shape, which `--set image_height=N`, `image_width` and `channels` "
+        "say when it is compiled.");
   };
   if (file.empty()) {
     HEDDLE_CHECK(check(shape, ""));
@@ -68,17 +74,19 @@ Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::file
     return std::move(tensor).error().within(origin);
   const Shape &extents = tensor->shape();
   if (tensor->type() != ElementType::F32 || (extents.size() != 2 && extents.size() != 3))
-    return makeError(ErrorKind::InvalidArgument, origin, " has the image '", file, "', which is ", describe(tensor->type(), extents),
+    return makeError(ErrorKind::InvalidArgument, origin, " has the image '", file, "', which is ",
+                     describe(tensor->type(), extents),
                      "; an image is rows x columns, or rows x columns x channels, of float32.");
   HEDDLE_CHECK(check({extents[0], extents[1], extents.size() == 3 ? extents[2] : 1}, str(" '", file, "'")));
   std::span<const float> values = tensor->values<float>();
   if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
-    return makeError(ErrorKind::InvalidArgument, origin, " has the image '", file, "', in which some numbers are not finite.");
+    return makeError(ErrorKind::InvalidArgument, origin, " has the image '", file,
+                     "', in which some numbers are not finite.");
   return std::vector<float>(values.begin(), values.end());
 }
 
-Result<std::vector<float>> readImageLine(std::string_view line, const ImageShape &wanted, const std::filesystem::path &folder,
-                                         const std::string &origin) {
+Result<std::vector<float>> readImageLine(std::string_view line, const ImageShape &wanted,
+                                         const std::filesystem::path &folder, const std::string &origin) {
   Result<Json> json = parseJson(line, origin);
   if (!json.ok() || !json->is_object() || !json->contains("image"))
     return makeError(ErrorKind::Malformed, origin, " is no record with an \"image\", and the model takes images: ",

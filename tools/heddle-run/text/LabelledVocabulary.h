@@ -28,7 +28,8 @@ class LabelledVocabulary final : public TextCodec {
 public:
   LabelledVocabulary(std::unique_ptr<TextCodec> tokens, std::vector<std::string> labels);
   // Adds the labels of a checkpoint to its vocabulary.
-  static Result<std::unique_ptr<TextCodec>> load(std::unique_ptr<TextCodec> tokens, const std::filesystem::path &folder);
+  static Result<std::unique_ptr<TextCodec>> load(std::unique_ptr<TextCodec> tokens,
+                                                 const std::filesystem::path &folder);
 
   std::vector<int32_t> encode(std::string_view line) const override { return tokens->encode(line); }
   std::vector<int32_t> encodeTarget(std::string_view line) const override { return tokens->encodeTarget(line); }

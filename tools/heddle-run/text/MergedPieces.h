@@ -1,5 +1,5 @@
-// Byte pair encoding of characters, as SentencePiece makes it (Kudo and Richardson, "SentencePiece", 2018): what has no piece is
-// written as its bytes, or is unknown.
+// Byte pair encoding of characters, as SentencePiece makes it (Kudo and Richardson, "SentencePiece", 2018): what has no
+// piece is written as its bytes, or is unknown.
 #pragma once
 
 #include "tools/heddle-run/text/ByteFallback.h"

@@ -1,5 +1,5 @@
-// The merges of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016):
-// pairs of neighbouring pieces that become one, the first ones first.
+// The merges of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
+// 2016): pairs of neighbouring pieces that become one, the first ones first.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -14,12 +14,13 @@ namespace heddle::run {
 
 class Merges {
 public:
-  // Adds a merge behind those that are there. `where` begins the message of an error: the file, and the merge's place in it.
+  // Adds a merge behind those that are there. `where` begins the message of an error: the file, and the merge's place
+  // in it.
   Status add(const PieceTable &table, std::string_view left, std::string_view right, const std::string &where);
   size_t size() const { return count; }
 
-  // Merges a word's pieces as far as they can be, and appends what is left. Of all pairs it is always the turn of the first
-  // merge, and of its places of the leftmost; what that makes may have an earlier merge than any before.
+  // Merges a word's pieces as far as they can be, and appends what is left. Of all pairs it is always the turn of the
+  // first merge, and of its places of the leftmost; what that makes may have an earlier merge than any before.
   void apply(std::span<const int32_t> word, std::vector<int32_t> &ids) const;
 
 private:

@@ -6,7 +6,8 @@
 
 namespace heddle::run {
 
-PieceTexts::PieceTexts(const PieceTable &pieces, PieceRule given, std::span<const int32_t> wholes) : rule(std::move(given)) {
+PieceTexts::PieceTexts(const PieceTable &pieces, PieceRule given, std::span<const int32_t> wholes)
+    : rule(std::move(given)) {
   for (int32_t id = 0; id < pieces.size(); ++id)
     texts.push_back(textOf(pieces[id]));
   if (rule.isBytes)

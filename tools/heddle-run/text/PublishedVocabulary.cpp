@@ -89,7 +89,8 @@ std::vector<int32_t> PublishedVocabulary::encode(std::string_view line) const {
 }
 
 std::string PublishedVocabulary::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
-  bool begins = std::ranges::all_of(before, [&](int32_t id) { return std::ranges::find(parts.marks, id) != parts.marks.end(); });
+  bool begins =
+      std::ranges::all_of(before, [&](int32_t id) { return std::ranges::find(parts.marks, id) != parts.marks.end(); });
   return parts.texts.join(parts.table, ids, begins);
 }
 

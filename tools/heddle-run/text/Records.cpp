@@ -32,8 +32,10 @@ Error badRecord(const std::string &origin, Labelling kind, std::string_view what
 // Pairs of words' numbers.
 Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::string &origin) {
   auto bad = [&](std::string_view what) {
-    return makeError(ErrorKind::Malformed, origin, " ", what, "; each is a pair of words' numbers, of which the second word looks at "
-                     "the first, from 0 to ", words == 0 ? 0 : words - 1, ", such as [0, 1].");
+    return makeError(ErrorKind::Malformed, origin, " ", what,
+                     "; each is a pair of words' numbers, of which the second word looks at "
+                     "the first, from 0 to ",
+                     words == 0 ? 0 : words - 1, ", such as [0, 1].");
   };
   if (!value.is_array())
     return bad("has \"edges\" that are not a list");
@@ -53,8 +55,9 @@ Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, 
   for (const Edge &edge : edges) {
     int64_t degree = ++degrees[size_t(edge.to)], use = ++uses[size_t(edge.from)];
     if (std::max(degree, use) > most)
-      return makeError(ErrorKind::InvalidArgument, origin, " has more than ", most, degree > most ? " edges to word " : " edges from word ",
-                       degree > most ? edge.to : edge.from, ", and the model was compiled for so many; compile it with a larger "
+      return makeError(ErrorKind::InvalidArgument, origin, " has more than ", most,
+                       degree > most ? " edges to word " : " edges from word ", degree > most ? edge.to : edge.from,
+                       ", and the model was compiled for so many; compile it with a larger "
                        "`--set neighbours=N`.");
   }
   return Success();
@@ -71,7 +74,9 @@ std::optional<std::string> labelOf(const Json &value) {
   return label && !isBlank(*label) ? label : std::nullopt;
 }
 
-std::string shown(const Json &value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60); }
+std::string shown(const Json &value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+}
 
 LabelNumbers::LabelNumbers(const TextCodec &vocabulary) : vocabulary(vocabulary) {
   for (const std::string &label : vocabulary.labels())
@@ -160,7 +165,8 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   auto found = json.find(key);
   if (found == json.end())
     return bad(str("has no \"", key, "\""));
-  std::vector<Json> values = kind == Labelling::Words && found->is_array() ? found->get<std::vector<Json>>() : std::vector<Json>{*found};
+  std::vector<Json> values =
+      kind == Labelling::Words && found->is_array() ? found->get<std::vector<Json>>() : std::vector<Json>{*found};
   if (kind == Labelling::Words && !found->is_array())
     return bad("has \"labels\" that are not a list");
   for (const Json &value : values) {
@@ -175,8 +181,8 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   return record;
 }
 
-Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary, const Marks &marks,
-                                   const std::string &origin, const std::filesystem::path &folder) {
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
+                                   const Marks &marks, const std::string &origin, const std::filesystem::path &folder) {
   if (marks.image.pixels() > 0) {
     if (!record.image)
       return makeError(ErrorKind::Malformed, origin, " has no \"image\", and the model takes images: ",
@@ -187,17 +193,20 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
     return result;
   }
   if (isBlank(record.text))
-    return makeError(ErrorKind::Malformed, origin, " has an image and no text, and the model takes texts; it takes images where its "
+    return makeError(ErrorKind::Malformed, origin,
+                     " has an image and no text, and the model takes texts; it takes images where its "
                      "parameters `image_height` and `image_width` are above 0.");
   if (marks.neighbours > 0 && !record.edges)
-    return makeError(ErrorKind::Malformed, origin, " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
+    return makeError(ErrorKind::Malformed, origin,
+                     " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
                      R"({"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}.)");
   if (marks.sentences > 0 && record.sentences.empty())
     return makeError(ErrorKind::Malformed, origin, " has no sentences, and the model tells them apart: ",
                      R"({"text": ["who is there", "it is me"], "label": "x"}.)");
   if (marks.sentences > 0 && record.sentences.size() > size_t(marks.sentences))
-    return makeError(ErrorKind::InvalidArgument, origin, " has ", record.sentences.size(), " sentences, and the model was compiled for ",
-                     marks.sentences, "; compile it with `--set sentences=", record.sentences.size(), "`.");
+    return makeError(ErrorKind::InvalidArgument, origin, " has ", record.sentences.size(),
+                     " sentences, and the model was compiled for ", marks.sentences,
+                     "; compile it with `--set sentences=", record.sentences.size(), "`.");
   EncodedRecord result;
   result.tokens.push_back(marks.begin);
   auto append = [&](std::string_view text) {
@@ -231,7 +240,8 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   if (marks.neighbours > 0) {
     HEDDLE_CHECK(checkNeighbours(*record.edges, record.words.size(), marks.neighbours, origin));
     for (const Edge &edge : *record.edges)
-      result.edges.push_back({int32_t(result.wordStarts[size_t(edge.from)]), int32_t(result.wordStarts[size_t(edge.to)])});
+      result.edges.push_back(
+          {int32_t(result.wordStarts[size_t(edge.from)]), int32_t(result.wordStarts[size_t(edge.to)])});
   }
   return result;
 }
@@ -259,7 +269,8 @@ Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling
 
 LabelledTexts::LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind,
                              int64_t maximumLength, Marks marks)
-    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks), numbers(vocabulary) {}
+    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks),
+      numbers(vocabulary) {}
 
 Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
@@ -276,7 +287,8 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
     for (const std::string &label : record.labels) {
       HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
     }
-    HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
+    HEDDLE_ASSIGN(EncodedRecord encoded,
+                  encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
     if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
       ++here.overLong;
       continue;

@@ -96,7 +96,8 @@ private:
   std::string_view word;
   std::vector<Part> parts;
   std::priority_queue<Pair> pairs;
-  std::unordered_map<std::string_view, size_t> firstHalf; // of pieces that are taken apart, the bytes of their first half
+  std::unordered_map<std::string_view, size_t>
+      firstHalf; // of pieces that are taken apart, the bytes of their first half
 };
 
 void ScoredPieces::append(std::string_view word, std::vector<int32_t> &ids) const {

@@ -1,5 +1,6 @@
-// Byte pair encoding as SentencePiece has it in its own files (Kudo and Richardson, "SentencePiece", 2018): there is no list of
-// merges, but each piece has a score, and of neighbours that make a piece those with the highest score become it first.
+// Byte pair encoding as SentencePiece has it in its own files (Kudo and Richardson, "SentencePiece", 2018): there is no
+// list of merges, but each piece has a score, and of neighbours that make a piece those with the highest score become
+// it first.
 #pragma once
 
 #include "tools/heddle-run/text/ByteFallback.h"
@@ -15,7 +16,8 @@ public:
     bool isMade = true;    // of neighbours: marks and the pieces of bytes are not
     bool isUnused = false; // it is made, and then taken apart again
   };
-  // By number. `all` has the same texts. Without `unknown` what has neither a piece nor pieces of its bytes is left out.
+  // By number. `all` has the same texts. Without `unknown` what has neither a piece nor pieces of its bytes is left
+  // out.
   ScoredPieces(const PieceTable &all, std::vector<Piece> pieces, std::optional<int32_t> unknown);
 
   // Of several pairs with the highest score it is the turn of the leftmost.

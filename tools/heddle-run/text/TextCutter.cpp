@@ -34,7 +34,8 @@ template <typename Next> struct Cut {
   void operator()(const TextCutter::Metaspace &step) const {
     using Prepend = TextCutter::Metaspace::Prepend;
     std::string marked = replaceAll(part, " ", step.mark);
-    if (!marked.starts_with(step.mark) && (step.prepend == Prepend::Always || (step.prepend == Prepend::First && isFirst)))
+    if (!marked.starts_with(step.mark) &&
+        (step.prepend == Prepend::Always || (step.prepend == Prepend::First && isFirst)))
       marked = step.mark + marked;
     if (step.cuts)
       cutAt(marked, step.mark, /*behind=*/0);

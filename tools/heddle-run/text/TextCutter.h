@@ -13,7 +13,7 @@ namespace heddle::run {
 
 class TextCutter {
 public:
-  struct WhiteSpace {}; // at white space, which is left out
+  struct WhiteSpace {};   // at white space, which is left out
   struct BehindSpaces {}; // behind each space
   // Spaces become a mark, which a text begins with, and words, too, where they are cut at it.
   struct Metaspace {

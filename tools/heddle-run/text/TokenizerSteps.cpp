@@ -68,7 +68,8 @@ Status TokenizerSteps::addNormalizer(const json &step, TextNormalizer &normalize
 }
 
 bool TokenizerSteps::cutsBytes(const json &step) {
-  return std::ranges::any_of(stepsOf(step, "pretokenizers"), [](const json &one) { return is(one, "type", "ByteLevel"); });
+  return std::ranges::any_of(stepsOf(step, "pretokenizers"),
+                             [](const json &one) { return is(one, "type", "ByteLevel"); });
 }
 
 Result<TextCutter> TokenizerSteps::cutter(const json &step) const {

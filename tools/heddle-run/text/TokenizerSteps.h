@@ -1,4 +1,5 @@
-// The steps of a tokenizer.json: what is done to a text before its words are looked up, and to pieces to make them a text.
+// The steps of a tokenizer.json: what is done to a text before its words are looked up, and to pieces to make them a
+// text.
 #pragma once
 
 #include "runtime/core/Json.h"
@@ -21,9 +22,10 @@ public:
 
   // The file has something that Heddle does not read, or something that no such file has.
   template <typename... Why> Error unreadable(const Why &...why) const {
-    return makeError(ErrorKind::Unsupported, "'", path, "' has ", why...,
-                     "; of tokenizer.json Heddle reads byte pair encoding as GPT-2, LLaMA, Mistral, Gemma and Qwen have it, and "
-                     "unigram models as T5 has them.");
+    return makeError(
+        ErrorKind::Unsupported, "'", path, "' has ", why...,
+        "; of tokenizer.json Heddle reads byte pair encoding as GPT-2, LLaMA, Mistral, Gemma and Qwen have it, and "
+        "unigram models as T5 has them.");
   }
   template <typename... Why> Error malformed(const Why &...why) const {
     return makeError(ErrorKind::Malformed, "'", path, "': ", why..., "; download the file again.");

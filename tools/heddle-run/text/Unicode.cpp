@@ -5,8 +5,8 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 namespace heddle::run {
@@ -107,8 +107,8 @@ std::string normalized(std::string_view text, NormalForm form) {
   if (form == NormalForm::KC || form == NormalForm::KD)
     options |= UTF8PROC_COMPAT;
   utf8proc_uint8_t *result = nullptr;
-  utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()), utf8proc_ssize_t(text.size()),
-                                        &result, utf8proc_option_t(options));
+  utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
+                                        utf8proc_ssize_t(text.size()), &result, utf8proc_option_t(options));
   std::string normal = bytes < 0 ? std::string(text) : std::string(reinterpret_cast<char *>(result), size_t(bytes));
   std::free(result);
   return normal;

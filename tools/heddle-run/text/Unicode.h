@@ -27,7 +27,8 @@ enum class NormalForm { C, D, KC, KD };
 // UTF-8 in a normalization form; a text that is not UTF-8 is left as it is.
 std::string normalized(std::string_view text, NormalForm form);
 
-// Bytes of the characters that a reader takes for one, an extended grapheme cluster, which `text`, not empty, begins with.
+// Bytes of the characters that a reader takes for one, an extended grapheme cluster, which `text`, not empty, begins
+// with.
 size_t firstClusterBytes(std::string_view text);
 
 // UTF-8 without the white space at its beginning, or at its end.

@@ -1,5 +1,5 @@
-// A unigram language model of pieces (Kudo, "Subword Regularization", 2018): a word is written in the pieces whose probabilities
-// have the greatest product.
+// A unigram language model of pieces (Kudo, "Subword Regularization", 2018): a word is written in the pieces whose
+// probabilities have the greatest product.
 #pragma once
 
 #include "tools/heddle-run/text/ByteFallback.h"
@@ -12,7 +12,8 @@ public:
   // A score is the logarithm of a piece's probability, by number.
   Unigram(PieceTable pieces, std::vector<double> scores, int32_t unknown, bool usesBytes);
 
-  // Of several ways with the greatest score it is the one that is found first, from left to right, the longest last piece first.
+  // Of several ways with the greatest score it is the one that is found first, from left to right, the longest last
+  // piece first.
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 
 private:

@@ -22,7 +22,8 @@ std::vector<TextPart> WholeTokens::cut(std::string_view text) const {
   };
   for (size_t place = 0; place < text.size();) {
     const std::vector<Token> &alike = tokens[uint8_t(text[place])];
-    auto token = std::ranges::find_if(alike, [&](const Token &one) { return text.substr(place).starts_with(one.text); });
+    auto token =
+        std::ranges::find_if(alike, [&](const Token &one) { return text.substr(place).starts_with(one.text); });
     if (token == alike.end()) {
       ++place;
       continue;

@@ -41,8 +41,8 @@ size_t endOfRun(std::string_view text, size_t begin, Kind kind, size_t most = st
   return begin;
 }
 
-// White space up to the last character before something else; all of it where the text ends, or where it is a single one. With
-// `cutsNumbers` a number is as the text's end.
+// White space up to the last character before something else; all of it where the text ends, or where it is a single
+// one. With `cutsNumbers` a number is as the text's end.
 size_t spaceBytes(std::string_view text, bool cutsNumbers = false) {
   size_t end = endOfRun(text, 0, Kind::Space), last = 0;
   if (end == text.size() || (cutsNumbers && kindAt(text.substr(end)) == Kind::Number))

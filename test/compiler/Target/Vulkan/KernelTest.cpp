@@ -294,9 +294,10 @@ TEST(KernelTest, conversions) {
     })";
   Matrix<float> a = numbers(24, 16, 9);
   Matrix<int32_t> n = size(24);
-  const char *layouts[] = {"lanes = [1, 8], strides = [1, 1], vector = 2", "lanes = [8, 1], strides = [1, 1], vector = 4",
-                           "lanes = [2, 4], strides = [4, 1], vector = 1", "lanes = [1, 4], strides = [1, 1], vector = 4",
-                           "lanes = [1, 1], strides = [1, 1], vector = 4"};
+  const char *layouts[] = {
+      "lanes = [1, 8], strides = [1, 1], vector = 2", "lanes = [8, 1], strides = [1, 1], vector = 4",
+      "lanes = [2, 4], strides = [4, 1], vector = 1", "lanes = [1, 4], strides = [1, 1], vector = 4",
+      "lanes = [1, 1], strides = [1, 1], vector = 4"};
   for (size_t first = 0; first < std::size(layouts); ++first)
     for (size_t further : {1, 2}) {
       const char *from = layouts[first], *to = layouts[(first + further) % std::size(layouts)];
