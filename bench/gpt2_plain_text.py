@@ -40,7 +40,7 @@ RATE, WARMUP, BETAS, EPSILON, CLIP = 6e-4, 20, (0.9, 0.95), 1e-8, 1.0
 # ---- heddle-run's batches, from its documentation and sources ---------------------------------------------------------
 
 class OrderRandom:
-    """tools/heddle-run/text/OrderRandom.h"""
+    """runtime/text/OrderRandom.h"""
 
     STEP, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 

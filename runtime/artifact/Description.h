@@ -5,7 +5,6 @@
 
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
-#include "runtime/schema/artifact_generated.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,10 @@
 #include <vector>
 
 namespace heddle {
+
+namespace schema {
+struct Module; // runtime/schema/artifact.fbs
+}
 
 // Where the value of a weight lies in the files of a Hugging Face folder.
 struct WeightOrigin {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -18,6 +20,8 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
                                                                 LoadOne loadOne) {
   std::vector<std::unique_ptr<Executable>> loaded(kernels.size());
   std::vector<std::optional<Error>> errors(kernels.size());
+  std::exception_ptr thrown; // by a thread that had no memory: this one throws it on
+  std::mutex mutex;          // of it
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
@@ -31,15 +35,22 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
     }
   };
   size_t threads = std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), kernels.size());
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < threads; ++i)
-    helpers.emplace_back([&work, i] {
-      nameThread(str("kernel compiler ", i));
-      work();
-    });
-  work();
-  for (std::thread &helper : helpers)
-    helper.join();
+  {
+    std::vector<std::jthread> helpers; // which are waited for, whatever is thrown
+    for (size_t i = 1; i < threads; ++i)
+      helpers.emplace_back([&, i] {
+        try {
+          nameThread(str("kernel compiler ", i));
+          work();
+        } catch (...) {
+          std::lock_guard lock(mutex);
+          thrown = std::current_exception();
+        }
+      });
+    work();
+  }
+  if (thrown)
+    std::rethrow_exception(thrown);
   for (std::optional<Error> &error : errors)
     if (error)
       return std::move(*error);

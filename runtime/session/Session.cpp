@@ -161,11 +161,12 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
     if (!info)
       return makeError(ErrorKind::NotFound, "'", artifact->origin(), "' has no entry '", name,
                        "'. Its entries are: ", listNames(entries), ".");
-    auto [position, added] = runners.try_emplace(info->name);
-    if (added) {
+    auto position = runners.find(name);
+    if (position == runners.end()) {
       auto index = static_cast<flatbuffers::uoffset_t>(info - entries.data());
-      position->second =
-          std::make_unique<EntryRunner>(*onDevice, *entriesOf(module(), *target).Get(index), options.separateValues);
+      const schema::Entry &entry = *entriesOf(module(), *target).Get(index);
+      position =
+          runners.emplace(info->name, std::make_unique<EntryRunner>(*onDevice, entry, options.separateValues)).first;
     }
     std::vector<uint32_t> used = position->second->kernels();
     kernels.insert(kernels.end(), used.begin(), used.end());

@@ -1,9 +1,9 @@
 // Translation by `encode` and `beam_step` against a search as one would write it down, of whole distributions that the
 // entry `logits` computes anew for every list of tokens: beam_check MODEL.heddle
+#include "runtime/model/CallInputs.h"
+#include "runtime/model/Translator.h"
 #include "runtime/session/Session.h"
-#include "test/tools/ReferenceBeam.h"
-#include "tools/heddle-run/model/CallInputs.h"
-#include "tools/heddle-run/model/Translator.h"
+#include "test/runtime/model/ReferenceBeam.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,6 @@
 #include <string>
 
 using namespace heddle;
-using namespace heddle::run;
 using namespace heddle::test;
 using Ids = std::vector<int32_t>;
 

@@ -3,7 +3,7 @@
 
 #include "runtime/core/GgufNames.h"
 #include "test/runtime/GgufBytes.h"
-#include "test/tools/TemporaryFolder.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

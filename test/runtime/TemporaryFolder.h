@@ -1,4 +1,4 @@
-// A folder that goes away with the test, and whole-file helpers.
+// A folder that goes away with the test and all it holds, and whole-file helpers.
 #pragma once
 
 #include <cstdlib>
@@ -6,8 +6,18 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace heddle::test {
+
+inline std::string slurp(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void spit(const std::filesystem::path &path, std::string_view content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
 
 class TemporaryFolder {
 public:
@@ -17,7 +27,10 @@ public:
   }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(folder); }
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  }
 
   const std::filesystem::path &path() const { return folder; }
   std::filesystem::path operator/(const char *name) const { return folder / name; }
@@ -25,17 +38,14 @@ public:
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
   }
 
+  std::filesystem::path write(std::string_view name, std::string_view text) const {
+    spit(folder / name, text);
+    return folder / name;
+  }
+  std::string read(std::string_view name) const { return slurp(folder / name); }
+
 private:
   std::filesystem::path folder;
 };
-
-inline std::string slurp(const std::filesystem::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void spit(const std::filesystem::path &path, const std::string &content) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
-}
 
 } // namespace heddle::test

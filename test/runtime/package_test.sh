@@ -75,6 +75,20 @@ for kind in plain folded; do
 done
 cmp "$work/plain.npy" "$work/folded.npy"
 
+# The installed headers of texts, models and training need nothing that is not installed.
+(cd "$prefix/include/heddle" && find runtime/text runtime/model runtime/train -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
+grep -q 'runtime/train/Trainer.h' "$work/headers.cpp"
+c++ -std=c++20 -fsyntax-only -I"$prefix/include/heddle" "$work/headers.cpp"
+
+# A training and a translation within a program; heddle-run translates alike with its checkpoint.
+"$python" -c 'import random; random.seed(3); print("\n".join(" ".join(random.choices("abcdefgh", k=random.randint(2, 5))) for _ in range(600)))' >"$work/pairs.txt"
+"$prefix/bin/heddle-compile" "$source/models/transformer-base.toml" --set vocab_size=16 --set d_model=32 --set heads=2 --set d_ff=64 \
+  --set encoder_layers=1 --set decoder_layers=1 --set max_tokens=512 --set max_sequences=64 --set max_length=16 --set warmup=40 \
+  --set schedule='"constant"' --set learning_rate=0.005 --set label_smoothing=0 --set dropout=0 -o "$work/copy.heddle" >/dev/null
+(cd "$work" && cpp/learn_to_translate copy.heddle pairs.txt pairs.txt copied 150 "a b c d" "h f h" >copied.out)
+printf 'a b c d\nh f h\n' | "$prefix/bin/heddle-run" translate "$work/copy.heddle" --checkpoint "$work/copied" 2>/dev/null | diff - "$work/copied.out"
+printf 'a b c d\nh f h\n' | diff - "$work/copied.out"
+
 cp -r "$source/runtime/python" "$work/python"
 "$python" -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$work/site" "$work/python" 2>"$work/pip.log" ||
   { cat "$work/pip.log" >&2; exit 1; }

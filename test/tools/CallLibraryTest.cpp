@@ -1,7 +1,7 @@
+#include "runtime/text/InputLines.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
 #include "tools/heddle-run/call/RandomInputs.h"
-#include "tools/heddle-run/text/InputLines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "tools/trace/ChromeTrace.h"
-#include "test/tools/TemporaryFolder.h"
+#include "test/runtime/TemporaryFolder.h"
 #include "tools/heddle-run/report/Profile.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "tools/heddle-run/report/ExplainPage.h"
-#include "test/tools/TemporaryFolder.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

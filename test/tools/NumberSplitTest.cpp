@@ -1,5 +1,5 @@
 #include "tools/numbers/NumberSplit.h"
-#include "test/tools/TemporaryFolder.h"
+#include "test/runtime/TemporaryFolder.h"
 #include "tools/numbers/NumberWords.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "test/tools/TemporaryFolder.h"
+#include "test/runtime/TemporaryFolder.h"
 #include "tools/parses/Brackets.h"
 #include "tools/parses/Grammar.h"
 #include "tools/parses/ParseSplit.h"

@@ -1,11 +1,12 @@
-#include "tools/heddle-run/model/Trainer.h"
+#include "runtime/train/Trainer.h"
 #include "runtime/core/Log.h"
-#include "test/tools/FakeEngine.h"
-#include "test/tools/MemoryPairs.h"
-#include "test/tools/TemporaryFolder.h"
-#include "tools/heddle-run/model/LineTranslator.h"
-#include "tools/heddle-run/model/ResumeProof.h"
-#include "tools/heddle-run/text/Bleu.h"
+#include "runtime/model/LineTranslator.h"
+#include "runtime/text/Bleu.h"
+#include "runtime/train/ResumeProof.h"
+#include "test/runtime/TemporaryFolder.h"
+#include "test/runtime/model/FakeEngine.h"
+#include "test/runtime/text/MemoryPairs.h"
+#include "tools/heddle-run/report/TrainingReport.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,8 @@ protected:
     TrainingLog trainingLog;
     HEDDLE_CHECK(trainingLog.openJson(folder.path() / log, trainer.step()));
     Progress progress(devNull.get(), false, options.steps);
-    return trainer.run(trainingLog, progress);
+    TrainingReport report(progress, trainingLog, /*profile=*/nullptr);
+    return trainer.run(report);
   }
 
   // What a log says, without what depends on the clock.
@@ -284,9 +286,9 @@ TEST_F(TrainerTest, ResumeIsProved) {
     ++opened;
     return std::unique_ptr<Engine>(std::move(engine));
   };
-  Progress progress(devNull.get(), false, options.steps);
+  TrainingObserver nobody;
   TrainingInputs inputs{model, *tokenizer, corpus, validation, validationText};
-  auto proof = proveResume(open, inputs, options, folder.path() / "verify", progress);
+  auto proof = proveResume(open, inputs, options, folder.path() / "verify", nobody);
   ASSERT_TRUE(proof.ok()) << proof.message();
   EXPECT_EQ(opened, 3);
   EXPECT_EQ(proof->interruptedAfter, 12u);
@@ -296,7 +298,7 @@ TEST_F(TrainerTest, ResumeIsProved) {
   // An engine that does not load all of its state is found out.
   opened = 0;
   forgetful = true;
-  proof = proveResume(open, inputs, options, folder.path() / "again", progress);
+  proof = proveResume(open, inputs, options, folder.path() / "again", nobody);
   ASSERT_TRUE(proof.ok()) << proof.message();
   EXPECT_EQ(proof->differences(), (std::vector<std::string>{"optimizer.safetensors", "weights.safetensors"}));
 }
@@ -337,36 +339,6 @@ TEST(Description, DifferencesOfFunction) {
   EXPECT_TRUE(differences(a, b, true).empty());
   b["d_model"] = 16;
   EXPECT_EQ(differences(a, b, true), std::vector<std::string>{"d_model (8, now 16)"});
-}
-
-// Compiling kernels is no part of what is left, nor is the first step.
-TEST(Progress, TellsOfKernelsApart) {
-  std::FILE *out = std::tmpfile();
-  {
-    Progress progress(out, /*terminal=*/false, 10);
-    for (size_t kernel = 1; kernel <= 3; ++kernel)
-      progress.kernels(kernel, 3);
-    for (uint64_t step : {1, 10})
-      progress.step({.step = step,
-                     .loss = 2.5,
-                     .learningRate = 1e-3,
-                     .sourceTokens = 50,
-                     .targetTokens = 50,
-                     .seconds = step == 1 ? 1000.0 : 1.0});
-  }
-  std::rewind(out);
-  std::string text(4096, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), out));
-  std::fclose(out);
-  EXPECT_EQ(text, "compiling kernels: 1 of 3\ncompiling kernels: 3 of 3\n"
-                  "step 1 of 10  loss 2.5000  rate 1.00e-03\n"
-                  "step 10 of 10  loss 2.5000  rate 1.00e-03  100 tokens/s  0 s left\n");
-}
-
-TEST(Progress, Durations) {
-  EXPECT_EQ(describeDuration(0.2), "0 s");
-  EXPECT_EQ(describeDuration(59.6), "1 min 0 s");
-  EXPECT_EQ(describeDuration(7500), "2 h 05 min");
 }
 
 } // namespace

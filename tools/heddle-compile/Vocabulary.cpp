@@ -1,22 +1,20 @@
 #include "tools/heddle-compile/Vocabulary.h"
 
-#include "tools/heddle-run/model/Description.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "runtime/model/Description.h"
+#include "runtime/text/Tokenizer.h"
 
 namespace mlir::heddle {
-
-namespace run = ::heddle::run;
 
 static ::heddle::Result<std::vector<VocabularyFile>> read(ModuleOp model, StringRef path) {
   auto description = model->getAttrOfType<StringAttr>("heddle.description");
   if (!description)
     return ::heddle::makeError(::heddle::ErrorKind::InvalidArgument,
                                "the model has no description, which would say how many tokens it has.");
-  HEDDLE_ASSIGN(run::ModelDescription parsed, run::ModelDescription::parse(description.getValue()));
-  HEDDLE_ASSIGN(run::Tokenizer tokenizer, run::Tokenizer::load(path.str()));
-  HEDDLE_CHECK(run::checkVocabulary(tokenizer, parsed));
+  HEDDLE_ASSIGN(::heddle::ModelDescription parsed, ::heddle::ModelDescription::parse(description.getValue()));
+  HEDDLE_ASSIGN(::heddle::Tokenizer tokenizer, ::heddle::Tokenizer::load(path.str()));
+  HEDDLE_CHECK(::heddle::checkVocabulary(tokenizer, parsed));
   std::vector<VocabularyFile> files;
-  for (const run::TokenizerFile &file : tokenizer.files())
+  for (const ::heddle::TokenizerFile &file : tokenizer.files())
     files.push_back({file.name, file.bytes});
   return files;
 }

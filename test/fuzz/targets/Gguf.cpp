@@ -1,7 +1,7 @@
 // A GGUF file, each tensor of it, and its vocabulary.
 #include "runtime/core/Gguf.h"
+#include "runtime/text/GgufVocabulary.h"
 #include "test/fuzz/Fuzz.h"
-#include "tools/heddle-run/text/GgufVocabulary.h"
 
 namespace heddle::fuzz {
 
@@ -13,7 +13,7 @@ void fuzz(std::span<const std::byte> bytes) {
   for (const GgufEntry &entry : reader->entries())
     if (entry.readType()) // which readers ask before
       (void)reader->read(entry);
-  (void)run::readGgufVocabulary(*reader);
+  (void)readGgufVocabulary(*reader);
 }
 
 } // namespace heddle::fuzz

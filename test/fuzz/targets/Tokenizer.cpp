@@ -1,11 +1,11 @@
 // A model of SentencePiece's, and a text that it takes apart and puts together.
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "runtime/text/Tokenizer.h"
 #include "test/fuzz/targets/Vocabulary.h"
 
 namespace heddle::fuzz {
 
 void fuzz(std::span<const std::byte> bytes) {
-  if (auto tokenizer = run::Tokenizer::fromBytes(text(bytes), "fuzz"))
+  if (auto tokenizer = Tokenizer::fromBytes(text(bytes), "fuzz"))
     encodeAndDecode(*tokenizer);
 }
 

@@ -1,11 +1,11 @@
 // A tokenizer.json, and a text that its vocabulary takes apart and puts together.
+#include "runtime/text/PublishedVocabulary.h"
 #include "test/fuzz/targets/Vocabulary.h"
-#include "tools/heddle-run/text/PublishedVocabulary.h"
 
 namespace heddle::fuzz {
 
 void fuzz(std::span<const std::byte> bytes) {
-  if (auto vocabulary = run::PublishedVocabulary::load(folderWith("tokenizer.json", bytes)))
+  if (auto vocabulary = PublishedVocabulary::load(folderWith("tokenizer.json", bytes)))
     encodeAndDecode(*vocabulary);
 }
 

@@ -1,13 +1,13 @@
 // What the fuzz targets of vocabularies share.
 #pragma once
 
+#include "runtime/text/TextCodec.h"
 #include "test/fuzz/Fuzz.h"
-#include "tools/heddle-run/text/TextCodec.h"
 
 namespace heddle::fuzz {
 
 // Takes a text of many kinds of characters apart, and puts it together again.
-inline void encodeAndDecode(const run::TextCodec &vocabulary) {
+inline void encodeAndDecode(const TextCodec &vocabulary) {
   std::vector<int32_t> ids =
       vocabulary.encode("It's 12.5\u00a0% of caf\u00e9s,\n\t\u4f60\u597d \U0001f600 <|user|> don't forty-two  \xff");
   for (int32_t id : ids)

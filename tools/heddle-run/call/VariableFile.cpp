@@ -2,8 +2,8 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/train/HuggingFace.h"
 #include "tools/heddle-run/call/Compare.h"
-#include "tools/heddle-run/model/HuggingFace.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,8 +1,8 @@
 #include "tools/heddle-run/commands/Commands.h"
 
 #include "runtime/core/Log.h"
-#include "tools/heddle-run/model/Average.h"
-#include "tools/heddle-run/model/CheckpointFolder.h"
+#include "runtime/train/Average.h"
+#include "runtime/train/CheckpointFolder.h"
 
 namespace heddle::run {
 

@@ -3,12 +3,12 @@
 
 #include "runtime/core/Log.h"
 #include "runtime/core/Npy.h"
+#include "runtime/text/InputLines.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
 #include "tools/heddle-run/call/RandomInputs.h"
 #include "tools/heddle-run/call/VariableFile.h"
-#include "tools/heddle-run/text/InputLines.h"
 
 #include <cstdio>
 #include <unistd.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "runtime/model/Sampling.h"
 #include "runtime/ranks/Ranks.h"
 #include "tools/heddle-run/commands/TextFiles.h"
-#include "tools/heddle-run/model/Sampling.h"
 #include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>

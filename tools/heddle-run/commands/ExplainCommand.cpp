@@ -1,10 +1,10 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
-#include "tools/heddle-run/model/Explanation.h"
+#include "runtime/model/Explanation.h"
+#include "runtime/text/Images.h"
+#include "runtime/text/Utf8.h"
 #include "tools/heddle-run/report/ExplainPage.h"
-#include "tools/heddle-run/text/Images.h"
-#include "tools/heddle-run/text/Utf8.h"
 
 namespace heddle::run {
 namespace {
@@ -66,7 +66,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   ExplainPage page;
   page.source = image.pixels() > 0 ? str("an image of ", image.height, " x ", image.width, " pixels") : command.source;
   page.target = command.target.value_or(model.vocabulary->decode(target));
-  HEDDLE_ASSIGN(page.maps, run::explain(*model.engine, model.description, batch));
+  HEDDLE_ASSIGN(page.maps, heddle::explain(*model.engine, model.description, batch));
   auto pieces = [&](std::span<const int32_t> tokens) {
     std::vector<std::string> result;
     for (int32_t token : tokens)

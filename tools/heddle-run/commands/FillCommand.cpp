@@ -1,6 +1,6 @@
+#include "runtime/model/MaskFiller.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
-#include "tools/heddle-run/model/MaskFiller.h"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
+#include "runtime/model/LineGenerator.h"
+#include "runtime/text/Escapes.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
-#include "tools/heddle-run/model/LineGenerator.h"
-#include "tools/heddle-run/text/Escapes.h"
 
 namespace heddle::run {
 namespace {

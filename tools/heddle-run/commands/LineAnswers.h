@@ -3,8 +3,8 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/core/Status.h"
-#include "tools/heddle-run/model/LinePool.h"
-#include "tools/heddle-run/text/InputLines.h"
+#include "runtime/model/LinePool.h"
+#include "runtime/text/InputLines.h"
 
 #include <cerrno>
 #include <csignal>

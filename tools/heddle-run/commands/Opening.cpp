@@ -3,11 +3,11 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
 #include "runtime/ranks/Ranks.h"
-#include "tools/heddle-run/model/Adapter.h"
-#include "tools/heddle-run/model/CheckpointFolder.h"
-#include "tools/heddle-run/model/HuggingFace.h"
-#include "tools/heddle-run/text/PublishedVocabulary.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/train/Adapter.h"
+#include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/HuggingFace.h"
 
 #include <algorithm>
 
@@ -59,7 +59,12 @@ Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(std::move(artifact), session));
   const hal::DeviceInfo &device = opened->device();
   log(LogLevel::Info, str("device ", device.id, ": ", device.name, ", ", device.driver, "; target ", opened->target()));
-  return std::make_unique<SessionEngine>(std::move(opened), profile);
+  auto engine = std::make_unique<SessionEngine>(std::move(opened));
+  if (profile)
+    engine->runEntry = [profile](Session &session, std::string_view entry, std::span<const Input> inputs) {
+      return profile->isRecording() ? profile->run(session, entry, inputs) : session.run(entry, inputs);
+    };
+  return engine;
 }
 
 Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {

@@ -1,12 +1,12 @@
 // What several commands begin with.
 #pragma once
 
+#include "runtime/model/Description.h"
+#include "runtime/model/Engine.h"
+#include "runtime/model/Translator.h"
+#include "runtime/text/TextCodec.h"
 #include "tools/heddle-run/commands/Commands.h"
-#include "tools/heddle-run/model/Description.h"
-#include "tools/heddle-run/model/Engine.h"
-#include "tools/heddle-run/model/Translator.h"
 #include "tools/heddle-run/report/Profile.h"
-#include "tools/heddle-run/text/TextCodec.h"
 
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "runtime/core/Log.h"
+#include "runtime/train/Checkpoint.h"
 #include "tools/heddle-run/commands/Opening.h"
-#include "tools/heddle-run/model/Checkpoint.h"
 
 #include <algorithm>
 

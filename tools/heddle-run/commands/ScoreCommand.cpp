@@ -1,14 +1,14 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
-#include "tools/heddle-run/model/Evaluator.h"
-#include "tools/heddle-run/model/LineTranslator.h"
-#include "tools/heddle-run/text/Bleu.h"
-#include "tools/heddle-run/text/Chrf.h"
-#include "tools/heddle-run/text/Images.h"
-#include "tools/heddle-run/text/Lines.h"
-#include "tools/heddle-run/text/Utf8.h"
-#include "tools/heddle-run/text/WordsInPlace.h"
+#include "runtime/model/LineTranslator.h"
+#include "runtime/text/Bleu.h"
+#include "runtime/text/Chrf.h"
+#include "runtime/text/Images.h"
+#include "runtime/text/Lines.h"
+#include "runtime/text/Utf8.h"
+#include "runtime/text/WordsInPlace.h"
+#include "runtime/train/Evaluator.h"
 
 #include <nlohmann/json.hpp>
 

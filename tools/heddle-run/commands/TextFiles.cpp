@@ -1,8 +1,8 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
-#include "tools/heddle-run/text/Completions.h"
-#include "tools/heddle-run/text/HiddenWords.h"
-#include "tools/heddle-run/text/PairRecords.h"
+#include "runtime/text/Completions.h"
+#include "runtime/text/HiddenWords.h"
+#include "runtime/text/PairRecords.h"
 
 namespace heddle::run {
 

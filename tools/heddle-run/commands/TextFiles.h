@@ -1,8 +1,8 @@
 // The text that a command reads: two files of sentence pairs, a file of plain text, or a file of records.
 #pragma once
 
-#include "tools/heddle-run/model/Description.h"
-#include "tools/heddle-run/text/Documents.h"
+#include "runtime/model/Description.h"
+#include "runtime/text/Documents.h"
 
 #include <filesystem>
 #include <memory>

@@ -1,11 +1,11 @@
 #include "runtime/core/Gguf.h"
+#include "runtime/text/Escapes.h"
+#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/text/WordPieces.h"
+#include "runtime/train/CheckpointFolder.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
-#include "tools/heddle-run/model/CheckpointFolder.h"
-#include "tools/heddle-run/text/Escapes.h"
-#include "tools/heddle-run/text/PublishedVocabulary.h"
-#include "tools/heddle-run/text/Tokenizer.h"
-#include "tools/heddle-run/text/WordPieces.h"
 
 #include <charconv>
 #include <utility>

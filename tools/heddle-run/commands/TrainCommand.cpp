@@ -3,18 +3,19 @@
 #include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
 #include "runtime/ranks/Ranks.h"
-#include "tools/heddle-run/model/FolderLock.h"
-#include "tools/heddle-run/model/FolderSync.h"
-#include "tools/heddle-run/model/ResumeProof.h"
-#include "tools/heddle-run/model/Trainer.h"
+#include "runtime/text/Completions.h"
+#include "runtime/text/Hash.h"
+#include "runtime/text/LabelledVocabulary.h"
+#include "runtime/text/PairRecords.h"
+#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/train/FolderLock.h"
+#include "runtime/train/FolderSync.h"
+#include "runtime/train/ResumeProof.h"
+#include "runtime/train/Trainer.h"
 #include "tools/heddle-run/report/Logging.h"
 #include "tools/heddle-run/report/StopSignal.h"
-#include "tools/heddle-run/text/Completions.h"
-#include "tools/heddle-run/text/Hash.h"
-#include "tools/heddle-run/text/LabelledVocabulary.h"
-#include "tools/heddle-run/text/PairRecords.h"
-#include "tools/heddle-run/text/PublishedVocabulary.h"
-#include "tools/heddle-run/text/Tokenizer.h"
+#include "tools/heddle-run/report/TrainingReport.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -172,7 +173,7 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Profile *profile, Ranks *ranks) {
+TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Ranks *ranks) {
   TrainerOptions options;
   options.checkpoint = command.checkpoint;
   options.steps = command.steps;
@@ -186,7 +187,6 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
   if (command.text.isPlain())
     options.documents = command.text.documents;
   options.limits = limits;
-  options.profile = profile;
   options.ranks = ranks;
   return options;
 }
@@ -197,6 +197,8 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
   folder += str(".verify.", ::getpid());
   std::error_code error;
   Progress progress(stderr, isatty(STDERR_FILENO), options.steps);
+  TrainingLog nowhere;
+  TrainingReport report(progress, nowhere, /*profile=*/nullptr);
   auto open = [&]() -> Result<std::unique_ptr<Engine>> {
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
@@ -204,7 +206,7 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
     HEDDLE_CHECK(openBase(command.common.base, "", *again, inputs.model));
     return std::unique_ptr<Engine>(std::move(again));
   };
-  Result<ResumeProof> proof = proveResume(open, inputs, options, folder, progress);
+  Result<ResumeProof> proof = proveResume(open, inputs, options, folder, report);
   std::filesystem::remove_all(folder, error);
   HEDDLE_CHECK(proof);
   std::vector<std::string> differences = proof->differences();
@@ -346,7 +348,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     }
   }
   TrainingInputs inputs{model, *vocabulary, *corpus, validation, validationText};
-  TrainerOptions options = trainerOptions(command, limits, profile, ranks);
+  TrainerOptions options = trainerOptions(command, limits, ranks);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
 
@@ -395,7 +397,9 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     HEDDLE_CHECK(trainingLog.openJson(command.log, trainer.step()));
   if (!command.tensorboard.empty() && isFirst)
     HEDDLE_CHECK(trainingLog.openEvents(command.tensorboard, trainer.step()));
-  HEDDLE_ASSIGN(TrainingEnd end, trainer.run(trainingLog, progress));
+  TrainingReport report(progress, trainingLog, profile);
+  HEDDLE_ASSIGN(TrainingEnd end, trainer.run(report));
+  progress.clear();
   log(LogLevel::Info, describeEnd(end, trainer, command));
   if (trainer.skippedSteps() != 0)
     log(LogLevel::Info, str("of all ", trainer.step(), " steps, ", trainer.skippedSteps(),

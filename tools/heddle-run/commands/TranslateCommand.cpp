@@ -1,9 +1,9 @@
 #include "runtime/core/Log.h"
+#include "runtime/model/LineTranslator.h"
+#include "runtime/text/Lines.h"
+#include "runtime/text/Utf8.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
-#include "tools/heddle-run/model/LineTranslator.h"
-#include "tools/heddle-run/text/Lines.h"
-#include "tools/heddle-run/text/Utf8.h"
 
 #include <algorithm>
 #include <optional>

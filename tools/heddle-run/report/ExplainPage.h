@@ -1,7 +1,7 @@
 // Attention's weights as a page.
 #pragma once
 
-#include "tools/heddle-run/model/Explanation.h"
+#include "runtime/model/Explanation.h"
 #include "tools/heddle-run/report/HtmlPage.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "tools/heddle-run/report/HtmlPage.h"
 
 #include "runtime/core/File.h"
-#include "tools/heddle-run/text/Utf8.h"
+#include "runtime/text/Utf8.h"
 
 namespace heddle::run {
 namespace {

@@ -1,27 +1,14 @@
 // What a person sees of a training on stderr: one line rewritten in place on a terminal, a line now and then elsewhere.
 #pragma once
 
+#include "runtime/train/TrainingObserver.h"
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
 namespace heddle::run {
-
-struct StepReport {
-  uint64_t step = 0;
-  uint64_t epoch = 0;
-  double loss = 0; // per target token or label, as trained: with label smoothing and dropout
-  double learningRate = 0;
-  int64_t sourceTokens = 0, targetTokens = 0, labels = 0, sentences = 0; // sentences: pairs of them
-  int64_t predictions = 0;                                               // tokens or labels that the loss is of
-  double seconds = 0;
-  double dataSeconds = 0; // of them, waiting for text
-  double lossScale = 0;   // for the next step; 0: the loss is not scaled
-  uint64_t skipped = 0;   // steps in all whose gradients overflowed, and which changed nothing
-
-  double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
-};
 
 class Progress {
 public:

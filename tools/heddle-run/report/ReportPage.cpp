@@ -1,7 +1,7 @@
 #include "tools/heddle-run/report/ReportPage.h"
 
 #include "runtime/core/Json.h"
-#include "tools/heddle-run/text/Lines.h"
+#include "runtime/text/Lines.h"
 
 #include <algorithm>
 #include <cmath>

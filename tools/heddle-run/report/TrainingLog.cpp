@@ -3,7 +3,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Span.h"
-#include "tools/heddle-run/text/Lines.h"
+#include "runtime/text/Lines.h"
 
 namespace heddle::run {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
-#include "tools/heddle-run/model/Evaluator.h"
+#include "runtime/train/Evaluator.h"
 #include "tools/heddle-run/report/EventFile.h"
 #include "tools/heddle-run/report/Progress.h"
 

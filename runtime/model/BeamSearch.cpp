@@ -1,0 +1,131 @@
+#include "runtime/model/BeamSearch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+namespace {
+
+// Inserts behind those that are as good, and keeps `limit` of them.
+void insertByScore(std::vector<Hypothesis> &sorted, Hypothesis hypothesis, size_t limit) {
+  auto place = std::upper_bound(sorted.begin(), sorted.end(), hypothesis,
+                                [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
+  sorted.insert(place, std::move(hypothesis));
+  if (sorted.size() > limit)
+    sorted.pop_back();
+}
+
+} // namespace
+
+double lengthPenalty(int64_t length, double alpha) { return std::pow((5 + double(length)) / 6, alpha); }
+
+BeamSearch::BeamSearch(const SearchOptions &options, std::span<const int32_t> prefix)
+    : options(options), prefix(prefix.begin(), prefix.end()), hypotheses{{{}, 0, 0}} {
+  if (options.width > 1)
+    followed = 0;
+}
+
+std::optional<int32_t> BeamSearch::forced() const {
+  return size_t(length) < prefix.size() ? std::optional(prefix[size_t(length)]) : std::nullopt;
+}
+
+// The candidate is an end mark.
+Hypothesis BeamSearch::close(const Candidate &candidate) const {
+  double score = candidate.logProbability / heddle::lengthPenalty(length + 1, options.lengthPenalty);
+  return {hypotheses[size_t(candidate.parent)].tokens, candidate.logProbability, score, true};
+}
+
+BeamSearch::Open BeamSearch::extend(const Candidate &candidate) const {
+  Open result{hypotheses[size_t(candidate.parent)].tokens, candidate.logProbability, candidate.parent};
+  result.tokens.push_back(candidate.token);
+  return result;
+}
+
+void BeamSearch::advance(std::span<const Candidate> ofBeam, std::span<const Candidate> ofGreedy) {
+  std::vector<Open> next;
+  std::optional<size_t> nextFollowed;
+  const Candidate *greedy = followed ? &ofGreedy.front() : nullptr;
+  for (const Candidate &candidate : ofBeam) {
+    if (next.size() == size_t(options.width))
+      break;
+    if (candidate.token == options.end) {
+      insertByScore(complete, close(candidate), size_t(options.width));
+      continue;
+    }
+    if (greedy && candidate.parent == greedy->parent && candidate.token == greedy->token)
+      nextFollowed = next.size();
+    next.push_back(extend(candidate));
+  }
+  size_t nextBeam = next.size();
+  if (greedy && greedy->token == options.end) {
+    completeGreedy = close(*greedy);
+  } else if (greedy && !nextFollowed) {
+    nextFollowed = next.size();
+    next.push_back(extend(*greedy));
+  }
+  hypotheses = std::move(next);
+  beam = nextBeam;
+  followed = nextFollowed;
+  ++length;
+  dropWhatCannotWin();
+  cutOff();
+}
+
+void BeamSearch::force(float logProbability) {
+  hypotheses = {extend({hypotheses[0].logProbability + logProbability, 0, prefix[size_t(length)]})};
+  ++length;
+  cutOff();
+}
+
+// Every further token lowers the log-probability, and no penalty is higher than that of the longest length.
+double BeamSearch::highestScore(float logProbability) const {
+  return double(logProbability) / heddle::lengthPenalty(options.maximumLength, options.lengthPenalty);
+}
+
+void BeamSearch::dropWhatCannotWin() {
+  auto canReach = [&](const Open &hypothesis, double score) { return highestScore(hypothesis.logProbability) > score; };
+  bool beamIsOver = complete.size() == size_t(options.width) &&
+                    (options.width == 1 ||
+                     std::none_of(hypotheses.begin(), hypotheses.begin() + ptrdiff_t(beam),
+                                  [&](const Open &hypothesis) { return canReach(hypothesis, complete.back().score); }));
+  bool keepFollowed = followed && (complete.empty() || canReach(hypotheses[*followed], complete.front().score));
+  if (!beamIsOver) {
+    if (followed && !keepFollowed && *followed == beam)
+      hypotheses.pop_back();
+    if (!keepFollowed)
+      followed.reset();
+    return;
+  }
+  std::vector<Open> rest;
+  if (keepFollowed)
+    rest.push_back(std::move(hypotheses[*followed]));
+  hypotheses = std::move(rest);
+  beam = 0;
+  followed = keepFollowed ? std::optional<size_t>(0) : std::nullopt;
+}
+
+void BeamSearch::cutOff() {
+  if (length < options.maximumLength)
+    return;
+  for (Open &open : std::span(hypotheses).first(beam)) {
+    double score = open.logProbability / heddle::lengthPenalty(length, options.lengthPenalty);
+    insertByScore(cut, {std::move(open.tokens), open.logProbability, score, false}, size_t(options.width));
+  }
+  hypotheses.clear();
+  beam = 0;
+  followed.reset();
+}
+
+std::vector<Hypothesis> BeamSearch::best() const {
+  std::vector<Hypothesis> result = complete;
+  if (completeGreedy && (complete.empty() || completeGreedy->score > complete.front().score)) {
+    result.insert(result.begin(), *completeGreedy);
+    result.resize(std::min(result.size(), size_t(options.width)));
+  }
+  for (const Hypothesis &hypothesis : cut)
+    if (result.size() < size_t(options.width))
+      result.push_back(hypothesis);
+  return result;
+}
+
+} // namespace heddle

@@ -1,0 +1,169 @@
+#include "runtime/model/Description.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+
+namespace heddle {
+namespace {
+
+// What a weight means depends on these; every other key may change between a training and its continuation.
+constexpr std::array<std::string_view, 27> kFunctionKeys = {
+    "adapter",      "classes",     "neighbours", "sentences", "image_height",     "image_width",       "channels",
+    "architecture", "d_model",     "heads",      "d_ff",      "encoder_layers",   "decoder_layers",    "vocab_size",
+    "norm",         "positions",   "activation", "head",      "share_embeddings", "scale_embeddings",  "embedding_norm",
+    "token_types",  "output_bias", "pooler",     "bos_id",    "eos_id",           "layer_norm_epsilon"};
+
+Error lacking(std::string_view key) {
+  return makeError(ErrorKind::Unsupported, "the artifact's model description has no '", key,
+                   "': the model is not a Transformer that heddle-run can train or translate with. `heddle-run call` "
+                   "runs the entries of any artifact.");
+}
+
+} // namespace
+
+Result<ModelDescription> ModelDescription::parse(std::string_view text) {
+  Result<heddle::Description> read = heddle::Description::parse(text);
+  if (!read.ok())
+    return std::move(read).error().within("the artifact is malformed");
+  ModelDescription description;
+  const std::tuple<const char *, std::optional<int64_t>, int64_t *> numbers[] = {
+      {"vocab_size", read->vocabularySize, &description.vocabularySize},
+      {"max_tokens", read->maximumTokens, &description.maximumTokens},
+      {"max_sequences", read->maximumSequences, &description.maximumSequences},
+      {"max_length", read->maximumLength, &description.maximumLength}};
+  for (const auto &[key, given, value] : numbers) {
+    if (!given)
+      return lacking(key);
+    *value = *given;
+  }
+  description.architecture = read->architecture;
+  description.marks.begin = int32_t(read->beginId.value_or(description.marks.begin));
+  description.marks.end = int32_t(read->endId.value_or(description.marks.end));
+  description.paddingId = int32_t(read->paddingId.value_or(description.paddingId));
+  description.widestBeam = read->widestBeam;
+  description.classes = read->classes.value_or(0);
+  description.width = read->width.value_or(0);
+  description.heads = read->heads.value_or(0);
+  description.encoderLayers = read->encoderLayers.value_or(0);
+  description.decoderLayers = read->decoderLayers.value_or(0);
+  description.marks.hasTypes = read->tokenTypes > 0;
+  description.marks.neighbours = read->neighbours.value_or(0);
+  description.marks.sentences = read->sentences.value_or(0);
+  description.marks.image = read->image.value_or(ImageShape());
+  description.hasTokenTypes = read->tokenTypes > 0;
+  description.scalesLoss = read->lossScale > 0;
+  description.weighsTokens = read->json.value("token_weights", false);
+  description.json = std::move(read->json);
+  return description;
+}
+
+std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly) {
+  std::set<std::string> keys;
+  if (functionOnly) {
+    keys.insert(kFunctionKeys.begin(), kFunctionKeys.end());
+  } else {
+    for (const nlohmann::json *side : {&before, &now})
+      for (const auto &item : side->items())
+        keys.insert(item.key());
+  }
+  auto show = [](const nlohmann::json &side, const std::string &key) {
+    return side.contains(key) ? side.at(key).dump() : std::string("absent");
+  };
+  std::vector<std::string> result;
+  for (const std::string &key : keys) {
+    // A key that came to be since has its default, which is how models were before.
+    if (functionOnly && !before.contains(key))
+      continue;
+    if (std::string was = show(before, key), is = show(now, key); was != is)
+      result.push_back(str(key, " (", was, ", now ", is, ")"));
+  }
+  return result;
+}
+
+Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &description) {
+  int32_t pieces = vocabulary.pieces();
+  std::optional<int32_t> end = vocabulary.endId();
+  if (pieces > description.vocabularySize)
+    return makeError(ErrorKind::InvalidArgument, "the vocabulary has ", pieces, " pieces and the model room for ",
+                     description.vocabularySize, "; compile it with --set vocab_size=", pieces,
+                     " or use a smaller vocabulary.");
+  if (end && *end != description.marks.end)
+    return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", *end, " of the vocabulary and ",
+                     description.marks.end, " of the model; use the vocabulary that the model was made with.");
+  return Success();
+}
+
+Status checkLabels(const TextCodec &vocabulary, const ModelDescription &description, std::string_view checkpoint) {
+  if (auto labels = int64_t(vocabulary.labels().size()); labels == 0 || labels > description.classes)
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint, "' has ", labels, " labels and the model ",
+                     description.classes, "; use a checkpoint of `heddle-run train --data`.");
+  return Success();
+}
+
+Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command) {
+  struct Architecture {
+    std::string_view name, stacks, use;
+  };
+  constexpr Architecture kArchitectures[] = {
+      {kEncoderAndDecoder, "an encoder with a decoder", "`heddle-run translate` translates with it"},
+      {kEncoderAlone, "an encoder alone",
+       "`heddle-run fill` fills in masked words with it, where it has a head for that"},
+      {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"},
+      {kClassifier, "one that gives texts labels", "`heddle-run predict` predicts labels with it"},
+      {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"},
+      {kPairs, "one that gives pairs of texts labels or grades", "`heddle-run predict` predicts these with it"},
+      {kPretraining, "one that guesses hidden words", "`heddle-run train --text` trains it"}};
+  auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
+  const Architecture *own = of(description.architecture);
+  if (description.architecture == wanted)
+    return Success();
+  if (own == std::end(kArchitectures))
+    return makeError(ErrorKind::Unsupported, "the artifact's model has the architecture '", description.architecture,
+                     "', and ", command, " takes ", of(wanted)->stacks, "; `heddle-run call` calls its entries.");
+  return makeError(ErrorKind::Unsupported, "the artifact's model is ", own->stacks, ", and ", command, " takes ",
+                   of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
+}
+
+Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command) {
+  Labelling labelling = description.labelling();
+  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words || isOfPairs(labelling);
+  if (labelling == Labelling::Hidden && kind == TextKind::Plain)
+    return Success();
+  if (labelling == Labelling::Hidden)
+    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Records ? "--data is" : "--src and --tgt are",
+                     " not for the artifact's model, which guesses hidden words of plain text: give --text instead.");
+  if (kind == TextKind::Records && givesLabels)
+    return Success();
+  if (kind == TextKind::Records && description.architecture == kDecoderAlone) {
+    if (command != "train" || description.weighsTokens)
+      return Success();
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's training counts every token alike, and of prompts with completions "
+                     "only the completions count: compile it with --set token_weights=true.");
+  }
+  if (kind == TextKind::Records)
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "--data is for a model that gives labels, of a text with `task classify`, `task tag` or `task pair`, and the "
+        "artifact's model gives no labels: give --src and --tgt instead.");
+  if (givesLabels)
+    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",
+                     " not for the artifact's model, which gives labels: give --data with records of texts and labels "
+                     "instead.");
+  bool plainText = kind == TextKind::Plain;
+  if (plainText && description.architecture == kEncoderAndDecoder)
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes "
+        "sentence pairs: give --src and --tgt instead, or compile a model with architecture = \"decoder\".");
+  if (!plainText && description.architecture == kDecoderAlone)
+    return makeError(ErrorKind::InvalidArgument,
+                     "--src and --tgt are for an encoder with a decoder, and the artifact's model is a decoder alone, "
+                     "which takes plain text: give --text instead, or compile a model with architecture = "
+                     "\"transformer\".");
+  return checkArchitecture(description, plainText ? kDecoderAlone : kEncoderAndDecoder, command);
+}
+
+} // namespace heddle

@@ -1,0 +1,167 @@
+#include "runtime/model/Generator.h"
+
+#include "runtime/core/Span.h"
+#include "runtime/model/CallInputs.h"
+
+#include <set>
+
+namespace heddle {
+
+int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
+
+// A sequence gets cache rows for all that it may become: one that is alone always finds them.
+void Generator::admit() {
+  while (!waiting.empty() && int64_t(jobs.size()) < model.maximumSequences) {
+    Prompt &prompt = waiting.front();
+    int64_t rows = longest(prompt.tokens.size());
+    std::optional<int64_t> first = cacheRows.take(rows);
+    if (!first)
+      return;
+    size_t length = prompt.tokens.size();
+    jobs.push_back({prompt.number, std::move(prompt.tokens), length, *first, rows});
+    waiting.pop_front();
+  }
+}
+
+// Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
+void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
+  bool isDrawn = isLast && job.isReadInStep();
+  SamplingOptions sampling = isDrawn && options.sampling ? *options.sampling : SamplingOptions{.temperature = 0};
+  uint64_t key = randomKey(sampling.seed, job.number, job.tokens.size());
+  auto row = int32_t(choices.temperature.size());
+  choices.temperature.push_back(float(sampling.temperature));
+  choices.topK.push_back(int32_t(std::min(sampling.topK, model.vocabularySize)));
+  choices.topP.push_back(float(sampling.topP));
+  choices.keyLow.push_back(int32_t(key));
+  choices.keyHigh.push_back(int32_t(key >> 32));
+  if (!isDrawn || options.repetitionPenalty == 1)
+    return;
+  for (int32_t token :
+       std::set(job.tokens.begin(), job.tokens.end())) { // a token counts once, however often it is there
+    choices.seenRows.push_back(row);
+    choices.seenTokens.push_back(token);
+    choices.penalty.push_back(float(options.repetitionPenalty));
+  }
+}
+
+// One call of the entry. Its rows need not be of different sequences: in every layer the keys and values of all
+// rows go to the cache before any of them is attended to, so that neighbouring tokens of a prompt see each other. Each
+// sequence has a row, and what is left goes to prompts.
+Status Generator::runStep() {
+  std::vector<int32_t> token, position, queryStarts, queryLengths, rows, cacheStarts, cacheLengths;
+  Choices choices;
+  size_t spare = size_t(model.maximumSequences) - jobs.size();
+  for (Job &job : jobs) {
+    size_t more = std::min(job.tokens.size() - job.read - 1, spare);
+    spare -= more;
+    job.taken = more + 1;
+    for (size_t i = job.read; i < job.read + job.taken; ++i) {
+      queryStarts.push_back(int32_t(token.size()));
+      queryLengths.push_back(1);
+      token.push_back(job.tokens[i]);
+      position.push_back(int32_t(i));
+      rows.push_back(int32_t(job.firstRow) + int32_t(i));
+      cacheStarts.push_back(int32_t(job.firstRow));
+      cacheLengths.push_back(int32_t(i) + 1);
+      addChoice(job, i + 1 == job.read + job.taken, choices);
+    }
+  }
+  CallInputs inputs;
+  inputs.add("token", token)
+      .add("position", position)
+      .add("query_starts", queryStarts)
+      .add("query_lengths", queryLengths)
+      .add("cache_rows", rows)
+      .add("cache_starts", cacheStarts)
+      .add("cache_lengths", cacheLengths);
+  if (drawsOnDevice)
+    inputs.add("temperature", choices.temperature)
+        .add("top_k", choices.topK)
+        .add("top_p", choices.topP)
+        .add("key_low", choices.keyLow)
+        .add("key_high", choices.keyHigh)
+        .add("seen_rows", choices.seenRows)
+        .add("seen_tokens", choices.seenTokens)
+        .add("penalty", choices.penalty);
+  return engine.run(entryOf(engine), inputs);
+}
+
+// What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
+// also without sampling.
+bool Generator::needsLogits(const Job &job) const {
+  return !drawsOnDevice && job.isReadInStep() &&
+         (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
+}
+
+Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const {
+  if (ofDevice < 0)
+    return logitsAreNoNumbers();
+  if (drawsOnDevice)
+    return ofDevice;
+  HEDDLE_CHECK(checkLogits(logits));
+  std::vector<float> penalised;
+  int32_t greedy = ofDevice;
+  if (options.repetitionPenalty != 1) {
+    penalised = penaliseRepetition(logits, job.tokens, options.repetitionPenalty);
+    logits = penalised;
+    greedy = int32_t(std::ranges::max_element(logits) - logits.begin());
+  }
+  return options.sampling
+             ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
+             : greedy;
+}
+
+std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
+  if (token != model.marks.end)
+    job.tokens.push_back(token);
+  auto length = int64_t(job.tokens.size());
+  std::span<const int32_t> continuation = std::span(job.tokens).subspan(job.prompt);
+  std::optional<Ending> ending;
+  if (token == model.marks.end)
+    ending = Ending::Mark;
+  else if (watch && watch(job.number, continuation))
+    ending = Ending::Wish;
+  else if (length >= job.rows)
+    ending = length < int64_t(job.prompt) + options.tokens ? Ending::Room : Ending::Length;
+  if (!ending)
+    return std::nullopt;
+  return Continuation{job.number, {continuation.begin(), continuation.end()}, *ending};
+}
+
+Result<std::vector<Continuation>> Generator::step() {
+  admit();
+  std::vector<Continuation> finished;
+  if (jobs.empty())
+    return finished;
+  Span span("decoding step");
+  span.with("sequences", int64_t(jobs.size()));
+  HEDDLE_CHECK(runStep());
+  HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
+  HostTensor logits;
+  if (std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
+    HEDDLE_ASSIGN(logits, engine.output("logits"));
+  }
+  size_t row = 0; // of each sequence the last
+  for (auto job = jobs.begin(); job != jobs.end();) {
+    row += job->taken;
+    std::span<const float> ofRow;
+    if (auto pieces = size_t(model.vocabularySize); needsLogits(*job))
+      ofRow = logits.values<float>().subspan((row - 1) * pieces, pieces);
+    job->read += job->taken;
+    std::optional<Continuation> end;
+    if (job->read == job->tokens.size()) {
+      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row - 1], ofRow));
+      end = advance(*job, token);
+    }
+    if (!end) {
+      ++job;
+      continue;
+    }
+    finished.push_back(std::move(*end));
+    cacheRows.giveBack(job->firstRow, job->rows);
+    job = jobs.erase(job);
+  }
+  return finished;
+}
+
+} // namespace heddle

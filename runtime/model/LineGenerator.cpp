@@ -1,0 +1,101 @@
+#include "runtime/model/LineGenerator.h"
+
+#include "runtime/core/Log.h"
+#include "runtime/text/Escapes.h"
+#include "runtime/text/Utf8.h"
+
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+
+void LineGenerator::add(std::string_view line) {
+  uint64_t number = lines.add();
+  std::string text = replaceInvalidBytes(unescaped(line), number);
+  Prompt prompt{number, vocabulary.encode(text)};
+  std::optional<int32_t> mark = beginning == PromptBeginning::Mark ? begin : vocabulary.beginId();
+  if (prompt.tokens.empty() || mark)
+    prompt.tokens.insert(prompt.tokens.begin(), mark.value_or(begin));
+  if (auto length = int64_t(prompt.tokens.size()); length >= generator.maximumLength()) {
+    log(LogLevel::Warning,
+        str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",
+            generator.maximumLength(), " in all"));
+    Text whole{std::move(text), {}};
+    lines.finish(number, answers.json ? record(whole, "", 0, Ending::Room) : escaped(whole.text));
+    return;
+  }
+  if (answers.stream)
+    answers.stream(escaped(text));
+  prompts.emplace(number, Text{std::move(text), prompt.tokens});
+  generator.add(std::move(prompt));
+}
+
+size_t LineGenerator::findStop(std::string_view text) const {
+  size_t first = std::string_view::npos;
+  for (const std::string &stop : answers.stops)
+    first = std::min(first, text.find(stop));
+  return first;
+}
+
+std::string LineGenerator::decode(const Text &prompt, std::span<const int32_t> continuation) const {
+  std::string text = vocabulary.continuation(prompt.tokens, continuation);
+  return text.substr(0, findStop(text));
+}
+
+bool LineGenerator::watch(uint64_t number, std::span<const int32_t> continuation) {
+  if (answers.stops.empty() && !answers.stream)
+    return false;
+  Text &prompt = prompts.find(number)->second;
+  std::string text = vocabulary.continuation(prompt.tokens, continuation);
+  size_t stop = findStop(text);
+  if (!answers.stream || stop != std::string::npos)
+    return stop != std::string::npos; // finish() gives out what is left
+  // What may yet become a stop waits, and so does a character of which some bytes are missing.
+  size_t sure = text.size();
+  for (const std::string &end : answers.stops)
+    for (size_t length = std::min(end.size(), text.size()); length > 0; --length)
+      if (text.ends_with(std::string_view(end).substr(0, length))) {
+        sure = std::min(sure, text.size() - length);
+        break;
+      }
+  constexpr size_t longest = 4;
+  for (size_t tail = 1; tail < longest && tail <= sure && !isValidUtf8(std::string_view(text).substr(0, sure)); ++tail)
+    if (isValidUtf8(std::string_view(text).substr(0, sure - tail)))
+      sure -= tail;
+  if (sure > prompt.streamed && isValidUtf8(std::string_view(text).substr(0, sure))) {
+    answers.stream(escaped(std::string_view(text).substr(prompt.streamed, sure - prompt.streamed)));
+    prompt.streamed = sure;
+  }
+  return false;
+}
+
+std::string LineGenerator::record(const Text &prompt, const std::string &completion, size_t tokens,
+                                  Ending ending) const {
+  constexpr const char *endings[] = {"end", "length", "room", "stop"};
+  nlohmann::ordered_json json = {
+      {"prompt", prompt.text}, {"completion", completion}, {"tokens", tokens}, {"finish", endings[size_t(ending)]}};
+  return json.dump();
+}
+
+void LineGenerator::finish(const Continuation &continuation) {
+  auto prompt = prompts.find(continuation.number);
+  if (continuation.ending == Ending::Room)
+    log(LogLevel::Warning,
+        str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
+            " tokens only: with them it has the ", generator.maximumLength(), " that the model was compiled for"));
+  const Text &text = prompt->second;
+  // The last token may end within a character.
+  std::string rest = replaceInvalidUtf8(std::string_view(decode(text, continuation.tokens)).substr(text.streamed));
+  lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens.size(), continuation.ending)
+                                    : answers.stream ? escaped(rest)
+                                                     : escaped(text.text + rest));
+  prompts.erase(prompt);
+}
+
+Status LineGenerator::step() {
+  HEDDLE_ASSIGN(std::vector<Continuation> finished, generator.step());
+  for (const Continuation &continuation : finished)
+    finish(continuation);
+  return Success();
+}
+
+} // namespace heddle

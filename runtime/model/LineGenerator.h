@@ -1,0 +1,68 @@
+// From prompts, a line each, to lines of the prompts with what the model goes on to say.
+#pragma once
+
+#include "runtime/model/Generator.h"
+#include "runtime/model/LineWork.h"
+#include "runtime/text/TextCodec.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// What a prompt begins with: the model's begin mark, or what the vocabulary says, if anything.
+enum class PromptBeginning { AsVocabulary, Mark };
+
+struct AnswerOptions {
+  std::vector<std::string> stops;                 // a continuation ends before the first of these texts
+  bool json = false;                              // answers are objects of JSON, with the reason of the end
+  std::function<void(std::string_view)> stream{}; // gets answers piece by piece, for prompts that are added one by one
+};
+
+class LineGenerator {
+public:
+  LineGenerator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, GenerationOptions options,
+                PromptBeginning beginning, AnswerOptions answers = {})
+      : generator(engine, model, options,
+                  [this](uint64_t number, std::span<const int32_t> tokens) { return watch(number, tokens); }),
+        begin(model.marks.begin), vocabulary(vocabulary), beginning(beginning), answers(std::move(answers)) {}
+
+  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a
+  // token more is its own answer, which a warning says.
+  void add(std::string_view line);
+  Status step();
+  // The answers, escaped or as JSON, in the prompts' order; of those that were streamed what is left.
+  std::vector<std::string> take() { return lines.take(); }
+  // As InOrder's.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
+  // Added and not yet taken, and of these the ones that still need steps.
+  uint64_t held() const { return lines.held(); }
+  bool busy() const { return generator.pending() != 0; }
+
+private:
+  struct Text {
+    std::string text;
+    std::vector<int32_t> tokens;
+    size_t streamed = 0; // bytes of the continuation
+  };
+
+  bool watch(uint64_t number, std::span<const int32_t> continuation);
+  // What the tokens say, up to the first stop.
+  std::string decode(const Text &prompt, std::span<const int32_t> continuation) const;
+  size_t findStop(std::string_view text) const;
+  void finish(const Continuation &continuation);
+  std::string record(const Text &prompt, const std::string &completion, size_t tokens, Ending ending) const;
+
+  Generator generator;
+  int32_t begin;
+  const TextCodec &vocabulary;
+  PromptBeginning beginning;
+  AnswerOptions answers;
+  InOrder<std::string> lines;
+  std::map<uint64_t, Text> prompts; // in work, by number
+};
+
+} // namespace heddle

@@ -1,0 +1,145 @@
+// Several workers that answer lines (LineTranslator.h, LineGenerator.h, ...), each on a device of its own, as one.
+#pragma once
+
+#include "runtime/core/Span.h"
+#include "runtime/core/Status.h"
+#include "runtime/model/LineWork.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+// Each worker has a thread. A line goes to the worker with the fewest lines in work and keeps its number, which seeds
+// its random numbers, so that its answer does not depend on who gives it. Answers come in the lines' order.
+template <typename Worker> class LinePool {
+public:
+  using Answer = typename decltype(std::declval<Worker &>().take())::value_type;
+  // Gives a worker a line; is called in the worker's thread.
+  using Line = std::function<Status(Worker &)>;
+
+  explicit LinePool(std::vector<std::unique_ptr<Worker>> workers) : lanes(workers.size()) {
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      lanes[i].worker = std::move(workers[i]);
+      lanes[i].thread = std::thread([this, i] { work(lanes[i], i); });
+    }
+  }
+  // Waits for the steps in work; lines without an answer are dropped.
+  ~LinePool() {
+    {
+      std::lock_guard lock(mutex);
+      stopped = true;
+    }
+    wake.notify_all();
+    for (Lane &lane : lanes)
+      lane.thread.join();
+  }
+  LinePool(const LinePool &) = delete;
+  LinePool &operator=(const LinePool &) = delete;
+
+  // The next line. Workers get it at the next step(), so that lines that come together are batched together.
+  void add(Line line) {
+    Lane &lane = *std::ranges::min_element(lanes, {}, &Lane::lines);
+    lane.dealt.push_back({answers.add(), std::move(line)});
+    ++lane.lines;
+  }
+  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later,
+  // so that answers which are there by then can be taken.
+  Status step() {
+    std::unique_lock lock(mutex);
+    for (Lane &lane : lanes)
+      std::ranges::move(std::exchange(lane.dealt, {}), std::back_inserter(lane.queue));
+    wake.notify_all();
+    changed.wait(lock, [&] { return failure || steps != seenSteps || !busy(); });
+    bool isTold = failureSeen; // by the step before this one, whose answers were taken
+    failureSeen = failure.has_value();
+    seenSteps = steps;
+    for (Lane &lane : lanes) {
+      lane.lines -= lane.done.size();
+      for (auto &[number, answer] : std::exchange(lane.done, {}))
+        answers.finish(number, std::move(answer));
+    }
+    return isTold ? Status(*failure) : Status(Success());
+  }
+  std::vector<Answer> take() { return answers.take(); }
+  uint64_t held() const { return answers.held(); }
+  bool busy() const {
+    return std::ranges::any_of(lanes, [](const Lane &lane) { return lane.lines != 0; });
+  }
+
+private:
+  struct Job {
+    uint64_t number;
+    Line line;
+  };
+  struct Lane {
+    // Of the pool's thread: lines that step() is to hand over, and with them the lines whose answers it has not seen.
+    std::vector<Job> dealt;
+    size_t lines = 0;
+    // Of both threads, under the mutex.
+    std::vector<Job> queue;
+    std::vector<std::pair<uint64_t, Answer>> done;
+    // Of the lane's thread.
+    std::unique_ptr<Worker> worker;
+    std::deque<uint64_t> numbers; // of the worker's lines, in their order
+    std::thread thread;
+  };
+  using Done = std::vector<std::pair<uint64_t, Answer>>;
+
+  void work(Lane &lane, size_t index) {
+    nameThread(str("device worker ", index));
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [&] { return stopped || !lane.queue.empty() || lane.worker->busy(); });
+      if (stopped)
+        return;
+      std::vector<Job> jobs = std::exchange(lane.queue, {});
+      lock.unlock();
+      Result<Done> done = stepOf(lane, jobs);
+      lock.lock();
+      if (done.ok())
+        std::ranges::move(*done, std::back_inserter(lane.done));
+      else if (!failure)
+        failure = done.error();
+      ++steps;
+      changed.notify_one();
+      if (!done.ok())
+        return;
+    }
+  }
+
+  static Result<Done> stepOf(Lane &lane, const std::vector<Job> &jobs) {
+    for (const Job &job : jobs) {
+      lane.worker->skipTo(job.number);
+      lane.numbers.push_back(job.number);
+      HEDDLE_CHECK(job.line(*lane.worker));
+    }
+    HEDDLE_CHECK(lane.worker->step());
+    Done done;
+    for (Answer &answer : lane.worker->take()) {
+      done.emplace_back(lane.numbers.front(), std::move(answer));
+      lane.numbers.pop_front();
+    }
+    return done;
+  }
+
+  InOrder<Answer> answers;
+  uint64_t seenSteps = 0;
+  bool failureSeen = false;
+  std::mutex mutex;
+  std::condition_variable wake, changed; // of the workers' threads; of the pool's
+  uint64_t steps = 0;                    // of all workers
+  std::optional<Error> failure;
+  bool stopped = false;
+  std::vector<Lane> lanes; // the last member: their threads use the others
+};
+
+} // namespace heddle

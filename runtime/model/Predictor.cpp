@@ -1,0 +1,113 @@
+#include "runtime/model/Predictor.h"
+
+#include "runtime/core/Span.h"
+#include "runtime/model/CallInputs.h"
+#include "runtime/model/Sampling.h"
+#include "runtime/text/PairRecords.h"
+#include "runtime/text/Utf8.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+
+Status Predictor::add(std::string_view line, bool isRecord) {
+  uint64_t number = lines.add();
+  if (isBlank(line)) {
+    lines.finish(number, {});
+    return Success();
+  }
+  HEDDLE_ASSIGN(Job job,
+                isOfPairs(model.labelling()) ? encodePair(number, line, isRecord) : encodeText(number, line, isRecord));
+  waiting.push_back(std::move(job));
+  return Success();
+}
+
+Result<Predictor::Job> Predictor::encodePair(uint64_t number, std::string_view line, bool isRecord) const {
+  PairRecord record;
+  if (isRecord) {
+    HEDDLE_ASSIGN(record, PairRecord::parse(line, str("line ", number), model.labelling(), /*wantsLabels=*/false));
+  } else {
+    HEDDLE_ASSIGN(record, PairRecord::ofLine(replaceInvalidBytes(line, number), str("line ", number)));
+  }
+  Job job{number,
+          {encodeMarked(record.left, vocabulary, model.marks), {}, {}, {}},
+          encodeMarked(record.right, vocabulary, model.marks)};
+  auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
+  for (auto [side, tokens] :
+       {std::pair("a left text of ", &job.text.tokens), std::pair("a right text of ", &job.right)})
+    if (tokens->size() > longest) {
+      warnOfCut(number, side, tokens->size(), longest);
+      tokens->resize(longest);
+      tokens->back() = model.marks.end;
+    }
+  return job;
+}
+
+Result<Predictor::Job> Predictor::encodeText(uint64_t number, std::string_view line, bool isRecord) const {
+  Labelling kind = model.labelling();
+  Record record;
+  if (isRecord) {
+    HEDDLE_ASSIGN(record, Record::parse(line, str("line ", number), kind, /*wantsLabels=*/false));
+  } else {
+    record = Record::ofLine(replaceInvalidBytes(line, number), kind);
+  }
+  HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, model.marks, str("line ", number)));
+  Job job{number, std::move(encoded), {}};
+  if (auto longest = size_t(std::min(model.maximumLength, model.maximumTokens)); job.text.tokens.size() > longest) {
+    warnOfCut(number, "", job.text.tokens.size(), longest);
+    job.text.cut(longest, model.marks);
+  }
+  return job;
+}
+
+Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
+  HEDDLE_CHECK(checkLogits(logits));
+  auto known = logits.first(std::min(logits.size(), vocabulary.labels().size()));
+  auto best = std::ranges::max_element(known) - known.begin();
+  return PredictedLabel{vocabulary.labels()[size_t(best)], std::exp(logProbability(known, int32_t(best)))};
+}
+
+Status Predictor::step() {
+  std::vector<Job> jobs;
+  SourceBatch source(model.marks), right(model.marks);
+  while (!waiting.empty() && source.layout.sequences() < model.maximumSequences &&
+         size_t(source.layout.tokens()) + waiting.front().text.length() <= size_t(model.maximumTokens) &&
+         right.tokens.size() + waiting.front().right.size() <= size_t(model.maximumTokens)) {
+    jobs.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+    source.addWhole(jobs.back().text.tokens, jobs.back().text.structure());
+    if (isOfPairs(model.labelling()))
+      right.addWhole(jobs.back().right);
+  }
+  if (jobs.empty())
+    return Success();
+  Span span("predict labels");
+  span.with("lines", int64_t(jobs.size()));
+  CallInputs inputs;
+  HEDDLE_CHECK(
+      engine.run("logits", isOfPairs(model.labelling()) ? inputs.addPairs(source, right) : inputs.addSource(source)));
+  HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
+  auto classes = size_t(model.classes);
+  auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    PredictedLine line;
+    if (model.labelling() == Labelling::Grades) {
+      HEDDLE_CHECK(checkLogits(logits.values<float>().subspan(i, 1)));
+      line.grade = logits.values<float>()[i];
+    } else if (model.labelling() == Labelling::Texts || model.labelling() == Labelling::Pairs) {
+      HEDDLE_ASSIGN(line.labels.emplace_back(), choose(row(i)));
+    }
+    for (size_t start : jobs[i].text.wordStarts) {
+      PredictedLabel label{"?"};
+      if (start + 1 < jobs[i].text.tokens.size()) { // before the end mark
+        HEDDLE_ASSIGN(label, choose(row(size_t(source.layout.starts[i]) + start)));
+      }
+      line.labels.push_back(std::move(label));
+    }
+    lines.finish(jobs[i].number, std::move(line));
+  }
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,64 @@
+// Predicts the labels of lines, which are texts, pairs of texts with a tab between them, or records.
+#pragma once
+
+#include "runtime/model/Description.h"
+#include "runtime/model/Engine.h"
+#include "runtime/model/LineWork.h"
+#include "runtime/text/Records.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+struct PredictedLabel {
+  std::string name;
+  double probability = 0; // among the labels that the training had
+};
+
+struct PredictedLine {
+  std::vector<PredictedLabel> labels; // one, or one for each word; none of a blank line
+  std::optional<float> grade;         // of a pair, where the model gives grades
+};
+
+class Predictor {
+public:
+  // The vocabulary knows the labels and outlives this.
+  Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
+      : engine(engine), model(model), vocabulary(vocabulary) {}
+
+  // The next line. A text that is too long for the model is cut, which a warning says; words behind the cut get the
+  // label
+  // "?". Fails where a record is none.
+  Status add(std::string_view line, bool isRecord);
+  // One call, for as many of the lines as it holds.
+  Status step();
+  std::vector<PredictedLine> take() { return lines.take(); }
+  // As InOrder's.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
+  // Added and not yet taken, and of these the ones that still need steps.
+  uint64_t held() const { return lines.held(); }
+  bool busy() const { return !waiting.empty(); }
+
+private:
+  struct Job {
+    uint64_t number;
+    EncodedRecord text;
+    std::vector<int32_t> right; // of a pair, of which `text` is the left one
+  };
+
+  Result<Job> encodeText(uint64_t number, std::string_view line, bool isRecord) const;
+  Result<Job> encodePair(uint64_t number, std::string_view line, bool isRecord) const;
+  Result<PredictedLabel> choose(std::span<const float> logits) const;
+
+  Engine &engine;
+  const ModelDescription &model;
+  const TextCodec &vocabulary;
+  std::deque<Job> waiting;
+  InOrder<PredictedLine> lines;
+};
+
+} // namespace heddle

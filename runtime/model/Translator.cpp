@@ -1,0 +1,229 @@
+#include "runtime/model/Translator.h"
+
+#include "runtime/core/Span.h"
+
+#include <numeric>
+#include <utility>
+
+namespace heddle {
+namespace {
+
+constexpr int64_t kExtraTokens = 50;
+
+} // namespace
+
+Translator::Translator(Engine &engine, const ModelDescription &model, TranslationOptions options)
+    : model(model), options(options), steps(options.cache ? DecodingSteps::cached(engine, model)
+                                                          : DecodingSteps::uncached(engine, model, options.beam)),
+      sourceRows(model.maximumTokens), freeRows(size_t(model.maximumTokens)) {
+  std::iota(freeRows.rbegin(), freeRows.rend(), 0); // the first rows go first
+}
+
+Status Translator::check(const Engine &engine, const ModelDescription &model, const TranslationOptions &options) {
+  auto has = [&](std::string_view entry) { return engine.hasEntry(entry); };
+  if (!options.cache && !has("logits"))
+    return makeError(ErrorKind::Unsupported, "the artifact has no entry 'logits', which translation without a cache "
+                                             "needs; compile the model with --set logits_entry=true.");
+  if (options.cache && !(has("encode") && has("beam_step")))
+    return makeError(ErrorKind::Unsupported, "the artifact has no entries 'encode' and 'beam_step', which translation "
+                                             "needs; compile the model anew, with all its entries.");
+  if (options.cache && options.beam > model.widestBeam)
+    return makeError(ErrorKind::InvalidArgument, "a beam of ", options.beam, " is wider than the ", model.widestBeam,
+                     " that the model was compiled for; compile it with --set beam=", options.beam, ".");
+  int64_t hypotheses = BeamSearch::mostHypotheses(options.beam);
+  if (hypotheses > std::min(model.maximumSequences, model.maximumTokens))
+    return makeError(ErrorKind::InvalidArgument, "a beam of ", options.beam, " takes ", hypotheses,
+                     " sequences a sentence, and the model was compiled for max_sequences = ", model.maximumSequences,
+                     " and max_tokens = ", model.maximumTokens, "; compile it with more.");
+  return Success();
+}
+
+// A sentence alone always finds room in the caches.
+int64_t Translator::maximumLength(int64_t sourceLength) const {
+  int64_t tokens = options.maximumLength != 0 ? options.maximumLength : sourceLength + kExtraTokens;
+  return std::min({tokens, model.maximumLength, model.maximumTokens / BeamSearch::mostHypotheses(options.beam)});
+}
+
+// Translations are about as long as their sources; room for the longest that may be is hardly ever needed.
+int64_t Translator::expectedRows(const TranslationRequest &request) const {
+  int64_t length = rowsOf(request) - 1;
+  return BeamSearch::mostHypotheses(options.beam) * std::min(maximumLength(length), length + length / 4 + 4);
+}
+
+void Translator::add(TranslationRequest request) {
+  auto length = size_t(rowsOf(request));
+  waiting.emplace(length, std::move(request));
+}
+
+std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request, int64_t promisedRows) {
+  int64_t rows = expectedRows(request);
+  if (int64_t(freeRows.size()) < promisedRows + rows)
+    return std::nullopt;
+  std::optional<int64_t> sourceRow = sourceRows.take(rowsOf(request));
+  if (!sourceRow)
+    return std::nullopt;
+  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(rowsOf(request) - 1), model.marks.end};
+  BeamSearch start(search, request.prefix);
+  return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
+}
+
+// Sentences are taken in together: one call of the encoder for many costs little more than for one. So it waits until
+// there is room for a quarter of those in work, or for all that wait. The longest go first, beside others of their
+// length.
+Status Translator::admit() {
+  int64_t promised = 0, tokens = 0;
+  for (const Job &job : jobs)
+    promised += std::max<int64_t>(job.expectedRows - int64_t(job.cacheRows.size()), 0);
+  std::list<Job> fresh;
+  auto most = size_t(model.maximumSequences / BeamSearch::mostHypotheses(options.beam));
+  for (auto next = waiting.end(); next != waiting.begin() && jobs.size() + fresh.size() < most;) {
+    --next;
+    tokens += int64_t(next->first);
+    std::optional<Job> job = tokens <= model.maximumTokens ? makeRoom(next->second, promised) : std::nullopt;
+    if (!job)
+      break;
+    promised += job->expectedRows;
+    fresh.push_back(std::move(*job));
+    next = waiting.erase(next);
+  }
+  if (fresh.empty())
+    return Success();
+  if (4 * fresh.size() < jobs.size() && !waiting.empty()) {
+    for (Job &job : fresh) {
+      sourceRows.giveBack(job.sourceRow, rowsOf(job.request));
+      add(std::move(job.request));
+    }
+    return Success();
+  }
+  std::vector<DecodingSource> sources;
+  for (const Job &job : fresh)
+    sources.push_back({job.request.source, job.sourceRow, job.request.pixels});
+  Span span("encode");
+  span.with("sentences", int64_t(sources.size()));
+  HEDDLE_CHECK(steps->encode(sources));
+  jobs.splice(jobs.end(), fresh);
+  return Success();
+}
+
+void Translator::release(Job &job) {
+  sourceRows.giveBack(job.sourceRow, rowsOf(job.request));
+  freeRows.insert(freeRows.end(), job.cacheRows.begin(), job.cacheRows.end());
+}
+
+// A row for each hypothesis. Where the sentences turn out longer than expected and the caches are full, the one that
+// came last starts again later.
+void Translator::takeCacheRows() {
+  auto needed = [&] {
+    size_t count = 0;
+    for (const Job &job : jobs)
+      count += job.search.open().size();
+    return count;
+  };
+  while (needed() > freeRows.size()) {
+    release(jobs.back());
+    add(std::move(jobs.back().request));
+    jobs.pop_back();
+  }
+  for (Job &job : jobs)
+    for (size_t i = 0; i < job.search.open().size(); ++i) {
+      job.cacheRows.push_back(freeRows.back());
+      freeRows.pop_back();
+    }
+}
+
+DecodingStep Translator::describeStep() {
+  DecodingStep step;
+  step.wantsLogits = options.sampling.has_value();
+  for (Job &job : jobs) {
+    size_t before = std::exchange(job.firstHypothesis, step.hypotheses.size());
+    auto first = int32_t(job.firstHypothesis);
+    std::span<const BeamSearch::Open> open = job.search.open();
+    size_t row = job.cacheRows.size() - open.size();
+    for (const BeamSearch::Open &hypothesis : open)
+      step.hypotheses.push_back({{job.request.source, job.sourceRow, job.request.pixels},
+                                 hypothesis.tokens,
+                                 hypothesis.logProbability,
+                                 int32_t(before) + hypothesis.parent,
+                                 job.cacheRows[row++],
+                                 job.search.forced().value_or(0)});
+    step.wantsExpected |= job.search.forced().has_value();
+    if (job.search.beamSize() != 0)
+      step.groups.push_back({first, int32_t(job.search.beamSize())});
+    if (job.search.greedy())
+      step.groups.push_back({first + int32_t(*job.search.greedy()), 1});
+  }
+  return step;
+}
+
+Result<std::vector<Translation>> Translator::step() {
+  HEDDLE_CHECK(admit());
+  takeCacheRows();
+  std::vector<Translation> finished;
+  if (jobs.empty())
+    return finished;
+  DecodingStep step = describeStep();
+  Span span("decoding step");
+  span.with("sentences", int64_t(jobs.size())).with("hypotheses", int64_t(step.hypotheses.size()));
+  HEDDLE_ASSIGN(DecodingStep::Outcome outcome, steps->run(step));
+  auto group = outcome.best.begin();
+  for (auto job = jobs.begin(); job != jobs.end();) {
+    std::vector<Candidate> ofBeam = job->search.beamSize() != 0 ? std::move(*group++) : std::vector<Candidate>();
+    std::vector<Candidate> ofGreedy = job->search.greedy() ? std::move(*group++) : std::vector<Candidate>();
+    HEDDLE_CHECK(advance(*job, ofBeam, ofGreedy, outcome));
+    if (!job->search.done()) {
+      ++job;
+      continue;
+    }
+    finished.push_back({job->request.number, job->search.best()});
+    release(*job);
+    job = jobs.erase(job);
+  }
+  return finished;
+}
+
+Status Translator::advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy,
+                           const DecodingStep::Outcome &outcome) {
+  if (job.search.forced()) {
+    job.search.force(outcome.expected[job.firstHypothesis]);
+    return Success();
+  }
+  if ((job.search.beamSize() != 0 && ofBeam.empty()) || (job.search.greedy() && ofGreedy.empty()))
+    return logitsAreNoNumbers();
+  if (options.sampling) {
+    auto pieces = size_t(model.vocabularySize);
+    std::span<const float> logits = std::span(outcome.logits).subspan(job.firstHypothesis * pieces, pieces);
+    const BeamSearch::Open &open = job.search.open().front();
+    int32_t token =
+        sample(logits, *options.sampling, uniform(options.sampling->seed, job.request.number, open.tokens.size()));
+    ofBeam = {{open.logProbability + float(logProbability(logits, token)), 0, token}};
+  } else {
+    for (std::vector<Candidate> *candidates : {&ofBeam, &ofGreedy})
+      for (Candidate &candidate : *candidates)
+        candidate.parent -= int32_t(job.firstHypothesis);
+  }
+  job.search.advance(ofBeam, ofGreedy);
+  return Success();
+}
+
+Result<std::vector<Translation>> Translator::translate(std::span<const std::vector<int32_t>> sentences) {
+  std::vector<TranslationRequest> requests;
+  for (const std::vector<int32_t> &sentence : sentences)
+    requests.push_back({requests.size(), sentence, {}, {}});
+  return translate(std::move(requests));
+}
+
+Result<std::vector<Translation>> Translator::translate(std::vector<TranslationRequest> requests) {
+  std::vector<Translation> translations(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].number = i;
+    add(std::move(requests[i]));
+  }
+  while (pending() != 0) {
+    HEDDLE_ASSIGN(std::vector<Translation> finished, step());
+    for (Translation &translation : finished)
+      translations[translation.number] = std::move(translation);
+  }
+  return translations;
+}
+
+} // namespace heddle

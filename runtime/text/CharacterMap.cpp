@@ -1,0 +1,82 @@
+#include "runtime/text/CharacterMap.h"
+
+#include "runtime/text/Unicode.h"
+#include "runtime/text/Utf8.h"
+
+namespace heddle {
+namespace {
+
+// A node of the double array. Bits 0 to 7 are the byte that leads to it, bit 31 is 0 but in leaves, whose other bits
+// are a value; bit 8 tells whether there is a leaf below it, bits 10 to 30 where its children are, times 256 where bit
+// 9 is set.
+struct Node {
+  uint32_t bits;
+  bool isReachedBy(uint8_t byte) const { return (bits & 0x800000ffu) == byte; }
+  bool hasLeaf() const { return bits >> 8 & 1; }
+  uint32_t offset() const { return bits >> 10 << (bits >> 9 & 1) * 8; }
+  uint32_t value() const { return bits & 0x7fffffffu; }
+};
+
+uint32_t littleEndian(std::string_view bytes, size_t place) {
+  uint32_t number = 0;
+  for (size_t i = 0; i < 4; ++i)
+    number |= uint32_t(uint8_t(bytes[place + i])) << 8 * i;
+  return number;
+}
+
+// Clusters of more bytes are replaced character by character.
+constexpr size_t kLongestCluster = 5;
+
+} // namespace
+
+std::optional<CharacterMap> CharacterMap::parse(std::string_view bytes) {
+  if (bytes.size() < 4)
+    return std::nullopt;
+  size_t size = littleEndian(bytes, 0);
+  bytes.remove_prefix(4);
+  if (size == 0 || size % 4 != 0 || size > bytes.size() || !isValidUtf8(bytes.substr(size)))
+    return std::nullopt;
+  CharacterMap map;
+  for (size_t place = 0; place < size; place += 4)
+    map.trie.push_back(littleEndian(bytes, place));
+  map.replacements = bytes.substr(size);
+  return map;
+}
+
+std::optional<std::string_view> CharacterMap::find(std::string_view text) const {
+  size_t place = Node{trie[0]}.offset();
+  for (char byte : text) {
+    place ^= uint8_t(byte);
+    if (byte == 0 || place >= trie.size() || !Node{trie[place]}.isReachedBy(uint8_t(byte)))
+      return std::nullopt;
+    Node node{trie[place]};
+    place ^= node.offset();
+    if (!node.hasLeaf())
+      continue;
+    size_t begin = place < trie.size() ? Node{trie[place]}.value() : replacements.size();
+    std::string_view found = std::string_view(replacements).substr(std::min(begin, replacements.size()));
+    return found.substr(0, found.find('\0'));
+  }
+  return std::nullopt;
+}
+
+std::string CharacterMap::apply(std::string_view text) const {
+  std::string result;
+  while (!text.empty()) {
+    std::string_view cluster = text.substr(0, firstClusterBytes(text));
+    text.remove_prefix(cluster.size());
+    if (cluster.size() <= kLongestCluster)
+      if (std::optional<std::string_view> found = find(cluster)) {
+        result += *found;
+        continue;
+      }
+    for (size_t length; !cluster.empty(); cluster.remove_prefix(length)) {
+      length = firstCharacter(cluster).bytes;
+      std::string_view character = cluster.substr(0, length);
+      result += find(character).value_or(character);
+    }
+  }
+  return result;
+}
+
+} // namespace heddle

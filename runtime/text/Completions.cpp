@@ -1,0 +1,74 @@
+#include "runtime/text/Completions.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/core/Span.h"
+#include "runtime/text/Utf8.h"
+
+namespace heddle {
+
+Result<Completion> Completion::parse(std::string_view line, const std::string &origin) {
+  auto bad = [&](std::string_view what) {
+    return makeError(
+        ErrorKind::Malformed, origin, " ", what,
+        R"(; each line is a record such as {"prompt": "2 + 2 =", "completion": " 4"} or {"text": "2 + 2 = 4"}.)");
+  };
+  if (!isValidUtf8(line))
+    return bad("is not UTF-8");
+  Result<nlohmann::json> json = parseJson(line, origin);
+  if (!json.ok())
+    return bad("is not JSON");
+  auto text = [&](const char *key) {
+    auto found = json->is_object() ? json->find(key) : json->end();
+    return json->is_object() && found != json->end() && found->is_string() ? std::optional(found->get<std::string>())
+                                                                           : std::nullopt;
+  };
+  std::optional<std::string> prompt = text("prompt"), completion = text("completion"), whole = text("text");
+  if (prompt && completion && !whole)
+    return Completion{std::move(*prompt), std::move(*completion)};
+  if (whole && !prompt && !completion)
+    return Completion{"", std::move(*whole)};
+  return bad("has neither a \"prompt\" with a \"completion\", both strings, nor a \"text\" alone");
+}
+
+Status checkCompletions(const LineBlocks &file) {
+  Span span("check records");
+  for (size_t block = 0; block < file.blocks(); ++block) {
+    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
+    for (size_t i = 0; i < lines.size(); ++i)
+      if (!isBlank(lines[i]))
+        HEDDLE_CHECK(Completion::parse(lines[i], file.placeOf(block, i)));
+  }
+  return Success();
+}
+
+std::string textOfCompletion(std::string_view line) {
+  Result<Completion> record = Completion::parse(line, ""); // what is no record has been told before
+  return record.ok() ? record->prompt + record->completion : std::string();
+}
+
+Status Completions::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
+  Span reading("read and tokenise block");
+  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
+  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
+  CorpusReport here{.unit = "record"};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (isBlank(lines[i]))
+      continue;
+    ++here.read;
+    HEDDLE_ASSIGN(Completion record, Completion::parse(lines[i], records.placeOf(block, i)));
+    // Encoded apart, as a prompt is that the model is to continue.
+    std::vector<int32_t> tokens = vocabulary.encode(record.prompt), completion = vocabulary.encode(record.completion);
+    tokens.insert(tokens.begin(), marks.begin);
+    size_t given = tokens.size();
+    tokens.insert(tokens.end(), completion.begin(), completion.end());
+    tokens.push_back(marks.end);
+    if (int64_t(tokens.size()) - 1 > maximumLength)
+      ++here.overLong;
+    else
+      examples.addCompletion(tokens, given);
+  }
+  report.add(here);
+  return Success();
+}
+
+} // namespace heddle

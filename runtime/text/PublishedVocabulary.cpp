@@ -1,0 +1,97 @@
+#include "runtime/text/PublishedVocabulary.h"
+
+#include "runtime/text/BytePairs.h"
+#include "runtime/text/GgufVocabulary.h"
+#include "runtime/text/Lines.h"
+#include "runtime/text/TokenizerJson.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+constexpr const char *kEndPiece = "<|endoftext|>";
+
+Result<Merges> readMerges(const std::filesystem::path &path, const PieceTable &table) {
+  HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
+  Merges merges;
+  for (std::string line; reader.next(line);) {
+    if (line.empty() || (reader.lineNumber() == 1 && line.starts_with("#version")))
+      continue;
+    size_t space = line.find(' ');
+    std::string_view left = std::string_view(line).substr(0, space);
+    std::string_view right = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
+    HEDDLE_CHECK(merges.add(table, left, right, str("'", path.string(), "', line ", reader.lineNumber(), ",")));
+  }
+  HEDDLE_CHECK(reader.status());
+  return merges;
+}
+
+} // namespace
+
+Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::path &folder) {
+  std::error_code error;
+  auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
+  bool isGguf = isGgufFile(folder);
+  if (isGguf || has(kGgufVocabulary)) {
+    HEDDLE_ASSIGN(GgufReader file, GgufReader::open(isGguf ? folder : folder / kGgufVocabulary));
+    HEDDLE_ASSIGN(Parts parts, readGgufVocabulary(file));
+    return PublishedVocabulary(std::move(parts));
+  }
+  if (!has(kTokenizerJson))
+    return loadGpt2(folder);
+  if (has("vocab.json") && has("merges.txt")) {
+    // GPT-2's own two files say all of GPT-2, but not how other models cut words, nor their added tokens.
+    HEDDLE_ASSIGN(bool isGpt2, cutsAsGpt2(folder));
+    if (isGpt2)
+      return loadGpt2(folder);
+  }
+  HEDDLE_ASSIGN(Parts parts, readTokenizerJson(folder));
+  return PublishedVocabulary(std::move(parts));
+}
+
+Result<PublishedVocabulary> PublishedVocabulary::loadGpt2(const std::filesystem::path &folder) {
+  HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.json", "merges.txt"}, "GPT-2"));
+  constexpr std::string_view names[] = {"vocab.json", "merges.txt"};
+  std::string path = (folder / "vocab.json").string();
+  Parts parts;
+  HEDDLE_ASSIGN(parts.files, readTokenizerFiles(folder, names));
+  HEDDLE_ASSIGN(parts.table, PieceTable::fromJson(parts.files.front().bytes, path));
+  HEDDLE_ASSIGN(Merges merges, readMerges(folder / "merges.txt", parts.table));
+  HEDDLE_ASSIGN(BytePairs model, BytePairs::create(parts.table, std::move(merges), /*wholeWordsFirst=*/false, path));
+  parts.end = parts.table.find(kEndPiece);
+  if (!parts.end)
+    return makeError(ErrorKind::Malformed, "'", path, "' is not a vocabulary of GPT-2: it lacks \"", kEndPiece,
+                     "\"; take the vocabulary that was published with the model.");
+  parts.model = std::make_unique<BytePairs>(std::move(model));
+  parts.wholes.add(kEndPiece, *parts.end);
+  parts.cutter.add(WordRule{});
+  parts.texts = PieceTexts(parts.table, {.isBytes = true}, std::span(&*parts.end, 1));
+  return PublishedVocabulary(std::move(parts));
+}
+
+std::vector<int32_t> PublishedVocabulary::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  auto onWord = [&](std::string_view word) { parts.model->append(word, ids); };
+  for (const TextPart &part : parts.wholes.cut(line)) {
+    if (part.whole) {
+      ids.push_back(*part.whole);
+      continue;
+    }
+    std::string normal = parts.normalizer.apply(part.text);
+    for (const TextPart &inner : parts.normalizedWholes.cut(normal))
+      if (inner.whole)
+        ids.push_back(*inner.whole);
+      else
+        parts.cutter.cut(inner.text, part.text.data() == line.data() && inner.text.data() == normal.data(), onWord);
+  }
+  return ids;
+}
+
+std::string PublishedVocabulary::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
+  bool begins =
+      std::ranges::all_of(before, [&](int32_t id) { return std::ranges::find(parts.marks, id) != parts.marks.end(); });
+  return parts.texts.join(parts.table, ids, begins);
+}
+
+} // namespace heddle

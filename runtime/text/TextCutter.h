@@ -1,0 +1,39 @@
+// How a text is cut into the words that are looked up one by one: steps, each of which cuts what the step before left.
+#pragma once
+
+#include "runtime/text/Words.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace heddle {
+
+class TextCutter {
+public:
+  struct WhiteSpace {};   // at white space, which is left out
+  struct BehindSpaces {}; // behind each space
+  // Spaces become a mark, which a text begins with, and words, too, where they are cut at it.
+  struct Metaspace {
+    enum class Prepend { Always, First, Never }; // First: of all parts of a text to that at its beginning
+    std::string mark;
+    Prepend prepend = Prepend::Always;
+    bool cuts = true;
+  };
+  using Step = std::variant<WordRule, WhiteSpace, BehindSpaces, Metaspace>;
+
+  void add(Step step) { steps.push_back(std::move(step)); }
+
+  using OnWord = std::function<void(std::string_view word)>;
+  // Calls `onWord` for each word, none of which is empty. `isFirst`: the part stands at the beginning of its text.
+  void cut(std::string_view part, bool isFirst, const OnWord &onWord) const { cut(0, part, isFirst, onWord); }
+
+private:
+  void cut(size_t step, std::string_view part, bool isFirst, const OnWord &onWord) const;
+
+  std::vector<Step> steps;
+};
+
+} // namespace heddle

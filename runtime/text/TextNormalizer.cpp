@@ -1,0 +1,66 @@
+#include "runtime/text/TextNormalizer.h"
+
+#include "runtime/text/Utf8.h"
+
+namespace heddle {
+namespace {
+
+// What each step makes of a text.
+struct Apply {
+  std::string_view text;
+
+  std::string operator()(const TextNormalizer::Replace &step) const { return replaceAll(text, step.text, step.by); }
+  std::string operator()(const TextNormalizer::ReplaceSpaces &step) const {
+    std::string result;
+    for (size_t place = 0; place < text.size();) {
+      size_t end = std::min(text.find_first_not_of(' ', place), text.size());
+      if (end - place >= 2)
+        result += step.by;
+      else
+        result += text.substr(place, end - place);
+      place = std::min(text.find(' ', end), text.size());
+      result += text.substr(end, place - end);
+    }
+    return result;
+  }
+  std::string operator()(const TextNormalizer::Prepend &step) const {
+    return text.empty() ? std::string() : step.text + std::string(text);
+  }
+  std::string operator()(const TextNormalizer::Strip &step) const {
+    std::string_view rest = step.begin ? withoutLeadingSpace(text) : text;
+    return std::string(step.end ? withoutTrailingSpace(rest) : rest);
+  }
+  // Character by character: a sigma at a word's end is as any other. What is no character is left as it is.
+  std::string operator()(TextNormalizer::LowerCase) const {
+    std::string result;
+    std::string_view rest = text;
+    for (Character next; !rest.empty(); rest.remove_prefix(next.bytes)) {
+      next = firstCharacter(rest);
+      bool isCharacter = next.bytes > 1 || next.point < 0x80;
+      result += isCharacter ? toUtf8(lowerCase(std::u32string_view(&next.point, 1))) : std::string(rest.substr(0, 1));
+    }
+    return result;
+  }
+  std::string operator()(NormalForm form) const { return normalized(text, form); }
+  std::string operator()(const CharacterMap &map) const { return map.apply(text); }
+};
+
+} // namespace
+
+std::string TextNormalizer::apply(std::string_view text) const {
+  std::string result(text);
+  for (const Step &step : steps)
+    result = std::visit(Apply{result}, step);
+  return result;
+}
+
+std::string replaceAll(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result;
+  for (size_t place; (place = text.find(what)) != std::string_view::npos; text.remove_prefix(place + what.size())) {
+    result += text.substr(0, place);
+    result += by;
+  }
+  return result += text;
+}
+
+} // namespace heddle

@@ -1,0 +1,228 @@
+#include "runtime/text/TokenizerJson.h"
+
+#include "runtime/text/BytePairs.h"
+#include "runtime/text/JsonFields.h"
+#include "runtime/text/MergedPieces.h"
+#include "runtime/text/TokenizerSteps.h"
+#include "runtime/text/Unigram.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+using Parts = PublishedVocabulary::Parts;
+
+class Reader {
+public:
+  Reader(const json &whole, std::string path) : whole(whole), path(std::move(path)), steps(this->path) {}
+
+  Result<Parts> read() const {
+    Parts parts;
+    const json &kind = at(model(), "type");
+    if (kind != "BPE" && kind != "Unigram")
+      return steps.unreadable("a model of type ", kind.dump());
+    HEDDLE_ASSIGN(parts.normalizer, steps.normalizer(at(whole, "normalizer")));
+    HEDDLE_ASSIGN(parts.cutter, steps.cutter(at(whole, "pre_tokenizer")));
+    bool isBytes = steps.cutsBytes(at(whole, "pre_tokenizer"));
+    PieceRule rule{.isBytes = isBytes};
+    if (!isBytes) {
+      HEDDLE_ASSIGN(rule, steps.decoder(at(whole, "decoder")));
+    }
+    if (kind == "BPE") {
+      HEDDLE_CHECK(isBytes ? readBytePairs(parts) : readMergedPieces(parts));
+    } else if (isBytes) {
+      return steps.unreadable("a model of type \"Unigram\" of bytes");
+    } else {
+      HEDDLE_CHECK(readUnigram(parts));
+    }
+    std::vector<int32_t> added;
+    HEDDLE_CHECK(addTokens(parts, added));
+    HEDDLE_CHECK(readMarks(at(whole, "post_processor"), parts));
+    if (parts.begin)
+      parts.marks.push_back(*parts.begin);
+    parts.texts = PieceTexts(parts.table, std::move(rule), added);
+    return parts;
+  }
+
+private:
+  const json &model() const { return at(whole, "model"); }
+
+  // Of byte pair encoding: the pieces, and which of them become one.
+  Result<Merges> readMerges(Parts &parts) const {
+    for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"})
+      if (const json &value = at(model(), key); !value.is_null() && value != "")
+        return steps.unreadable("'", key, "' ", value.dump());
+    HEDDLE_ASSIGN(parts.table, PieceTable::fromJson(at(model(), "vocab").dump(), path));
+    Merges merges;
+    for (const json &merge : at(model(), "merges")) {
+      std::string left, right;
+      if (merge.is_string()) {
+        std::string line = merge.get<std::string>();
+        size_t space = line.find(' ');
+        left = line.substr(0, space);
+        right = space == std::string::npos ? "" : line.substr(space + 1);
+      } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+        left = merge[0].get<std::string>();
+        right = merge[1].get<std::string>();
+      } else {
+        return steps.malformed("merge ", merges.size(), " is ", merge.dump().substr(0, 100), ", and not two pieces");
+      }
+      HEDDLE_CHECK(merges.add(parts.table, left, right, str("'", path, "', merge ", merges.size(), ",")));
+    }
+    return merges;
+  }
+
+  Status readBytePairs(Parts &parts) const {
+    if (isTrue(model(), "byte_fallback"))
+      return steps.unreadable("'byte_fallback', and pieces of bytes");
+    HEDDLE_ASSIGN(Merges merges, readMerges(parts));
+    HEDDLE_ASSIGN(BytePairs pairs,
+                  BytePairs::create(parts.table, std::move(merges), isTrue(model(), "ignore_merges"), path));
+    parts.model = std::make_unique<BytePairs>(std::move(pairs));
+    return Success();
+  }
+
+  Status readMergedPieces(Parts &parts) const {
+    HEDDLE_ASSIGN(Merges merges, readMerges(parts));
+    MergedPieces::Options options;
+    options.usesBytes = isTrue(model(), "byte_fallback");
+    options.fusesUnknown = isTrue(model(), "fuse_unk");
+    options.wholeWordsFirst = isTrue(model(), "ignore_merges");
+    if (const json &unknown = at(model(), "unk_token"); !unknown.is_null()) {
+      options.unknown = parts.table.find(textAt(model(), "unk_token"));
+      if (!options.unknown)
+        return steps.malformed("'unk_token' is ", unknown.dump().substr(0, 100), ", and no piece");
+    }
+    parts.model = std::make_unique<MergedPieces>(parts.table, std::move(merges), options);
+    return Success();
+  }
+
+  Status readUnigram(Parts &parts) const {
+    std::vector<double> scores;
+    for (const json &entry : at(model(), "vocab")) {
+      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
+        return steps.malformed("piece ", scores.size(), " is ", entry.dump().substr(0, 100),
+                               ", and not a text with a score");
+      HEDDLE_CHECK(parts.table.add(int32_t(scores.size()), entry[0].get<std::string>(), path));
+      scores.push_back(entry[1].get<double>());
+    }
+    const json &unknown = at(model(), "unk_id");
+    if (!unknown.is_number_unsigned() || unknown.get<size_t>() >= scores.size())
+      return steps.unreadable("a unigram model with ", scores.size(), " pieces and 'unk_id' ",
+                              unknown.dump().substr(0, 100));
+    bool usesBytes = isTrue(model(), "byte_fallback");
+    parts.model = std::make_unique<Unigram>(parts.table, std::move(scores), unknown.get<int32_t>(), usesBytes);
+    return Success();
+  }
+
+  // Those that stand in a text as a whole, be they pieces of the model or not.
+  Status addTokens(Parts &parts, std::vector<int32_t> &added) const {
+    for (const json &token : at(whole, "added_tokens")) {
+      const json &id = at(token, "id"), &content = at(token, "content");
+      if (!id.is_number_integer() || !content.is_string())
+        return steps.malformed("an added token is ", token.dump().substr(0, 100), ", without a number or a text");
+      if (isTrue(token, "single_word"))
+        return steps.unreadable("an added token with 'single_word'");
+      int64_t wide = id.get<int64_t>();
+      auto number = wide >= 0 && wide < (1 << 24) ? int32_t(wide) : -1;
+      std::string text = content.get<std::string>();
+      HEDDLE_CHECK(parts.table.add(number, text, path));
+      added.push_back(number);
+      if (isTrue(token, "special"))
+        parts.marks.push_back(number);
+      bool isNormalized = isTrue(token, "normalized");
+      if (isNormalized)
+        text = parts.normalizer.apply(text);
+      if (!text.empty())
+        (isNormalized ? parts.normalizedWholes : parts.wholes)
+            .add(std::move(text), number, {isTrue(token, "lstrip"), isTrue(token, "rstrip")});
+    }
+    return Success();
+  }
+
+  // The tokens that begin and end a text.
+  Status readMarks(const json &processor, Parts &parts) const {
+    if (processor.is_null() || is(processor, "type", "ByteLevel"))
+      return Success();
+    if (is(processor, "type", "Sequence") && at(processor, "processors").is_array()) {
+      for (const json &one : at(processor, "processors"))
+        HEDDLE_CHECK(readMarks(one, parts));
+      return Success();
+    }
+    auto refuse = [&] { return steps.unreadable("the post-processor ", steps.shortened(processor)); };
+    auto set = [&](std::optional<int32_t> &mark, const json &id) -> Status {
+      if (mark || !id.is_number_unsigned())
+        return refuse();
+      if (id.get<uint64_t>() >= uint64_t(parts.table.size()))
+        return steps.malformed("a text's mark is token ", id.dump(), ", and the vocabulary has ", parts.table.size());
+      mark = id.get<int32_t>();
+      return Success();
+    };
+    if (is(processor, "type", "BertProcessing") || is(processor, "type", "RobertaProcessing")) {
+      HEDDLE_CHECK(set(parts.begin, last(at(processor, "cls"))));
+      return set(parts.end, last(at(processor, "sep")));
+    }
+    const json &single = at(processor, "single");
+    if (!is(processor, "type", "TemplateProcessing") || !single.is_array())
+      return refuse();
+    bool isBehind = false; // the text
+    for (const json &part : single) {
+      if (is(at(part, "Sequence"), "id", "A") && !isBehind) {
+        isBehind = true;
+        continue;
+      }
+      std::string name = textAt(at(part, "SpecialToken"), "id");
+      const json &ids = at(at(at(processor, "special_tokens"), name.c_str()), "ids");
+      if (ids.size() != 1)
+        return refuse();
+      HEDDLE_CHECK(set(isBehind ? parts.end : parts.begin, last(ids)));
+    }
+    return Success();
+  }
+
+  static const json &last(const json &list) {
+    static const json none;
+    return list.is_array() && !list.empty() ? list.back() : none;
+  }
+
+  const json &whole;
+  std::string path;
+  TokenizerSteps steps;
+};
+
+// What tokenizer_config.json says is the end of a text: a piece, or an object with it.
+std::string endPiece(const std::filesystem::path &folder) {
+  Result<std::string> text = readVocabularyFile(folder / "tokenizer_config.json");
+  if (!text.ok())
+    return {};
+  Result<json> config = parseJson(*text, "'tokenizer_config.json'");
+  if (!config.ok())
+    return {};
+  const json &end = at(*config, "eos_token");
+  return end.is_object() ? textAt(end, "content") : textAt(*config, "eos_token");
+}
+
+} // namespace
+
+Result<bool> cutsAsGpt2(const std::filesystem::path &folder) {
+  std::filesystem::path path = folder / PublishedVocabulary::kTokenizerJson;
+  HEDDLE_ASSIGN(std::string text, readVocabularyFile(path));
+  HEDDLE_ASSIGN(json whole, parseJson(text, str("'", path.string(), "'")));
+  const json &marks = at(whole, "post_processor");
+  return is(at(whole, "pre_tokenizer"), "type", "ByteLevel") && at(whole, "normalizer").is_null() &&
+         at(whole, "added_tokens").size() <= 1 && (marks.is_null() || is(marks, "type", "ByteLevel"));
+}
+
+Result<Parts> readTokenizerJson(const std::filesystem::path &folder) {
+  constexpr std::string_view names[] = {PublishedVocabulary::kTokenizerJson, "tokenizer_config.json"};
+  std::string path = (folder / PublishedVocabulary::kTokenizerJson).string();
+  HEDDLE_ASSIGN(std::vector<TokenizerFile> files, readTokenizerFiles(folder, names));
+  HEDDLE_ASSIGN(json whole, parseJson(files.front().bytes, str("'", path, "'")));
+  HEDDLE_ASSIGN(Parts parts, Reader(whole, path).read());
+  if (std::optional<int32_t> end = parts.table.find(endPiece(folder)))
+    parts.end = end;
+  parts.files = std::move(files);
+  return parts;
+}
+
+} // namespace heddle

@@ -1,0 +1,169 @@
+#include "runtime/text/TokenizerSteps.h"
+
+#include "runtime/text/Base64.h"
+#include "runtime/text/JsonFields.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+// How LLaMA 3 cuts texts into words, and Qwen, of which each number is a word.
+constexpr std::string_view kCutsBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
+constexpr std::string_view kCutsBehind = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// The steps that a step consists of: those under the key of a sequence, itself else.
+std::span<const json> stepsOf(const json &step, const char *key) {
+  const json &steps = at(step, key);
+  if (!is(step, "type", "Sequence") || !steps.is_array())
+    return std::span(&step, 1);
+  return steps.get_ref<const json::array_t &>();
+}
+
+bool isSequence(const json &step) { return is(step, "type", "Sequence"); }
+
+} // namespace
+
+Result<TextNormalizer> TokenizerSteps::normalizer(const json &step) const {
+  TextNormalizer normalizer;
+  if (!step.is_null())
+    HEDDLE_CHECK(addNormalizer(step, normalizer));
+  return normalizer;
+}
+
+Status TokenizerSteps::addNormalizer(const json &step, TextNormalizer &normalizer) const {
+  if (isSequence(step) && at(step, "normalizers").is_array()) {
+    for (const json &one : at(step, "normalizers"))
+      HEDDLE_CHECK(addNormalizer(one, normalizer));
+    return Success();
+  }
+  using enum NormalForm;
+  for (auto [type, form] : {std::pair("NFC", C), {"NFD", D}, {"NFKC", KC}, {"NFKD", KD}})
+    if (is(step, "type", type)) {
+      normalizer.add(form);
+      return Success();
+    }
+  const json &pattern = at(step, "pattern");
+  if (is(step, "type", "Replace") && !textAt(pattern, "String").empty() && at(step, "content").is_string())
+    normalizer.add(TextNormalizer::Replace{textAt(pattern, "String"), textAt(step, "content")});
+  else if (is(step, "type", "Replace") && is(pattern, "Regex", " {2,}") && at(step, "content").is_string())
+    normalizer.add(TextNormalizer::ReplaceSpaces{textAt(step, "content")});
+  else if (is(step, "type", "Prepend") && at(step, "prepend").is_string())
+    normalizer.add(TextNormalizer::Prepend{textAt(step, "prepend")});
+  else if (is(step, "type", "Strip"))
+    normalizer.add(TextNormalizer::Strip{isTrue(step, "strip_left"), isTrue(step, "strip_right")});
+  else if (is(step, "type", "Lowercase"))
+    normalizer.add(TextNormalizer::LowerCase());
+  else if (is(step, "type", "Precompiled")) {
+    std::optional<std::string> bytes = fromBase64(textAt(step, "precompiled_charsmap"));
+    std::optional<CharacterMap> map = bytes ? CharacterMap::parse(*bytes) : std::nullopt;
+    if (!map)
+      return malformed("'precompiled_charsmap' is no table of characters");
+    normalizer.add(std::move(*map));
+  } else
+    return unreadable("the normalizer ", shortened(step));
+  return Success();
+}
+
+bool TokenizerSteps::cutsBytes(const json &step) {
+  return std::ranges::any_of(stepsOf(step, "pretokenizers"),
+                             [](const json &one) { return is(one, "type", "ByteLevel"); });
+}
+
+Result<TextCutter> TokenizerSteps::cutter(const json &step) const {
+  TextCutter cutter;
+  if (cutsBytes(step)) {
+    HEDDLE_ASSIGN(WordRule rule, words(step));
+    cutter.add(rule);
+  } else if (!step.is_null()) {
+    HEDDLE_CHECK(addCutter(step, cutter));
+  }
+  return cutter;
+}
+
+Result<WordRule> TokenizerSteps::words(const json &step) const {
+  std::span<const json> steps = stepsOf(step, "pretokenizers");
+  const json &first = steps.front(), &bytes = steps.back();
+  auto refuse = [&] { return unreadable("the pre-tokenizer ", shortened(step)); };
+  if (steps.size() > 2 || !is(bytes, "type", "ByteLevel") || isTrue(bytes, "add_prefix_space"))
+    return refuse();
+  bool isGpt2 = isTrue(bytes, "use_regex", true);
+  if (steps.size() == 1 && isGpt2)
+    return WordRule{};
+  if (is(first, "type", "Digits") && isTrue(first, "individual_digits") && isGpt2)
+    return WordRule{WordRule::Kind::GPT2, 1};
+  const json &pattern = at(at(first, "pattern"), "Regex");
+  bool isSplit = is(first, "type", "Split") && is(first, "behavior", "Isolated") && !isTrue(first, "invert");
+  if (steps.size() != 2 || !isSplit || isGpt2 || !pattern.is_string())
+    return refuse();
+  for (auto [numbers, count] : {std::pair(R"(\p{N}{1,3})", 3), {R"(\p{N})", 1}})
+    if (pattern.get<std::string>() == str(kCutsBefore, numbers, kCutsBehind))
+      return WordRule{WordRule::Kind::LLaMA3, count};
+  return refuse();
+}
+
+Status TokenizerSteps::addCutter(const json &step, TextCutter &cutter) const {
+  if (isSequence(step) && at(step, "pretokenizers").is_array()) {
+    for (const json &one : at(step, "pretokenizers"))
+      HEDDLE_CHECK(addCutter(one, cutter));
+    return Success();
+  }
+  using Prepend = TextCutter::Metaspace::Prepend;
+  bool cutsBehindSpaces =
+      is(step, "behavior", "MergedWithPrevious") && is(at(step, "pattern"), "String", " ") && !isTrue(step, "invert");
+  if (is(step, "type", "WhitespaceSplit")) {
+    cutter.add(TextCutter::WhiteSpace());
+    return Success();
+  }
+  if (is(step, "type", "Split") && cutsBehindSpaces) {
+    cutter.add(TextCutter::BehindSpaces());
+    return Success();
+  }
+  TextCutter::Metaspace metaspace{textAt(step, "replacement"), Prepend::Always, isTrue(step, "split", true)};
+  const json &scheme = at(step, "prepend_scheme");
+  if (scheme == "first")
+    metaspace.prepend = Prepend::First;
+  else if (scheme == "never" || (scheme.is_null() && !isTrue(step, "add_prefix_space", true)))
+    metaspace.prepend = Prepend::Never;
+  else if (!scheme.is_null() && scheme != "always")
+    return unreadable("the pre-tokenizer ", shortened(step));
+  if (!is(step, "type", "Metaspace") || metaspace.mark.empty())
+    return unreadable("the pre-tokenizer ", shortened(step));
+  cutter.add(std::move(metaspace));
+  return Success();
+}
+
+Result<PieceRule> TokenizerSteps::decoder(const json &step) const {
+  PieceRule rule;
+  bool isFused = false; // pieces are one text from here on
+  for (const json &one : stepsOf(step, "decoders"))
+    HEDDLE_CHECK(addDecoder(one, rule, isFused));
+  return rule;
+}
+
+Status TokenizerSteps::addDecoder(const json &step, PieceRule &rule, bool &isFused) const {
+  const json &start = at(step, "start"), &stop = at(step, "stop");
+  std::string replaced = textAt(at(step, "pattern"), "String"), mark = textAt(step, "replacement");
+  bool isPiece = !isFused && !rule.hasBytes;
+  if (is(step, "type", "Replace") && isPiece && !replaced.empty() && at(step, "content").is_string()) {
+    rule.replaced.emplace_back(replaced, textAt(step, "content"));
+  } else if (is(step, "type", "Metaspace") && isPiece && rule.replaced.empty() && !mark.empty()) {
+    rule.replaced.emplace_back(mark, " ");
+    if (!is(step, "prepend_scheme", "never") && isTrue(step, "add_prefix_space", true))
+      rule.hidden = mark;
+  } else if (is(step, "type", "ByteFallback") && !isFused) {
+    rule.hasBytes = true;
+  } else if (is(step, "type", "Fuse")) {
+    isFused = true;
+  } else if (is(step, "type", "Strip") && isFused && rule.stripped.empty() && start.is_number_unsigned() && stop == 0) {
+    rule.stripped = textAt(step, "content");
+    rule.strips = start.get<size_t>();
+  } else {
+    return unreadable("the decoder ", shortened(step));
+  }
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,44 @@
+// The steps of a tokenizer.json: what is done to a text before its words are looked up, and to pieces to make them a
+// text.
+#pragma once
+
+#include "runtime/core/Json.h"
+#include "runtime/text/PieceTexts.h"
+#include "runtime/text/TextCutter.h"
+#include "runtime/text/TextNormalizer.h"
+
+namespace heddle {
+
+class TokenizerSteps {
+public:
+  explicit TokenizerSteps(std::string path) : path(std::move(path)) {}
+
+  Result<TextNormalizer> normalizer(const nlohmann::json &step) const;
+  // Whether words become bytes, as GPT-2's do, before they are looked up.
+  static bool cutsBytes(const nlohmann::json &step);
+  Result<TextCutter> cutter(const nlohmann::json &step) const;
+  // Of a vocabulary whose pieces are no bytes.
+  Result<PieceRule> decoder(const nlohmann::json &step) const;
+
+  // The file has something that Heddle does not read, or something that no such file has.
+  template <typename... Why> Error unreadable(const Why &...why) const {
+    return makeError(
+        ErrorKind::Unsupported, "'", path, "' has ", why...,
+        "; of tokenizer.json Heddle reads byte pair encoding as GPT-2, LLaMA, Mistral, Gemma and Qwen have it, and "
+        "unigram models as T5 has them.");
+  }
+  template <typename... Why> Error malformed(const Why &...why) const {
+    return makeError(ErrorKind::Malformed, "'", path, "': ", why..., "; download the file again.");
+  }
+  static std::string shortened(const nlohmann::json &step) { return step.dump().substr(0, 200); }
+
+private:
+  Status addNormalizer(const nlohmann::json &step, TextNormalizer &normalizer) const;
+  Status addCutter(const nlohmann::json &step, TextCutter &cutter) const;
+  Status addDecoder(const nlohmann::json &step, PieceRule &rule, bool &isFused) const;
+  Result<WordRule> words(const nlohmann::json &step) const;
+
+  std::string path;
+};
+
+} // namespace heddle

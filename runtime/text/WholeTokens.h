@@ -1,0 +1,41 @@
+// Tokens that stand in texts as a whole, such as marks: what is around them is cut and looked up without them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// A part of a text: a token that stood there as a whole, or what was between such tokens.
+struct TextPart {
+  std::string_view text;
+  std::optional<int32_t> whole;
+};
+
+class WholeTokens {
+public:
+  // Which of the white space around it belongs to a token.
+  struct Blanks {
+    bool before = false, behind = false;
+  };
+  // `text` is not empty.
+  void add(std::string text, int32_t id, Blanks blanks);
+  void add(std::string text, int32_t id) { add(std::move(text), id, Blanks()); }
+
+  // Cuts a text at them, wherever they are in it; of several that begin at a place at the longest.
+  std::vector<TextPart> cut(std::string_view text) const;
+
+private:
+  struct Token {
+    std::string text;
+    int32_t id;
+    Blanks blanks;
+  };
+  std::array<std::vector<Token>, 256> tokens; // by the first byte, the longest first
+};
+
+} // namespace heddle

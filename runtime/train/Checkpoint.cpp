@@ -1,0 +1,314 @@
+#include "runtime/train/Checkpoint.h"
+
+#include "runtime/core/File.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/Safetensors.h"
+#include "runtime/core/Span.h"
+#include "runtime/text/Hash.h"
+#include "runtime/text/LabelledVocabulary.h"
+#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/train/Adapter.h"
+#include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/FolderSync.h"
+#include "runtime/train/HuggingFace.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kManifestFile = "manifest.json";
+
+constexpr const char *kFormat = "heddle-checkpoint";
+constexpr uint64_t kFormatVersion = 2;
+constexpr uint64_t kManifestLimit = 1 << 20;
+
+const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
+
+// A training that has diverged must not replace a checkpoint that is worth something.
+Status checkFinite(const fs::path &path, uint64_t step) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
+  std::vector<float> chunk(1 << 20);
+  for (const SafetensorsEntry &entry : reader.entries()) {
+    if (entry.type != ElementType::F32)
+      continue;
+    for (uint64_t at = 0; at < entry.bytes;) {
+      auto values = std::span(chunk).first(std::min<uint64_t>(chunk.size(), (entry.bytes - at) / sizeof(float)));
+      HEDDLE_CHECK(reader.read(entry, at, std::as_writable_bytes(values)));
+      for (float value : values)
+        if (!std::isfinite(value))
+          return makeError(ErrorKind::InvalidArgument, "'", entry.name, "' holds ", value, " after step ", step,
+                           ": the training has diverged in that step or a little before it. Try a lower learning_rate, "
+                           "a longer warmup or clip_norm.");
+      at += values.size_bytes();
+    }
+  }
+  return Success();
+}
+
+// Reads a manifest's numbers; what is missing or of another type is said once, at the end.
+class ManifestFields {
+public:
+  explicit ManifestFields(const nlohmann::json &json) : json(json) {}
+
+  template <typename T> void read(const char *path, T &value) {
+    const nlohmann::json::json_pointer pointer(path);
+    const bool fits = json.contains(pointer) && holds(json.at(pointer), value);
+    if (fits)
+      value = json.at(pointer).get<T>();
+    else if (missing.empty())
+      missing = path + 1;
+  }
+
+  std::string missing;
+
+private:
+  static bool holds(const nlohmann::json &item, uint64_t) { return item.is_number_unsigned(); }
+  static bool holds(const nlohmann::json &item, const std::string &) { return item.is_string(); }
+  static bool holds(const nlohmann::json &item, const nlohmann::json &) { return item.is_object(); }
+
+  const nlohmann::json &json;
+};
+
+Error damaged(const fs::path &path, std::string_view what) {
+  return makeError(ErrorKind::Malformed, "'", path.string(), "' ", what, "; use another checkpoint.");
+}
+
+} // namespace
+
+bool ValidationRecord::note(uint64_t step, double loss) {
+  if (bestLoss && !(loss < *bestLoss)) {
+    ++sinceBest;
+    return false;
+  }
+  bestLoss = loss;
+  bestStep = step;
+  sinceBest = 0;
+  return true;
+}
+
+std::string Manifest::toJson() const {
+  nlohmann::ordered_json json = {
+      {"format", kFormat},
+      {"version", kFormatVersion},
+      {"step", step},
+      {"seed", seed},
+      {"data",
+       {{"epoch", cursor.epoch}, {"window", cursor.window}, {"batch", cursor.batch}, {"hash", dataFingerprint}}},
+      {"batching", batching},
+      {"validation", {{"best_step", validation.bestStep}, {"since_best", validation.sinceBest}}},
+      {"artifact", hexadecimal(artifactSeal)},
+      {"description", description},
+      {"files", files}};
+  if (validation.bestLoss)
+    json["validation"]["best_loss"] = *validation.bestLoss;
+  if (!averaged.empty())
+    json["averaged"] = averaged;
+  if (averagedSteps != 0)
+    json["averaged_over_steps"] = averagedSteps;
+  return json.dump(2) + "\n";
+}
+
+Result<Manifest> Manifest::read(const fs::path &folder) {
+  fs::path path = folder / kManifestFile;
+  std::error_code error;
+  if (!fs::exists(path, error))
+    return makeError(ErrorKind::NotFound, "'", folder.string(), "' holds no checkpoint: there is no ", kManifestFile,
+                     " in it. `heddle-run train` writes checkpoints.");
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kManifestLimit));
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
+  if (!json.is_object() || json.value("format", nlohmann::json()) != kFormat)
+    return damaged(path, "is not the manifest of a checkpoint");
+  if (json.value("version", nlohmann::json()) != kFormatVersion)
+    return damaged(path, str("is of version ", json.value("version", nlohmann::json()).dump(),
+                             ", and this heddle-run knows ", kFormatVersion, " only"));
+
+  Manifest manifest;
+  ManifestFields fields(json);
+  nlohmann::json files;
+  std::string seal;
+  fields.read("/step", manifest.step);
+  fields.read("/seed", manifest.seed);
+  fields.read("/data/epoch", manifest.cursor.epoch);
+  fields.read("/data/window", manifest.cursor.window);
+  fields.read("/data/batch", manifest.cursor.batch);
+  fields.read("/data/hash", manifest.dataFingerprint);
+  fields.read("/batching", manifest.batching);
+  fields.read("/validation/best_step", manifest.validation.bestStep);
+  fields.read("/validation/since_best", manifest.validation.sinceBest);
+  fields.read("/artifact", seal);
+  fields.read("/description", manifest.description);
+  fields.read("/files", files);
+  if (!fields.missing.empty())
+    return damaged(path, str("lacks '", fields.missing, "', or has another kind of value there"));
+  manifest.artifactSeal = std::strtoull(seal.c_str(), nullptr, 16);
+  if (auto loss = json["validation"].find("best_loss"); loss != json["validation"].end() && loss->is_number())
+    manifest.validation.bestLoss = loss->get<double>();
+  for (const auto &[name, hash] : files.items())
+    if (hash.is_string())
+      manifest.files[name] = hash.get<std::string>();
+  return manifest;
+}
+
+Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tensorFiles,
+                       const std::function<Status(const fs::path &)> &writeTensors, const TextCodec &vocabulary,
+                       Manifest manifest) {
+  fs::path temporary = folder;
+  temporary += ".tmp";
+  std::error_code error;
+  fs::remove_all(temporary, error); // of a save that was killed
+  fs::create_directories(temporary, error);
+  if (error)
+    return systemError("cannot create the checkpoint folder", temporary, error);
+
+  auto write = [&]() -> Status {
+    HEDDLE_CHECK(writeTensors(temporary));
+    manifest.files.clear();
+    Span span("check and hash files");
+    for (const char *name : tensorFiles)
+      HEDDLE_CHECK(checkFinite(temporary / name, manifest.step));
+    std::vector<std::string> names(tensorFiles.begin(), tensorFiles.end());
+    for (const TokenizerFile &file : vocabulary.files()) {
+      HEDDLE_CHECK(writeFile(temporary / file.name, file.bytes));
+      names.push_back(file.name);
+    }
+    for (const std::string &name : names) {
+      HEDDLE_ASSIGN(manifest.files[name], hashFile(temporary / name));
+    }
+    HEDDLE_CHECK(writeFile(temporary / kManifestFile, manifest.toJson()));
+    HEDDLE_CHECK(syncFolder(temporary));
+    fs::rename(temporary, folder, error);
+    if (error)
+      return systemError("cannot put the checkpoint into place at", folder, error);
+    return syncFolder(folder.parent_path());
+  };
+  Status status = write();
+  if (!status.ok())
+    fs::remove_all(temporary, error);
+  return status;
+}
+
+Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &vocabulary, Manifest manifest) {
+  const char *const files[] = {kWeightsFile, kOptimizerFile};
+  auto save = [&](const fs::path &into) -> Status {
+    HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
+    if (isFrozen(engine))
+      HEDDLE_CHECK(writeAdapter(into, engine)); // what PEFT reads, beside what a training resumes from
+    return engine.save(into / kOptimizerFile, kOptimizerKinds);
+  };
+  return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));
+}
+
+Status takePartInWriting(Engine &engine) { return engine.takePartInSave(kOptimizerKinds); }
+
+// The manifest of a checkpoint of a model that computes what this one does, without adapters where these do not matter.
+static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model) {
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
+  if (auto different = differences(manifest.description, model, /*functionOnly=*/true); !different.empty()) {
+    std::string list;
+    for (const std::string &difference : different)
+      list += (list.empty() ? "" : ", ") + difference;
+    return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
+                     "' was trained with another model: ", list, ". Use the artifact that it was trained with.");
+  }
+  return manifest;
+}
+
+Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
+                                CheckpointUse use) {
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(folder, model.json));
+  HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
+  if (use == CheckpointUse::Training)
+    HEDDLE_CHECK(checkFile(folder, kOptimizerFile, manifest));
+  HEDDLE_CHECK(engine.load(folder / kWeightsFile, kWeightsOnly));
+  if (use == CheckpointUse::Training)
+    HEDDLE_CHECK(engine.load(folder / kOptimizerFile, kOptimizerKinds));
+  return manifest;
+}
+
+Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  Span span("load weights");
+  if (isPublishedModel(folder)) {
+    auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
+    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), write));
+    HEDDLE_CHECK(clearAdapter(engine));
+    return std::optional<uint64_t>();
+  }
+  if (isAdapterFolder(folder)) {
+    HEDDLE_CHECK(loadAdapter(folder, engine));
+    return std::optional<uint64_t>();
+  }
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights));
+  return std::optional(manifest.step);
+}
+
+bool isFrozen(const Engine &engine) {
+  return std::ranges::any_of(engine.variables(),
+                             [](const VariableInfo &variable) { return variable.kind == VariableKind::Frozen; });
+}
+
+Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+  Span span("load base");
+  if (folder.empty())
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact was compiled with --lora: it trains an adapter to a model whose "
+                     "weights stay as they are. Name that model's folder by --base=FOLDER.");
+  if (isPublishedModel(folder)) {
+    auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
+    return loadPublishedWeights(folder, engine.description(), write);
+  }
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  nlohmann::json without = model.json;
+  without.erase("adapter");
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without));
+  HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, manifest));
+  const VariableKinds frozen = {VariableKind::Frozen};
+  return engine.load(checkpoint / kWeightsFile, frozen);
+}
+
+std::string describeWeights(std::optional<uint64_t> step) { return step ? str("of step ", *step) : "as published"; }
+
+Status checkFile(const fs::path &folder, const char *name, const Manifest &manifest) {
+  HEDDLE_ASSIGN(std::string hash, hashFile(folder / name));
+  auto recorded = manifest.files.find(name);
+  if (recorded == manifest.files.end() || recorded->second != hash)
+    return damaged(folder / name, "is damaged: its hash is not the hash in the manifest");
+  return Success();
+}
+
+std::map<std::string, std::string> vocabularyFiles(const Manifest &manifest) {
+  std::map<std::string, std::string> files = manifest.files;
+  files.erase(kWeightsFile);
+  files.erase(kOptimizerFile);
+  return files;
+}
+
+Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &folder) {
+  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
+  auto files = vocabularyFiles(manifest);
+  for (const auto &[name, hash] : files)
+    HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
+  std::unique_ptr<TextCodec> vocabulary;
+  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson) ||
+      files.contains(PublishedVocabulary::kGgufVocabulary)) {
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
+    vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
+  } else if (files.size() == 1 && files.contains(kLabelsFile)) {
+    vocabulary = std::make_unique<NoTokens>();
+  } else {
+    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
+    vocabulary = std::make_unique<Tokenizer>(std::move(tokenizer));
+  }
+  if (files.contains(kLabelsFile))
+    return LabelledVocabulary::load(std::move(vocabulary), checkpoint);
+  return vocabulary;
+}
+
+} // namespace heddle

@@ -1,0 +1,56 @@
+#include "runtime/train/FolderSync.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+Error systemError(std::string_view what, const fs::path &path, std::error_code error) {
+  return makeError(ErrorKind::Io, what, " '", path.string(), "': ", error.message(), ".");
+}
+
+Status syncFolder(const fs::path &folder) {
+  // A name alone has an empty folder before it: the one that the program works in.
+  int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || ::fsync(descriptor) != 0) {
+    std::error_code error(errno, std::generic_category());
+    if (descriptor >= 0)
+      ::close(descriptor);
+    return systemError("cannot make durable", folder, error);
+  }
+  ::close(descriptor);
+  return Success();
+}
+
+namespace {
+
+// fs::weakly_canonical() stops at the first name that does not exist, and so before what a dangling link points to.
+fs::path follow(const fs::path &path, int &links) {
+  std::error_code error;
+  fs::path result;
+  for (const fs::path &name : path) {
+    if (name == "..") {
+      result = result.parent_path();
+      continue;
+    }
+    if (name.empty() || name == ".")
+      continue;
+    fs::path here = result / name, target = fs::read_symlink(here, error);
+    result = error || links-- <= 0 ? here : follow(result / target, links);
+  }
+  return result;
+}
+
+} // namespace
+
+fs::path plainPath(const fs::path &folder) {
+  constexpr int mostLinks = 40; // as Linux has it; more are a circle
+  std::error_code error;
+  int links = mostLinks;
+  return follow(fs::absolute(folder, error), links);
+}
+
+} // namespace heddle

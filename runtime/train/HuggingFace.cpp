@@ -1,0 +1,147 @@
+#include "runtime/train/HuggingFace.h"
+
+#include "runtime/artifact/Description.h"
+#include "runtime/core/Json.h"
+#include "runtime/core/Safetensors.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char *kWholeFile = "model.safetensors";
+constexpr const char *kIndexFile = "model.safetensors.index.json";
+constexpr uint64_t kIndexLimit = 64 << 20;
+
+} // namespace
+
+Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
+  TensorFiles tensors;
+  tensors.folder = folder;
+  if (isGgufFile(folder)) {
+    HEDDLE_ASSIGN(tensors.gguf, GgufModel::open(folder));
+    return tensors;
+  }
+  std::error_code error;
+  if (fs::exists(folder / kIndexFile, error)) {
+    HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
+    return tensors;
+  }
+  if (!fs::exists(folder / kWholeFile, error))
+    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has neither ", kWholeFile, " nor ", kIndexFile,
+                     fs::exists(folder / "pytorch_model.bin", error)
+                         ? ". Heddle does not read pytorch_model.bin; save the model as safetensors once "
+                           "(save_pretrained writes them)."
+                         : ". Download the model's weights as safetensors.");
+  HEDDLE_CHECK(tensors.add(folder / kWholeFile));
+  return tensors;
+}
+
+Status TensorFiles::add(const fs::path &file) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
+  files.emplace(file.filename().string(), std::move(reader));
+  return Success();
+}
+
+Status TensorFiles::addIndexed(const fs::path &index) {
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(index, kIndexLimit));
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  HEDDLE_ASSIGN(Json json, parseJson(text, str("'", index.string(), "'")));
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return makeError(ErrorKind::Malformed, "'", index.string(),
+                     "' has no object 'weight_map', which says in which file each "
+                     "tensor is; download it again.");
+  for (const auto &[name, file] : json["weight_map"].items()) {
+    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
+      return makeError(ErrorKind::Malformed, "'", index.string(), "' says that '", name, "' is in ", file.dump(),
+                       ", which does not name a file beside it; download it again.");
+    std::string shard = file.get<std::string>();
+    std::error_code error;
+    if (files.contains(shard))
+      continue;
+    if (!fs::exists(folder / shard, error))
+      return makeError(ErrorKind::NotFound, "'", index.string(), "' says that '", name, "' is in '", shard,
+                       "', and the folder has no such file; download it.");
+    HEDDLE_CHECK(add(folder / shard));
+  }
+  return Success();
+}
+
+Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vector<std::string> &names) const {
+  if (gguf)
+    return gguf->read(weight, names);
+  for (const std::string &name : names)
+    for (const auto &[file, reader] : files) {
+      if (reader.find(name))
+        return reader.read(name);
+      if (std::optional<std::string> type = reader.passedOver(name))
+        return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
+                         ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these types.");
+    }
+  std::string tried;
+  for (const std::string &name : names)
+    tried += str(tried.empty() ? "'" : ", '", name, "'");
+  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
+                   "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
+}
+
+namespace {
+
+// The weight that a tensor holds; nothing where the tensor has another shape than it should.
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
+  Shape stored = tensor.shape();
+  // A vector may come as a row.
+  if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
+    stored.erase(stored.begin());
+  Shape expected = origin.shape;
+  if (origin.transpose)
+    std::swap(expected[0], expected[1]);
+  expected.back() *= origin.parts;
+  if (origin.leadingRows && stored.size() == 2 && stored[0] >= expected[0])
+    expected[0] = stored[0];
+  if (stored != expected || tensor.type() != ElementType::F32)
+    return std::optional<HostTensor>();
+
+  HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
+  std::span<const float> from = tensor.values<float>();
+  std::span<float> to = weight.values<float>();
+  size_t columns = size_t(origin.shape.back()), rows = columns == 0 ? 0 : to.size() / columns;
+  size_t width = size_t(stored.back()), first = size_t(origin.part) * columns;
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      to[row * columns + column] = origin.transpose ? from[column * width + row] : from[row * width + first + column];
+  return std::optional(std::move(weight));
+}
+
+} // namespace
+
+bool isPublishedModel(const fs::path &path) {
+  std::error_code error;
+  return isGgufFile(path) || (fs::exists(path / "config.json", error) && !fs::exists(path / "manifest.json", error));
+}
+
+Status loadPublishedWeights(const fs::path &folder, std::string_view description,
+                            const std::function<Status(std::string_view, const TensorView &)> &write) {
+  HEDDLE_ASSIGN(Description model, Description::parse(description));
+  if (model.tensors.empty())
+    return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
+                     "' is a published model, and the artifact was "
+                     "not compiled from one; use the artifact of `heddle-compile ",
+                     folder.string(), "`.");
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
+  for (const auto &[name, origin] : model.tensors) {
+    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));
+    HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));
+    if (!weight)
+      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
+                       describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
+                       describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
+                       origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
+                       ". The artifact was compiled from another model; compile this model.");
+    HEDDLE_CHECK(write(name, *weight));
+  }
+  return Success();
+}
+
+} // namespace heddle

@@ -1,0 +1,48 @@
+// The weights of a published model, a Hugging Face folder or a GGUF file, for an artifact that was compiled from it.
+#pragma once
+
+#include "runtime/core/Safetensors.h"
+#include "runtime/core/Status.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/train/GgufModel.h"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// All tensors of a published model, in whatever number of files.
+class TensorFiles {
+public:
+  static Result<TensorFiles> open(const std::filesystem::path &path);
+
+  // The tensor under the first of the names that the model has.
+  Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
+
+  // Of a folder: names and shapes of all tensors, by file.
+  const std::map<std::string, SafetensorsReader> &readers() const { return files; }
+
+private:
+  Status add(const std::filesystem::path &file);
+  Status addIndexed(const std::filesystem::path &index);
+
+  std::filesystem::path folder;
+  std::map<std::string, SafetensorsReader> files;
+  std::optional<GgufModel> gguf;
+};
+
+// Whether the path is such a folder or file, and no checkpoint of Heddle's.
+bool isPublishedModel(const std::filesystem::path &path);
+
+// Hands every weight of the artifact to `write`, one after another, as the artifact's variables have it: read from
+// model.safetensors, from the files that model.safetensors.index.json names, or from a GGUF file; transposed where it
+// is stored so, numbers of fewer bits widened. `description` is the artifact's, which says where each weight comes
+// from.
+Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
+                            const std::function<Status(std::string_view name, const TensorView &value)> &write);
+
+} // namespace heddle

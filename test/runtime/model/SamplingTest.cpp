@@ -1,0 +1,108 @@
+#include "runtime/model/Sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+using namespace heddle;
+
+namespace {
+
+const std::vector<float> kLogits = {1.5f, -0.5f, 0.25f, 2, -3, 0.25f, 1, -1};
+
+std::vector<double> probabilities(double temperature) {
+  std::vector<double> result;
+  double sum = 0;
+  for (float logit : kLogits)
+    sum += result.emplace_back(std::exp(logit / temperature));
+  for (double &probability : result)
+    probability /= sum;
+  return result;
+}
+
+// Pearson's statistic of draws with the numbers of many sentences, against the given probabilities.
+double chiSquare(const SamplingOptions &options, const std::vector<double> &expected) {
+  constexpr int kDraws = 40'000;
+  std::vector<int> counts(kLogits.size());
+  for (int i = 0; i < kDraws; ++i)
+    ++counts[size_t(sample(kLogits, options, uniform(options.seed, uint64_t(i) / 40, uint64_t(i) % 40)))];
+  double sum = 0;
+  for (size_t token = 0; token < counts.size(); ++token) {
+    double mean = expected[token] * kDraws;
+    if (mean == 0)
+      EXPECT_EQ(counts[token], 0) << token;
+    else
+      sum += (counts[token] - mean) * (counts[token] - mean) / mean;
+  }
+  return sum;
+}
+
+// 24.32 is exceeded by one in a thousand with 7 degrees of freedom; the seed is fixed, so this passes always or never.
+TEST(Sampling, FrequenciesFollowTheProbabilities) {
+  for (double temperature : {0.5, 1.0, 2.0})
+    EXPECT_LT(chiSquare({.temperature = temperature, .seed = 3}, probabilities(temperature)), 24.32) << temperature;
+  // The same draws do not fit another temperature.
+  EXPECT_GT(chiSquare({.temperature = 1, .seed = 3}, probabilities(1.1)), 50);
+}
+
+std::vector<double> only(std::set<size_t> tokens, double temperature) {
+  std::vector<double> result = probabilities(temperature);
+  double sum = 0;
+  for (size_t token = 0; token < result.size(); ++token)
+    sum += tokens.contains(token) ? result[token] : result[token] = 0;
+  for (double &probability : result)
+    probability /= sum;
+  return result;
+}
+
+TEST(Sampling, TopK) {
+  EXPECT_LT(chiSquare({.topK = 3, .seed = 5}, only({3, 0, 6}, 1)), 13.82); // 2 degrees of freedom
+  // Of equal logits both are taken.
+  EXPECT_LT(chiSquare({.topK = 4, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
+  EXPECT_LT(chiSquare({.topK = 100, .seed = 5}, probabilities(1)), 24.32);
+  for (double random : {0.0, 0.3, 0.999999})
+    EXPECT_EQ(sample(kLogits, {.topK = 1}, random), 3);
+}
+
+TEST(Sampling, TopP) {
+  // Tokens 3 and 0 have 0.406 and 0.247; the next, token 6, has 0.150.
+  EXPECT_LT(chiSquare({.topP = 0.64, .seed = 5}, only({3, 0}, 1)), 10.83);
+  EXPECT_LT(chiSquare({.topP = 0.67, .seed = 5}, only({3, 0, 6}, 1)), 13.82);
+  for (double random : {0.0, 0.3, 0.999999})
+    EXPECT_EQ(sample(kLogits, {.topP = 0.01}, random), 3);
+  // Tokens 2 and 5 have 0.071 each, and token 6 the sum up to 0.803: of the two, one would do.
+  EXPECT_LT(chiSquare({.topP = 0.85, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
+  // Of the tokens that top-k leaves.
+  EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5}, only({3, 0}, 1)), 10.83);
+}
+
+TEST(Sampling, NumbersDependOnSeedSentenceAndPosition) {
+  std::set<double> seen;
+  for (uint64_t seed = 0; seed < 5; ++seed)
+    for (uint64_t sentence = 0; sentence < 5; ++sentence)
+      for (uint64_t position = 0; position < 5; ++position) {
+        double number = uniform(seed, sentence, position);
+        EXPECT_GE(number, 0);
+        EXPECT_LT(number, 1);
+        EXPECT_EQ(number, uniform(seed, sentence, position));
+        seen.insert(number);
+      }
+  EXPECT_EQ(seen.size(), 125u);
+}
+
+TEST(Sampling, RepetitionPenalty) {
+  const float logits[] = {2, -2, 0, 4};
+  const int32_t tokens[] = {1, 0, 0, 2};
+  EXPECT_EQ(penaliseRepetition(logits, tokens, 2), (std::vector<float>{1, -4, 0, 4})) << "a token counts once";
+  EXPECT_EQ(penaliseRepetition(logits, tokens, 1), (std::vector<float>{2, -2, 0, 4}));
+}
+
+TEST(Sampling, LogProbability) {
+  std::vector<double> expected = probabilities(1);
+  for (size_t token = 0; token < kLogits.size(); ++token)
+    EXPECT_NEAR(logProbability(kLogits, int32_t(token)), std::log(expected[token]), 1e-12);
+}
+
+} // namespace

@@ -1,0 +1,194 @@
+#include "runtime/model/Translator.h"
+#include "test/runtime/model/FakeEngine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+using namespace heddle;
+using heddle::test::FakeEngine;
+using Ids = std::vector<int32_t>;
+
+namespace {
+
+std::vector<Ids> randomSentences(size_t count, size_t longest) {
+  std::mt19937 random(4);
+  std::vector<Ids> sentences(count);
+  for (Ids &sentence : sentences) {
+    sentence.resize(1 + random() % longest);
+    for (int32_t &id : sentence)
+      id = int32_t(3 + random() % (FakeEngine::kVocabulary - 3));
+  }
+  return sentences;
+}
+
+// The fake engine's probability of all tokens but the predicted one, nearly.
+double tailProbability() {
+  double sum = 0;
+  for (int token = 0; token < FakeEngine::kVocabulary; ++token)
+    sum += std::exp(-5 - 0.1 * token);
+  return sum;
+}
+
+struct Way {
+  bool cache;
+  int64_t beam;
+};
+
+class TranslatorTest : public testing::TestWithParam<Way> {
+protected:
+  TranslationOptions options(int64_t maximumLength = 0) const {
+    TranslationOptions options;
+    options.maximumLength = maximumLength;
+    options.cache = GetParam().cache;
+    options.beam = GetParam().beam;
+    return options;
+  }
+
+  std::vector<Ids> translate(FakeEngine &engine, const std::vector<Ids> &sentences, int64_t maximumLength = 0) {
+    ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+    Status able = Translator::check(engine, model, options(maximumLength));
+    EXPECT_TRUE(able.ok()) << able.message();
+    Translator translator(engine, model, options(maximumLength));
+    auto translations = translator.translate(sentences);
+    EXPECT_TRUE(translations.ok()) << translations.message();
+    std::vector<Ids> best;
+    for (const Translation &translation : *translations)
+      best.push_back(translation.best.front().tokens);
+    return best;
+  }
+};
+
+TEST_P(TranslatorTest, ManySentencesInOrder) {
+  FakeEngine engine(80, 9, 16);
+  std::vector<Ids> sentences = randomSentences(40, 15), translations = translate(engine, sentences);
+  ASSERT_EQ(translations.size(), sentences.size());
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    std::ranges::reverse(sentences[i]);
+    EXPECT_EQ(translations[i], sentences[i]) << i;
+  }
+}
+
+TEST_P(TranslatorTest, MaximumLengthCuts) {
+  FakeEngine engine(64, 5, 16);
+  std::vector<Ids> translations = translate(engine, {{3, 4, 5, 6}, {7}}, 2);
+  // A beam that is wide enough to have one with an end prefers that.
+  EXPECT_EQ(translations[0], GetParam().beam == 4 ? Ids() : (Ids{6, 5}));
+  EXPECT_EQ(translations[1], (Ids{7}));
+}
+
+// A sentence as long as the model allows, and caches that hold just one of them.
+TEST_P(TranslatorTest, LongestSentence) {
+  FakeEngine engine(16 * BeamSearch::mostHypotheses(GetParam().beam), 5, 16);
+  std::vector<Ids> sentences = {Ids(15, 9), Ids(15, 8)};
+  EXPECT_EQ(translate(engine, sentences), sentences);
+}
+
+TEST_P(TranslatorTest, NoSentences) {
+  FakeEngine engine(64, 5, 16);
+  EXPECT_TRUE(translate(engine, {}).empty());
+  EXPECT_TRUE(engine.calls.empty());
+}
+
+TEST_P(TranslatorTest, PrefixIsTaken) {
+  FakeEngine engine(80, 10, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, options());
+  translator.add({7, {3, 4, 5, 6}, {20, 21}});
+  translator.add({8, {9, 10}, {}});
+  std::map<uint64_t, Hypothesis> best;
+  while (translator.pending() != 0) {
+    auto finished = translator.step();
+    ASSERT_TRUE(finished.ok()) << finished.message();
+    for (const Translation &translation : *finished)
+      best[translation.number] = translation.best.front();
+  }
+  EXPECT_EQ(best[7].tokens, (Ids{20, 21, 4, 3}));
+  EXPECT_EQ(best[8].tokens, (Ids{10, 9}));
+  // Forced tokens count as improbable as they are.
+  double normal = GetParam().cache ? 0 : std::log(std::exp(-0.01) + tailProbability());
+  EXPECT_NEAR(best[7].logProbability, -(5 + 2.0 + 5 + 2.1) - 3 * 0.01 - 5 * normal, 3e-2);
+}
+
+// Lines that come while others are in work join them, and nobody waits for all to be finished.
+TEST_P(TranslatorTest, PlacesAreRefilled) {
+  FakeEngine engine(200, 10, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, options());
+  translator.add({0, Ids(15, 9), {}});
+  ASSERT_TRUE(translator.step().ok());
+  translator.add({1, {5}, {}});
+  bool shortCameFirst = false;
+  while (translator.pending() != 0) {
+    auto finished = translator.step();
+    ASSERT_TRUE(finished.ok());
+    for (const Translation &translation : *finished)
+      shortCameFirst |= translation.number == 1 && translator.pending() == 1;
+  }
+  EXPECT_TRUE(shortCameFirst);
+}
+
+// Translations that turn out longer than expected fill the caches: those that came last start again.
+TEST_P(TranslatorTest, FullCachesLoseNothing) {
+  FakeEngine engine(14 * BeamSearch::mostHypotheses(GetParam().beam), 20, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, options(13));
+  for (uint64_t i = 0; i < 6; ++i)
+    translator.add({i, {5}, Ids(12, int32_t(20 + i))}); // expected to have 5 tokens, and has 12
+  size_t count = 0;
+  while (translator.pending() != 0) {
+    auto finished = translator.step();
+    ASSERT_TRUE(finished.ok()) << finished.message();
+    for (const Translation &translation : *finished) {
+      EXPECT_EQ(translation.best.front().tokens, Ids(12, int32_t(20 + translation.number)));
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 6u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TranslatorTest,
+                         testing::Values(Way{true, 1}, Way{true, 3}, Way{true, 4}, Way{false, 1}, Way{false, 3}),
+                         [](const auto &info) {
+                           return (info.param.cache ? "Cache" : "NoCache") + std::to_string(info.param.beam);
+                         });
+
+TEST(Translator, EndedSentencesLeave) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  ASSERT_TRUE(Translator(engine, model, {}).translate(std::vector<Ids>{{3}, {4, 5, 6}, {7, 8}}).ok());
+  // One call for the sources, then as many steps as the longest needs.
+  EXPECT_EQ(engine.calls.size(), 1u + 4);
+}
+
+TEST(Translator, SaysWhatTheModelCannotDo) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  TranslationOptions options;
+  options.beam = 5;
+  EXPECT_NE(Translator::check(engine, model, options).message().find("--set beam=5"), std::string::npos);
+  options.beam = 4;
+  EXPECT_TRUE(Translator::check(engine, model, options).ok());
+  engine.entries.erase("beam_step");
+  EXPECT_NE(Translator::check(engine, model, options).message().find("beam_step"), std::string::npos);
+}
+
+TEST(RowRanges, GapsCloseAgain) {
+  RowRanges rows(10);
+  EXPECT_EQ(rows.take(4), 0);
+  EXPECT_EQ(rows.take(4), 4);
+  EXPECT_EQ(rows.take(3), std::nullopt);
+  rows.giveBack(0, 4);
+  EXPECT_EQ(rows.take(5), std::nullopt);
+  EXPECT_EQ(rows.take(3), 0);
+  rows.giveBack(4, 4);
+  EXPECT_EQ(rows.take(7), 3);
+  rows.giveBack(0, 3);
+  rows.giveBack(3, 7);
+  EXPECT_EQ(rows.take(10), 0);
+}
+
+} // namespace

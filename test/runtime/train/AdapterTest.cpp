@@ -1,0 +1,93 @@
+#include "runtime/train/Adapter.h"
+#include "runtime/core/Safetensors.h"
+#include "test/runtime/TemporaryFolder.h"
+#include "tools/Random.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+using heddle::test::TemporaryFolder;
+
+namespace {
+
+// A model of one linear transformation, 3 x 2, with an adapter of rank 2.
+Description model() {
+  Description description;
+  description.adapter = {2, 4};
+  description.tensors["layer.query.weight"] = {{"model.q_proj.weight"}, {3, 2}, /*transpose=*/true};
+  return description;
+}
+
+std::vector<VariableInfo> weights() {
+  return {{"layer.query.weight", VariableKind::Frozen, ElementType::F32, {3, 2}, 24},
+          {"layer.query.lora_a", VariableKind::Weight, ElementType::F32, {3, 2}, 24},
+          {"layer.query.lora_b", VariableKind::Weight, ElementType::F32, {2, 2}, 16}};
+}
+
+constexpr std::string_view kConfig = R"({"peft_type": "LORA", "r": 1, "lora_alpha": 6, "bias": "none"})";
+
+void writeTensors(const TemporaryFolder &folder) {
+  Result<SafetensorsWriter> writer =
+      SafetensorsWriter::create(folder.path() / "adapter_model.safetensors",
+                                {{"base_model.model.model.q_proj.lora_A.weight", ElementType::F32, {1, 3}},
+                                 {"base_model.model.model.q_proj.lora_B.weight", ElementType::F32, {2, 1}}});
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const float values[] = {1, 2, 3, 4, 5};
+  ASSERT_TRUE(writer->write(std::as_bytes(std::span(values))).ok());
+  ASSERT_TRUE(writer->commit().ok());
+}
+
+TEST(AdapterTest, LowerRanksAndOtherScales) {
+  TemporaryFolder folder;
+  folder.write("adapter_config.json", kConfig);
+  writeTensors(folder);
+  std::vector<VariableInfo> variables = weights();
+  Result<LowRanks> found = readAdapter(folder.path(), model(), variables);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  const LowRank &query = found->at("layer.query");
+  auto values = [](const HostTensor &tensor) {
+    return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
+  };
+  EXPECT_EQ(values(query.down), (std::vector<float>{1, 0, 2, 0, 3, 0}));
+  EXPECT_EQ(values(query.up), (std::vector<float>{12, 15, 0, 0})) << "6 / 1 in the place of 4 / 2";
+}
+
+TEST(AdapterTest, DamagedFilesAreErrors) {
+  TemporaryFolder folder;
+  folder.write("adapter_config.json", kConfig);
+  writeTensors(folder);
+  std::string whole = folder.read("adapter_model.safetensors");
+  std::vector<VariableInfo> variables = weights();
+  SplitMix64 random(1);
+  int refused = 0;
+  constexpr int count = 20000;
+  for (int i = 0; i < count; ++i) {
+    bool damagesConfig = i % 2 == 0;
+    std::string text(damagesConfig ? kConfig : std::string_view(whole));
+    for (uint64_t changes = 1 + random.below(3); changes > 0 && !text.empty(); --changes) {
+      size_t at = size_t(random.below(text.size()));
+      switch (random.below(3)) {
+      case 0:
+        text[at] = char(random.below(256));
+        break;
+      case 1:
+        text.erase(at, size_t(1 + random.below(8)));
+        break;
+      default:
+        text.insert(at, 1, char(random.below(256)));
+      }
+    }
+    folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors", text);
+    Result<LowRanks> found = readAdapter(folder.path(), model(), variables);
+    refused += !found.ok();
+    if (!found.ok())
+      EXPECT_FALSE(found.error().message.empty());
+    folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors",
+                 damagesConfig ? kConfig : std::string_view(whole));
+  }
+  // Some changes are of numbers alone, or of keys that mean nothing.
+  EXPECT_GT(refused, count / 2);
+  EXPECT_LT(refused, count);
+}
+
+} // namespace

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Makes a site of all Markdown pages of this tree, by mkdocs (Debian's package `mkdocs`).
+
+    tools/site.py [FOLDER]       into FOLDER (default: out/site); open FOLDER/index.html
+
+Pages keep their places, so that their links hold; files that pages link to are a part of the site as they are."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+NAVIGATION = [
+    ("Heddle", [("Start", "README.md"), ("Changes", "CHANGELOG.md"), ("State and figures", "docs/status.md"), ("Contributing", "CONTRIBUTING.md")]),
+    ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/add-a-pass.md"),
+                   ("Add an op", "docs/add-an-op.md"), ("Add a target", "docs/targets.md")]),
+    ("Reference", [("Descriptions", "docs/description.md"), ("The language of models", "docs/language.md"), ("heddle-run", "tools/heddle-run/README.md"),
+                   ("Many devices", "docs/many-devices.md"), ("The runtime", "runtime/README.md"), ("Security", "docs/security.md")]),
+    ("How it works", [("Fusion", "docs/fusion.md"), ("Attention", "docs/attention.md"), ("Kernels for GPUs", "docs/gpu-kernels.md"),
+                      ("CUDA's kernels", "docs/cuda-kernels.md"), ("A step on CUDA", "docs/cuda-step.md"), ("Decisions", "docs/decisions.md")]),
+]
+
+
+def listed(*patterns):
+    files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns], capture_output=True, text=True)
+    names = files.stdout.split("\0") if files.returncode == 0 else [str(page.relative_to(SOURCE)) for page in SOURCE.rglob("*.md")]
+    return sorted(name for name in names if name and (SOURCE / name).is_file())
+
+
+def stage(pages, folder):
+    """Copies pages, and what they link to. mkdocs makes README.md the index of its folder; a link to a folder is one to its README."""
+    for page in pages:
+        text = (SOURCE / page).read_text()
+
+        def link(match):
+            target = match.group(2)
+            path, hash_mark, anchor = target.partition("#")
+            if not path or "://" in path:
+                return match.group(0)
+            found = (SOURCE / page).parent / path
+            if found.is_dir():
+                if not (found / "README.md").is_file():
+                    return match.group(1)
+                return f"[{match.group(1)}]({path.rstrip('/')}/README.md{hash_mark}{anchor})"
+            if found.suffix != ".md" and found.is_file():
+                # As text: the name alone would make some browsers download it, and mkdocs leaves .py and others out.
+                copy = folder / (str(found.resolve().relative_to(SOURCE)) + ".txt")
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(found, copy)
+                return f"[{match.group(1)}]({path}.txt)"
+            return match.group(0)
+
+        parts = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+        text = "".join(part if part.startswith("```") else re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", link, part) for part in parts)
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        (folder / page).write_text(text)
+
+
+def navigation(pages):
+    named = {page for _, chapter in NAVIGATION for _, page in chapter}
+    if missing := named - set(pages):
+        sys.exit(f"site: {', '.join(sorted(missing))} is in the navigation and not in the tree")
+    chapters = NAVIGATION + [("Folders", [(str(pathlib.Path(page).parent), page) for page in pages if page not in named])]
+    return "".join(f"  - {chapter!r}:\n" + "".join(f"      - {title!r}: {page}\n" for title, page in entries) for chapter, entries in chapters)
+
+
+def main():
+    if not shutil.which("mkdocs"):
+        sys.exit("site: mkdocs is not installed; it is Debian's package mkdocs")
+    site = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "out/site").resolve()
+    pages = listed("*.md")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        stage(pages, folder / "pages")
+        (folder / "mkdocs.yml").write_text(
+            f"site_name: Heddle\ndocs_dir: pages\nuse_directory_urls: false\nmarkdown_extensions:\n  - tables\n  - fenced_code\n  - toc:\n      permalink: true\n"
+            f"theme:\n  name: readthedocs\n  navigation_depth: 3\nnav:\n{navigation(pages)}")
+        done = subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", folder / "mkdocs.yml", "--site-dir", site])
+        if done.returncode:
+            sys.exit(done.returncode)
+    print(f"site: {len(pages)} pages in {site}")
+
+
+if __name__ == "__main__":
+    main()
