@@ -13,26 +13,38 @@ using namespace mlir::heddle;
 
 namespace {
 
+/// A module without a task, whose variables say how they start.
+bool wantsInit(ModuleOp module) {
+  return !module.lookupSymbol("init") &&
+         llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) { return variable.getStart(); });
+}
+
 class DeriveInitPass : public mlir::heddle::impl::DeriveInitPassBase<DeriveInitPass> {
 public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ModelFunctions model(module);
-    if (!model.task)
+    if (!model.task && !wantsInit(module))
       return;
+    Location where = model.task ? model.task.getLoc() : module.getLoc();
     int32_t stream = getNextStream(module);
 
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (function->hasAttr(kModelFunction))
         function.erase();
     VariableOp step = VariableRoles(module).find(VariableRole::Steps);
-    if (step && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
+    if (step && model.task && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
       step.erase(); // it was dropout's alone
 
-    EntryBuilder entry(module, "init", model.task.getLoc());
+    auto seedType = RankedTensorType::get({2}, IntegerType::get(&getContext(), 32));
+    std::string seedName = getVariableName(VariableRole::Seed);
+    if (!module.lookupSymbol(seedName)) {
+      addVariable(module, where, VariableRole::Seed, seedType, 0, *module.getOps<VariableOp>().begin());
+      module.lookupSymbol<VariableOp>(seedName).removeStartAttr(); // the caller's
+    }
+    EntryBuilder entry(module, "init", where);
     OpBuilder &b = entry.builder;
-    Value seed = entry.read(getVariableName(VariableRole::Seed), RankedTensorType::get({2}, b.getI32Type()),
-                            model.task.getLoc());
+    Value seed = entry.read(seedName, seedType, where);
     for (auto variable : module.getOps<VariableOp>()) {
       if (variable.getKind() == VariableKind::Frozen) { // whose values come from a published model
         variable.removeStartAttr();
@@ -65,7 +77,8 @@ public:
     entry.finish();
     if (model.training)
       model.training.erase();
-    model.task.erase();
+    if (model.task)
+      model.task.erase();
   }
 };
 

@@ -115,20 +115,8 @@ void DeriveTrainingPass::addState() {
     addVariable(module, where, VariableRole::GoodSteps, counter, 0, seed);
     addVariable(module, where, VariableRole::SkippedSteps, counter, 0, seed);
   }
-  for (auto weight : llvm::make_early_inc_range(module.getOps<VariableOp>())) {
-    if (weight.getKind() != VariableKind::Weight)
-      continue;
-    Operation *behind = weight->getNextNode();
-    auto add = [&](VariableRole role) {
-      addVariable(module, weight.getLoc(), role, weight.getTensorType(), 0, behind, weight.getSymName());
-    };
-    add(VariableRole::FirstMoment);
-    add(VariableRole::SecondMoment);
-    if (training.getAverageDecay())
-      add(VariableRole::Average);
-    if (training.getAccumulate())
-      add(VariableRole::Gradient);
-  }
+  addStateOfWeights(module,
+                    {.averages = training.getAverageDecay().has_value(), .accumulates = training.getAccumulate()});
 }
 
 void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {

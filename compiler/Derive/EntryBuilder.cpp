@@ -101,6 +101,25 @@ void heddle::addVariable(ModuleOp module, Location where, VariableRole role, Ran
     added.setOwnerAttr(FlatSymbolRefAttr::get(context, owner));
 }
 
+void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
+  VariableRoles roles(module);
+  for (auto weight : llvm::make_early_inc_range(module.getOps<VariableOp>())) {
+    if (weight.getKind() != VariableKind::Weight)
+      continue;
+    Operation *behind = weight->getNextNode();
+    auto add = [&](VariableRole role) {
+      if (!roles.find(role, weight.getSymName()))
+        addVariable(module, weight.getLoc(), role, weight.getTensorType(), 0, behind, weight.getSymName());
+    };
+    add(VariableRole::FirstMoment);
+    add(VariableRole::SecondMoment);
+    if (state.averages)
+      add(VariableRole::Average);
+    if (state.accumulates)
+      add(VariableRole::Gradient);
+  }
+}
+
 EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode)
     : builder(OpBuilder::atBlockEnd(module.getBody())), mode(mode) {
   // A model's function of the same name makes room: it goes in the end.

@@ -84,6 +84,15 @@ void addVariable(ModuleOp module, Location where, VariableRole role, RankedTenso
 void addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
                  double start = 0, Operation *before = nullptr);
 
+/// What training keeps of each weight beside its moments.
+struct WeightState {
+  bool averages = false;    // over all steps
+  bool accumulates = false; // gradients, until a step is taken
+};
+
+/// Declares that and the moments, each behind its weight, as far as they are not declared.
+void addStateOfWeights(ModuleOp module, WeightState state);
+
 /// The path of the part of the model that a value belongs to (its location's name), or empty.
 StringRef getPath(Location where);
 

@@ -15,6 +15,16 @@ def AddAdaptersPass : Pass<"heddle-add-adapters", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }
 
+def CompleteModulePass : Pass<"heddle-complete-module", "::mlir::ModuleOp"> {
+  let summary = "Inline calls, and declare the optimizer's state, of a module that is written by hand";
+  let description = [{
+    Calls of the module's own functions are inlined, and private functions that were called go. Constants whose elements are all
+    alike become `heddle.fill`. Where functions have `heddle.minimize` or `heddle.apply`, moments, averages and gradients of each
+    weight and the counter of steps are declared, as far as they are not there.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
 def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
   let summary = "Make the entries that answer a token at a time";
   let description = [{
@@ -39,7 +49,8 @@ def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"
 def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
   let summary = "Make the entry that starts all variables; model functions go";
   let description = [{
-    `init`; and the model's functions go.
+    `init`; and the model's functions go. A module that is written by hand gets an `init` where its variables say how they start and
+    it has none.
   }];
 }
 

@@ -36,6 +36,7 @@ static constexpr FusionFlag kFusionFlags[] = {kFuseAttention, kFuseProjections, 
 static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createCompleteModulePass());
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
   if (options.weights)

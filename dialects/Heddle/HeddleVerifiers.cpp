@@ -4,6 +4,8 @@
 #include "dialects/Heddle/Limits.h"
 #include "dialects/Heddle/VariableRoles.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -74,8 +76,18 @@ LogicalResult expectOneColumn(Operation *op, RankedTensorType type) {
 template <typename SymbolOp>
 SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, StringRef what) {
   auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
-  if (!found)
-    op->emitOpError() << "names a " << what << " that is not declared: " << name;
+  if (found)
+    return found;
+  InFlightDiagnostic error = op->emitOpError() << "names a " << what << " that is not declared: " << name;
+  // The verifier stops here: what else is missing is told along.
+  llvm::SmallSetVector<Attribute, 8> missing;
+  missing.insert(name);
+  Operation *module = SymbolTable::getNearestSymbolTable(op);
+  module->walk([&](Operation *user) {
+    if (auto other = user->getAttrOfType<FlatSymbolRefAttr>("variable");
+        other && !symbols.lookupSymbolIn(module, other) && missing.insert(other))
+      error.attachNote(user->getLoc()) << "nor is " << other;
+  });
   return found;
 }
 

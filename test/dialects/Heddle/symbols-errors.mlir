@@ -330,3 +330,17 @@ heddle.variable @w.scales weight of @w as scales : tensor<8xf32>
 
 // expected-error @+1 {{is a weight's scales and does not say of which weight: write `of @weight as scales`}}
 heddle.variable @w.scales weight as scales : tensor<1x8xf32>
+
+// -----
+
+// All that is missing is told at once.
+func.func @f() -> tensor<2xf32> {
+  // expected-error @+1 {{names a variable that is not declared: @w}}
+  %w = heddle.read @w : tensor<2xf32>
+  // expected-note @+1 {{nor is @v}}
+  %v = heddle.read @v : tensor<2xf32>
+  %again = heddle.read @w : tensor<2xf32>
+  // expected-note @+1 {{nor is @u}}
+  heddle.write @u, %v : tensor<2xf32>
+  return %w : tensor<2xf32>
+}

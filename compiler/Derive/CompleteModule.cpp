@@ -1,0 +1,119 @@
+// What a module that is written by hand may leave to the compiler: that calls are inlined, that constants are values of
+// the dialect, and what the optimizer keeps of each weight. `heddle-derive-init` makes its entry `init`.
+#include "compiler/Derive/Passes.h"
+
+#include "compiler/Derive/EntryBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_COMPLETEMODULEPASS
+#include "compiler/Derive/Passes.h.inc"
+} // namespace mlir::heddle
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Puts the bodies of called functions in the place of their calls. Private functions that were called go.
+class CallInliner {
+public:
+  explicit CallInliner(ModuleOp module) : module(module) {}
+
+  LogicalResult run() {
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(inlineCallsOf(function)))
+        return failure();
+    for (func::FuncOp callee : called)
+      if (callee.isPrivate() && !callee->hasAttr(kModelFunction) && SymbolTable::symbolKnownUseEmpty(callee, module))
+        callee.erase();
+    return success();
+  }
+
+private:
+  LogicalResult inlineCallsOf(func::FuncOp function) {
+    if (isDone.contains(function))
+      return success();
+    inWork.insert(function);
+    SmallVector<func::CallOp> calls;
+    function.walk([&](func::CallOp call) { calls.push_back(call); });
+    for (func::CallOp call : calls) {
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (callee.isExternal())
+        return call.emitOpError() << "calls @" << call.getCallee() << ", which has no body to be inlined";
+      if (inWork.contains(callee))
+        return call.emitOpError() << "calls @" << call.getCallee() << ", which is being inlined: a function of a model "
+                                  << "does not call itself; heddle.scan computes a step for each token";
+      if (failed(inlineCallsOf(callee)))
+        return failure();
+      called.insert(callee);
+      IRMapping mapping;
+      mapping.map(callee.getArguments(), call.getOperands());
+      OpBuilder builder(call);
+      Block &body = callee.getBody().front();
+      for (Operation &op : body.without_terminator())
+        builder.clone(op, mapping);
+      for (auto [result, value] : llvm::zip(call.getResults(), body.getTerminator()->getOperands()))
+        result.replaceAllUsesWith(mapping.lookupOrDefault(value));
+      call.erase();
+    }
+    inWork.erase(function);
+    isDone.insert(function);
+    return success();
+  }
+
+  ModuleOp module;
+  llvm::SmallPtrSet<Operation *, 8> inWork, isDone;
+  llvm::SmallSetVector<func::FuncOp, 8> called;
+};
+
+/// Tensors whose elements are all alike.
+void replaceConstants(ModuleOp module) {
+  module.walk([](arith::ConstantOp constant) {
+    auto elements = dyn_cast<SplatElementsAttr>(constant.getValue());
+    if (!elements || !isa<RankedTensorType>(elements.getType()))
+      return;
+    OpBuilder builder(constant);
+    Value fill = FillOp::create(builder, constant.getLoc(), constant.getType(), elements.getSplatValue<TypedAttr>());
+    constant.getResult().replaceAllUsesWith(fill);
+    constant.erase();
+  });
+}
+
+/// The state of the optimizers that the module's functions have, as far as it is not declared.
+void addState(ModuleOp module) {
+  Operation *optimizer = nullptr; // the first
+  bool averages = false, accumulates = false;
+  module.walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<MinimizeOp, ApplyOp>([&](auto step) {
+          optimizer = optimizer ? optimizer : op;
+          averages |= step.getAverageDecay().has_value();
+          accumulates |= isa<ApplyOp>(op);
+        })
+        .Case([&](AccumulateOp) { accumulates = true; });
+  });
+  if (!optimizer)
+    return;
+  if (VariableRoles(module).find(VariableRole::Steps) == VariableOp())
+    addVariable(module, optimizer->getLoc(), VariableRole::Steps,
+                RankedTensorType::get({1}, IntegerType::get(module.getContext(), 32)), 0,
+                *module.getOps<func::FuncOp>().begin());
+  addStateOfWeights(module, {.averages = averages, .accumulates = accumulates});
+}
+
+class CompleteModulePass : public mlir::heddle::impl::CompleteModulePassBase<CompleteModulePass> {
+public:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(CallInliner(module).run()))
+      return signalPassFailure();
+    replaceConstants(module);
+    if (!ModelFunctions(module).task) // of which the entries that train are yet to be made, with their state
+      addState(module);
+  }
+};
+
+} // namespace

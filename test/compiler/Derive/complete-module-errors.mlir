@@ -1,0 +1,20 @@
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-complete-module
+
+func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  // expected-error @+1 {{calls @elsewhere, which has no body to be inlined}}
+  %y = func.call @elsewhere(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+func.func private @elsewhere(tensor<8xf32>) -> tensor<8xf32>
+
+// -----
+
+func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
+  %y = func.call @again(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+func.func private @again(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{calls @again, which is being inlined}}
+  %y = func.call @again(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
