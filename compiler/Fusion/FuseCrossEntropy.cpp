@@ -71,7 +71,7 @@ public:
       : entropy(entropy), wide(typeOf(entropy.getLogits())), size(getSizeName(wide, 0)) {}
 
   /// Finds the ops; otherwise says why the logits are needed of all tokens at a time.
-  StringRef find();
+  std::string find();
   /// The number of columns of the linear transformation's input.
   int64_t getInputWidth() const { return inputWidth; }
   /// Whether the logits take no more memory than the input.
@@ -107,7 +107,7 @@ bool Head::add(Operation *op, SmallVectorImpl<Value> &worklist) {
   return true;
 }
 
-StringRef Head::find() {
+std::string Head::find() {
   if (size.empty())
     return "the number of tokens is not one of the entry's sizes";
   SmallVector<Value> worklist{entropy.getLogits()};
@@ -117,9 +117,18 @@ StringRef Head::find() {
     if (!seen.insert(value).second)
       continue;
     Operation *producer = value.getDefiningOp();
-    if (!producer || !add(producer, worklist) ||
-        !llvm::all_of(value.getUsers(), [&](Operation *user) { return add(user, worklist); }))
-      return "an op makes or reads the logits, or what is as large, of all tokens at once or by their numbers";
+    if (!producer)
+      return "the logits, or what is as large, are given";
+    Operation *whole = nullptr; // that is done on all rows or on none
+    if (!add(producer, worklist))
+      whole = producer;
+    for (Operation *user : value.getUsers())
+      if (!whole && !add(user, worklist))
+        whole = user;
+    if (whole)
+      return ("'" + whole->getName().getStringRef() +
+              "' needs the logits, or what is as large, of all tokens at once or by their numbers")
+          .str();
   }
   // The first op of all makes the logits. A sum of chunks is there only after the last one.
   for (Operation *op : ops) {
@@ -218,7 +227,7 @@ public:
     for (CrossEntropyOp entropy : entropies) {
       auto miss = [&](StringRef reason) { remarkMissed(kPass, entropy, "logits and cross_entropy", reason); };
       Head head(entropy);
-      StringRef obstacle = head.find();
+      std::string obstacle = head.find();
       auto size = obstacle.empty() ? symbols.lookup<SizeOp>(head.getSize()) : SizeOp();
       if (obstacle.empty() && (!size || size.getOfAttr()))
         obstacle = "the number of tokens is part of another size";

@@ -5,7 +5,7 @@
 // RUN:   | FileCheck %s --check-prefix=REMARK
 
 // REMARK: [Passed] fused | Category:fuse-cross-entropy | Function=tied | Into="3 chunks of at most 8 tokens", What="logits and cross_entropy"
-// REMARK: [Missed] not fused | Category:fuse-cross-entropy | Function=returned | Reason="an op makes or reads the logits, or what is as large, of all tokens at once or by their numbers"
+// REMARK: [Missed] not fused | Category:fuse-cross-entropy | Function=returned | Reason="'func.return' needs the logits, or what is as large, of all tokens at once or by their numbers"
 // REMARK: Function=depends | Reason="an operand is not there yet where the logits are made"
 // REMARK: Function=small | Reason="all logits are small: they would be a chunk or two"
 

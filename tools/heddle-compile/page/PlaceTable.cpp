@@ -1,0 +1,57 @@
+#include "tools/heddle-compile/page/PlaceTable.h"
+
+#include "compiler/Language/ModelText.h"
+#include "compiler/Places/Places.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+using Json = nlohmann::ordered_json;
+
+/// Larger files are no texts that someone wrote.
+static constexpr size_t kMostBytes = 1 << 20;
+
+int64_t PlaceTable::add(Location location) {
+  auto [known, isNew] = numbers.try_emplace(location, -1);
+  if (!isNew)
+    return known->second;
+  Place place{describePlace(location), {}};
+  location->walk([&](Location part) {
+    if (auto line = dyn_cast<FileLineColLoc>(part)) {
+      std::pair<size_t, unsigned> at(files.try_emplace(line.getFilename(), files.size()).first->second, line.getLine());
+      if (!llvm::is_contained(place.lines, at))
+        place.lines.push_back(at);
+    }
+    return WalkResult::advance();
+  });
+  if (place.text.empty())
+    return -1;
+  known->second = static_cast<int64_t>(places.size());
+  places.push_back(std::move(place));
+  return known->second;
+}
+
+Json PlaceTable::toJson() const {
+  Json all = Json::array();
+  for (const Place &place : places)
+    all.push_back({place.text, place.lines});
+  return all;
+}
+
+/// Of the texts that Heddle brings along, or of a file.
+static Json readText(StringRef file) {
+  if (StringRef text = language::findLibraryText(llvm::sys::path::stem(file)); !text.empty() && !file.contains('/'))
+    return text.str();
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer || (*buffer)->getBufferSize() > kMostBytes)
+    return nullptr;
+  return (*buffer)->getBuffer().str();
+}
+
+Json PlaceTable::filesToJson() const {
+  Json all = Json::array();
+  for (auto [file, number] : files)
+    all.push_back({file.str(), readText(file)});
+  return all;
+}
