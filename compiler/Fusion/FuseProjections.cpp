@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_FUSEPROJECTIONSPASS
@@ -140,10 +139,8 @@ private:
     return groups;
   }
 
-  /// "projections by decoder.0.self.query.weight, decoder.0.self.query.bias, decoder.0.self.key.weight, ..."
   static std::string describe(const Group &group) {
-    return "projections by " +
-           llvm::join(llvm::map_range(group.names, [](StringAttr name) { return name.getValue(); }), ", ");
+    return std::to_string(group.parts.size()) + " projections of the same input";
   }
 
   /// Says of an attention's operands why those have no siblings that have none.

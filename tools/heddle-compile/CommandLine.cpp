@@ -370,6 +370,8 @@ std::optional<CommandLine> check(Flags &flags) {
   line.vocabulary = flags.vocabulary;
   if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
     return wrong("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
+  if (!line.report.empty() && line.compileTo != Phase::Emit)
+    return wrong("--report is about an artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
   for (auto [flag, into] : {std::pair(&flags.remarks, &line.remarks.all),
                             {&flags.remarksPassed, &line.remarks.passed},
                             {&flags.remarksMissed, &line.remarks.missed}}) {

@@ -16,7 +16,9 @@ int64_t PlaceTable::add(Location location) {
   auto [known, isNew] = numbers.try_emplace(location, -1);
   if (!isNew)
     return known->second;
-  Place place{describePlace(location), {}};
+  Place place{describePlace(location), {}, {}};
+  for (StringRef part : getPartsOfPlace(location))
+    place.parts.push_back(part.str());
   location->walk([&](Location part) {
     if (auto line = dyn_cast<FileLineColLoc>(part)) {
       std::pair<size_t, unsigned> at(files.try_emplace(line.getFilename(), files.size()).first->second, line.getLine());
@@ -35,7 +37,7 @@ int64_t PlaceTable::add(Location location) {
 Json PlaceTable::toJson() const {
   Json all = Json::array();
   for (const Place &place : places)
-    all.push_back({place.text, place.lines});
+    all.push_back({place.text, place.lines, place.parts});
   return all;
 }
 

@@ -15,8 +15,8 @@ public:
   /// The number of the place; -1 where nothing is known.
   int64_t add(Location place);
 
-  /// For each place its description and the lines that it is of: ["encoder.0: matmul (a.weft:3:1)", [[0, 3]]]. Files
-  /// are numbered.
+  /// For each place its description, the lines that it is of, and the parts of the model:
+  /// ["encoder.0: matmul (a.weft:3:1)", [[0, 3]], ["encoder.0"]]. Files are numbered.
   nlohmann::ordered_json toJson() const;
   /// The files with their texts, null where those cannot be had: [["a.weft", "task ..."]].
   nlohmann::ordered_json filesToJson() const;
@@ -24,6 +24,7 @@ public:
 private:
   struct Place {
     std::string text;
+    std::vector<std::string> parts;
     std::vector<std::pair<size_t, unsigned>> lines; // of files
   };
   std::vector<Place> places;

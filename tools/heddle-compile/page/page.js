@@ -1,6 +1,7 @@
 // The page as a whole: its data, what is shown of it, and the overview. The other scripts draw a tab each.
 // The part of the address behind # says what is shown, so that a view can be linked to: #kernels/0/train_step
 const shown = {tab: "overview", target: 0, entry: "", left: "", right: "", filter: "", kernelsOf: "entry", pass: "", kind: ""};
+const declarations = "(declarations)";
 const tabs = {};
 let report;
 
@@ -136,6 +137,8 @@ async function draw() {
   select.replaceChildren();
   for (const {name} of targetShown().entries)
     element(select, "option", name === shown.entry ? {value: name, selected: ""} : {value: name}, name);
+  if (shown.tab === "phases") // sizes and variables, of the model as a whole
+    element(select, "option", shown.entry === declarations ? {value: declarations, selected: ""} : {value: declarations}, declarations);
   place("entryBox").hidden = shown.tab === "overview";
   const view = place("view");
   view.replaceChildren();

@@ -9,12 +9,15 @@ function defaultPhases() {
   return {left: named("differentiate", 0), right: named("fuse", -1)};
 }
 
-// The parts of a model that a place is of: "gradient of encoder.0: matmul (a.weft:3:1)" is of "encoder.0".
+// The parts of the model that a place is of; without names, its lines. What is made of a part for its gradient or its
+// update is of that part.
 const partsOfPlace = new Map();
 function partsOf(number) {
-  if (!partsOfPlace.has(number))
-    partsOfPlace.set(number, new Set(placeText(number).split("; ").flatMap(text => text.split(/: | \(/)[0].split(" + "))
-      .map(name => name.replace(/^(gradient|update) of /, ""))));
+  if (!partsOfPlace.has(number)) {
+    const [, lines, parts] = report.places[number];
+    partsOfPlace.set(number, new Set(parts.length === 0 ? lines.map(line => line.join(":"))
+      : parts.map(part => part.replace(/^(gradient|update) of /, ""))));
+  }
   return partsOfPlace.get(number);
 }
 
@@ -75,7 +78,7 @@ async function textsOf(phase) {
   if (!snapshot)
     return [];
   const own = snapshot.functions.filter(([name]) => name === shown.entry);
-  const numbers = shown.entry === "" ? [snapshot.declarations] : (own.length ? own : snapshot.functions).map(([, number]) => number);
+  const numbers = shown.entry === declarations ? [snapshot.declarations] : (own.length ? own : snapshot.functions).map(([, number]) => number);
   return Promise.all(numbers.map(async number => JSON.parse(await textOf(number))));
 }
 
