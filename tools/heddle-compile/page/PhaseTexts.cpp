@@ -69,15 +69,20 @@ void PhaseTexts::addCutKernels(Operation *function) {
 void PhaseTexts::addKernel(Phase phase, StringRef target, Operation *op, StringRef name) {
   Kernel &kernel = compiled[{target.str(), name.str()}];
   kernel.texts.push_back({phase, texts.add(print(op))});
-  int64_t most = 0;
-  if (phase == Phase::Tile)
-    op->walk([&](tile::StoreOp store) {
-      auto type = cast<RankedTensorType>(store.getValue().getType());
-      if (type.getNumElements() > most) {
-        most = type.getNumElements();
-        kernel.tile = llvm::to_vector(type.getShape());
-      }
-    });
+  if (phase != Phase::Tile)
+    return;
+  std::pair<bool, int64_t> most(false, 0);
+  op->walk([&](Operation *inner) {
+    auto dot = dyn_cast<tile::DotOp>(inner);
+    auto store = dyn_cast<tile::StoreOp>(inner);
+    if (!dot && !store)
+      return;
+    auto type = cast<RankedTensorType>(dot ? dot.getResult().getType() : store.getValue().getType());
+    if (std::pair size(bool(dot), type.getNumElements()); size > most) {
+      most = size;
+      kernel.tile = llvm::to_vector(type.getShape());
+    }
+  });
 }
 
 void PhaseTexts::add(Phase phase, StringRef target, ModuleOp module) {

@@ -20,7 +20,7 @@ public:
   struct Kernel {
     SmallVector<StringRef> ops;                  // in it, when it was cut
     std::vector<std::pair<Phase, size_t>> texts; // by phase
-    SmallVector<int64_t> tile;                   // of a result: the largest that a workgroup stores at a time
+    SmallVector<int64_t> tile; // that a workgroup multiplies, or otherwise the largest that it stores at a time
   };
   /// A kernel of a target that a launch at `place` starts.
   Kernel findKernel(StringRef target, StringRef name, Location place) const;

@@ -45,9 +45,9 @@ tabs.arena = {name: "arena", draw(view) {
     element(svg, "text", {class: "across", x: x(tick), y: bottom + 16}, tick);
   element(svg, "text", {class: "across", x: (left + right) / 2, y: height - 1}, "launch");
   for (const range of entry.ranges) {
-    const box = element(svg, "rect", {x: x(range[FIRST]), width: Math.max(.8, x(range[LAST] + 1) - x(range[FIRST])),
-      y: y(range[OFFSET] + range[BYTES]), height: Math.max(.6, y(range[OFFSET]) - y(range[OFFSET] + range[BYTES])),
-      fill: `var(--${kindOfRange(range)})`});
+    const wide = Math.max(.8, x(range[LAST] + 1) - x(range[FIRST])), high = Math.max(.6, y(range[OFFSET]) - y(range[OFFSET] + range[BYTES]));
+    const box = element(svg, "rect", {x: x(range[FIRST]), width: wide, y: y(range[OFFSET] + range[BYTES]), height: high,
+      fill: `var(--${kindOfRange(range)})`, class: Math.min(wide, high) < 3 ? "thin" : ""});
     box.addEventListener("mousemove", event => showTip(event, rangeText(entry, range)));
     box.addEventListener("mouseleave", hideTip);
   }
