@@ -219,7 +219,7 @@ std::string mlir::heddle::writeCompilationPage(const CommandLine &line, Compiled
                {"targets", std::move(targets)},
                {"remarks", describeRemarks(remarks, phases.getPlaces())}};
   data["places"] = phases.getPlaces().toJson(); // now that all are known
-  data["files"] = phases.getPlaces().filesToJson();
+  data["files"] = phases.getPlaces().filesToJson(line.model);
   std::string all = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   ::heddle::run::HtmlPage page{
       line.model + ": compilation", kPageStyle, kPageBody, kPageScript, {{"data", packText(all)}}};

@@ -2,6 +2,7 @@
 
 #include "compiler/Language/ModelText.h"
 #include "compiler/Places/Places.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -41,19 +42,28 @@ Json PlaceTable::toJson() const {
   return all;
 }
 
-/// Of the texts that Heddle brings along, or of a file.
-static Json readText(StringRef file) {
+static std::string folderOf(StringRef file) {
+  SmallString<128> folder = llvm::sys::path::parent_path(file);
+  llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
+  return folder.str().str();
+}
+
+/// Of the texts that Heddle brings along, or of a file in the model's folder.
+static Json readText(StringRef file, StringRef model) {
   if (StringRef text = language::findLibraryText(llvm::sys::path::stem(file)); !text.empty() && !file.contains('/'))
     return text.str();
+  if (!llvm::is_contained({".toml", ".weft", ".mlir", ".json"}, llvm::sys::path::extension(file)) ||
+      folderOf(file) != folderOf(llvm::sys::fs::is_directory(model) ? (model + "/").str() : model.str()))
+    return nullptr;
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!buffer || (*buffer)->getBufferSize() > kMostBytes)
     return nullptr;
   return (*buffer)->getBuffer().str();
 }
 
-Json PlaceTable::filesToJson() const {
+Json PlaceTable::filesToJson(StringRef model) const {
   Json all = Json::array();
   for (auto [file, number] : files)
-    all.push_back({file.str(), readText(file)});
+    all.push_back({file.str(), readText(file, model)});
   return all;
 }

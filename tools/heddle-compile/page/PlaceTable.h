@@ -18,8 +18,9 @@ public:
   /// For each place its description, the lines that it is of, and the parts of the model:
   /// ["encoder.0: matmul (a.weft:3:1)", [[0, 3]], ["encoder.0"]]. Files are numbered.
   nlohmann::ordered_json toJson() const;
-  /// The files with their texts, null where those cannot be had: [["a.weft", "task ..."]].
-  nlohmann::ordered_json filesToJson() const;
+  /// The files with their texts, null where those cannot be had: [["a.weft", "task ..."]]. A module may name any file;
+  /// those of the model's folder alone are read, as the page is made to be handed on.
+  nlohmann::ordered_json filesToJson(StringRef model) const;
 
 private:
   struct Place {

@@ -63,7 +63,7 @@ function choice(parent, label, names, chosen, choose) {
 
 // A field to filter by; it keeps the focus, so that only what it filters is drawn again.
 function filterField(parent, hint, changed) {
-  const field = element(parent, "input", {type: "search", placeholder: hint, size: 34, "aria-label": hint});
+  const field = element(parent, "input", {type: "search", placeholder: hint, size: 42, "aria-label": hint});
   field.value = shown.filter;
   field.addEventListener("input", () => { shown.filter = field.value; changed(); });
 }
@@ -128,6 +128,8 @@ async function choose(change) {
 let drawing = 0;
 async function draw() {
   const own = ++drawing;
+  if (shown.entry === declarations && shown.tab !== "phases")
+    shown.entry = entryShown()?.name || "";
   hideTip();
   buttons("tabs", "", Object.entries(tabs).map(([key, tab]) => [key, tab.name]), "tab");
   place("targets").replaceChildren();
