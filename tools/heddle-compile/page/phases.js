@@ -110,6 +110,8 @@ tabs.phases = {name: "phases", async draw(view, isShown) {
   const panes = element(all, "div", {id: "panes"});
   const source = element(panes, "section", {}), files = report.files.map(([name], i) => [i, name.split("/").at(-1)])
     .filter(([i]) => report.files[i][1] !== null);
+  source.hidden = files.length === 0;
+  panes.classList.toggle("textless", source.hidden);
   const head = element(source, "h2", {}, "");
   choice(head, "the model's text", files, shown.file, file => drawSource(Number(file)));
   head.querySelector("select").id = "sourceFile";
