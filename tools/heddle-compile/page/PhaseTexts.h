@@ -11,7 +11,8 @@
 
 namespace mlir::heddle {
 
-/// The function or entry that an op is in, with the text of each line and the place that it is of, as JSON.
+/// Collects texts while a model is compiled. That of an entry is JSON: {"text": "...", "places": [3, -1]}, a place for
+/// each line.
 class PhaseTexts {
 public:
   /// After a phase; `target` is empty for those that all targets share.
