@@ -57,6 +57,16 @@ Written by `tools/fusion_table.py`.
     print("\nEach pass is a flag of `heddle-compile` (`--fuse-kernels=false`):\n")
     for flag, text in FLAGS.items():
         print(f"* `{flag}`: {text}.")
+    print("""
+Of each compilation, `heddle-compile --report=page.html` shows what was fused into which kernel and, of candidates that were not, which
+condition failed. `--remarks-filter=fuse` prints the same, as `heddle-opt` does for one pass:
+
+```sh
+build/bin/heddle-compile models/numbers.toml -o out/numbers.heddle --report=out/numbers.html
+build/bin/heddle-compile models/numbers.toml -o out/numbers.heddle --remarks-filter-missed=fuse-projections
+build/bin/heddle-compile models/numbers.toml --compile-to=derive -o out/numbers.mlir
+build/bin/heddle-opt out/numbers.mlir --heddle-fuse-attention --remarks-filter=fuse-attention -o out/fused.mlir
+```""")
 
 
 if __name__ == "__main__":

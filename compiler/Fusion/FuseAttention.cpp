@@ -8,6 +8,7 @@
 // attention stays as it is.
 #include "compiler/Fusion/Passes.h"
 
+#include "compiler/Fusion/Remarks.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -24,6 +25,8 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
+
+constexpr StringLiteral kPass = "fuse-attention";
 
 /// `value`'s op, if it is an OpTy that this value alone leaves by.
 template <typename OpTy> OpTy producedFor(Value value) {
@@ -173,34 +176,69 @@ bool masks(MaskOp mask, ScoresOp scores) {
          mask.getKeyLengths() == scores.getKeyLengths() && mask.getValue().isNegInfinity();
 }
 
+/// The ops of an attention that is written out, which ends with `context`.
+struct WrittenAttention {
+  ContextOp context;
+  DropoutOp dropout; // or null
+  MaskOp mask;
+  ScoreArithmetic arithmetic;
+  double outerScale = 1; // behind the mask
+  Value query, key;
+
+  /// Failure after setting `obstacle` to the condition that does not hold.
+  static FailureOr<WrittenAttention> match(ContextOp context, StringRef &obstacle);
+};
+
+FailureOr<WrittenAttention> WrittenAttention::match(ContextOp context, StringRef &obstacle) {
+  auto fail = [&](StringRef reason) {
+    obstacle = reason;
+    return failure();
+  };
+  WrittenAttention written;
+  written.context = context;
+  Value weights = context.getWeights();
+  written.dropout = producedFor<DropoutOp>(weights);
+  auto softmax = producedFor<SoftmaxOp>(written.dropout ? written.dropout.getInput() : weights);
+  if (!softmax)
+    return fail("its weights are no softmax, dropped out or not, that it alone uses");
+  written.mask = producedFor<MaskOp>(takeScale(softmax.getInput(), written.outerScale, /*exclusive=*/true));
+  if (!written.mask || !softmax.getInput().hasOneUse())
+    return fail("the softmax is of no masked scores that it alone uses");
+  // A masked score stays minus infinity under a positive factor alone.
+  if (written.outerScale <= 0)
+    return fail("masked scores are multiplied by a factor that is not positive");
+  FailureOr<ScoreArithmetic> arithmetic = ScoreArithmetic::match(written.mask);
+  if (failed(arithmetic))
+    return fail("what is masked is no elementwise arithmetic on one op's scores that the mask alone uses");
+  written.arithmetic = *arithmetic;
+  ScoresOp scores = arithmetic->scores;
+  if (!masks(written.mask, scores))
+    return fail("the mask is not of the sequences of the scores, or its value is not minus infinity");
+  if (!havePairsInCommon(scores, context))
+    return fail("scores and context are of different sequences");
+  if (!scores.getCombine().empty())
+    return fail("its scores are no dot products");
+  if (!scores.getUsers().empty())
+    return fail("its scores have lists of the queries of each key");
+  // Queries and keys are small, so their other uses do no harm.
+  written.query = takeScale(scores.getQuery(), written.arithmetic.scale, /*exclusive=*/false);
+  written.key = takeScale(scores.getKey(), written.arithmetic.scale, /*exclusive=*/false);
+  if (written.query.getType() != context.getType() || written.key.getType() != context.getValue().getType())
+    return fail("its values are not as wide as its keys");
+  return written;
+}
+
 struct FuseAttention : OpRewritePattern<ContextOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ContextOp context, PatternRewriter &rewriter) const override {
-    Value weights = context.getWeights();
-    auto dropout = producedFor<DropoutOp>(weights);
-    auto softmax = producedFor<SoftmaxOp>(dropout ? dropout.getInput() : weights);
-    if (!softmax)
-      return failure();
-    double outerScale = 1;
-    auto mask = producedFor<MaskOp>(takeScale(softmax.getInput(), outerScale, /*exclusive=*/true));
-    // A masked score stays minus infinity under a positive factor alone.
-    if (!mask || !softmax.getInput().hasOneUse() || outerScale <= 0)
-      return failure();
-    FailureOr<ScoreArithmetic> arithmetic = ScoreArithmetic::match(mask);
-    if (failed(arithmetic) || !masks(mask, arithmetic->scores) || !havePairsInCommon(arithmetic->scores, context))
-      return failure();
-    ScoresOp scores = arithmetic->scores;
-    if (!scores.getCombine().empty() ||
-        !scores.getUsers().empty()) // scores of another kind, or gradients through lists
-      return failure();
-    double &scale = arithmetic->scale;
-    // Queries and keys are small, so their other uses do no harm.
-    Value query = takeScale(scores.getQuery(), scale, /*exclusive=*/false);
-    Value key = takeScale(scores.getKey(), scale, /*exclusive=*/false), value = context.getValue();
-    // Heads of values are as wide as those of keys.
-    if (query.getType() != context.getType() || key.getType() != value.getType())
-      return failure();
+    StringRef obstacle;
+    FailureOr<WrittenAttention> written = WrittenAttention::match(context, obstacle);
+    if (failed(written))
+      return rewriter.notifyMatchFailure(context, obstacle);
+    auto &[_, dropout, mask, arithmetic, outerScale, query, key] = *written;
+    ScoresOp scores = arithmetic.scores;
+    Value value = context.getValue();
 
     int64_t heads = scores.getType().getDimSize(1);
     auto queryType = cast<RankedTensorType>(query.getType());
@@ -212,9 +250,11 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
         dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
         APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0,
         scores.getQuerySize(), scores.getKeySize());
-    arithmetic->build(fused.getScore(), outerScale, rewriter);
-    fused.setScale(APFloat(static_cast<float>(scale)));
+    arithmetic.build(fused.getScore(), outerScale, rewriter);
+    fused.setScale(APFloat(static_cast<float>(arithmetic.scale)));
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
+    remarkFused(kPass, context, dropout ? "scores, mask, softmax, dropout, context" : "scores, mask, softmax, context",
+                "attention");
     // What led here is dead now, the mask without its region included; the driver erases it.
     rewriter.replaceOp(context, fused.getResult());
     return success();
@@ -228,7 +268,13 @@ struct FuseAttentionPass : mlir::heddle::impl::FuseAttentionPassBase<FuseAttenti
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
-      signalPassFailure();
+      return signalPassFailure();
+    if (wantsRemarks(&getContext()))
+      getOperation()->walk([&](ContextOp context) {
+        StringRef obstacle;
+        if (failed(WrittenAttention::match(context, obstacle)))
+          remarkMissed(kPass, context, "context", obstacle);
+      });
   }
 };
 

@@ -14,6 +14,7 @@
 // entry's length does not depend on the batch.
 #include "compiler/Fusion/Passes.h"
 
+#include "compiler/Fusion/Remarks.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -30,6 +31,8 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
+
+constexpr StringLiteral kPass = "fuse-cross-entropy";
 
 /// Logits of fewer bytes than two of these stay whole, and no chunk of logits is smaller.
 constexpr int64_t kChunkBytes = 8 << 20;
@@ -67,8 +70,8 @@ public:
   explicit Head(CrossEntropyOp entropy)
       : entropy(entropy), wide(typeOf(entropy.getLogits())), size(getSizeName(wide, 0)) {}
 
-  /// False where something needs the logits of all tokens at a time.
-  bool find();
+  /// Finds the ops; otherwise says why the logits are needed of all tokens at a time.
+  std::string find();
   /// The number of columns of the linear transformation's input.
   int64_t getInputWidth() const { return inputWidth; }
   /// Whether the logits take no more memory than the input.
@@ -104,9 +107,9 @@ bool Head::add(Operation *op, SmallVectorImpl<Value> &worklist) {
   return true;
 }
 
-bool Head::find() {
+std::string Head::find() {
   if (size.empty())
-    return false;
+    return "the number of tokens is not one of the entry's sizes";
   SmallVector<Value> worklist{entropy.getLogits()};
   DenseSet<Value> seen;
   while (!worklist.empty()) {
@@ -114,9 +117,18 @@ bool Head::find() {
     if (!seen.insert(value).second)
       continue;
     Operation *producer = value.getDefiningOp();
-    if (!producer || !add(producer, worklist) ||
-        !llvm::all_of(value.getUsers(), [&](Operation *user) { return add(user, worklist); }))
-      return false;
+    if (!producer)
+      return "the logits, or what is as large, are given";
+    Operation *whole = nullptr; // that is done on all rows or on none
+    if (!add(producer, worklist))
+      whole = producer;
+    for (Operation *user : value.getUsers())
+      if (!whole && !add(user, worklist))
+        whole = user;
+    if (whole)
+      return ("'" + whole->getName().getStringRef() +
+              "' needs the logits, or what is as large, of all tokens at once or by their numbers")
+          .str();
   }
   // The first op of all makes the logits. A sum of chunks is there only after the last one.
   for (Operation *op : ops) {
@@ -124,13 +136,13 @@ bool Head::find() {
       first = op;
     for (Value operand : op->getOperands())
       if (!isOutside(operand) && getChunking(operand.getDefiningOp(), size) == Chunking::Sum)
-        return false;
+        return "an op reads a sum over all tokens that another one of the head makes";
   }
   auto linear = dyn_cast<MatmulOp>(first);
   if (!linear)
-    return false;
+    return "the logits are not made by a linear transformation";
   inputWidth = typeOf(linear.getLhs()).getDimSize(1);
-  return hoistOperands();
+  return hoistOperands() ? "" : "an operand is not there yet where the logits are made";
 }
 
 /// Moves what the ops need from outside of them up to where they begin.
@@ -213,17 +225,27 @@ public:
     SmallVector<CrossEntropyOp> entropies;
     getOperation().walk([&](CrossEntropyOp op) { entropies.push_back(op); });
     for (CrossEntropyOp entropy : entropies) {
+      auto miss = [&](StringRef reason) { remarkMissed(kPass, entropy, "logits and cross_entropy", reason); };
       Head head(entropy);
-      if (!head.find())
+      std::string obstacle = head.find();
+      auto size = obstacle.empty() ? symbols.lookup<SizeOp>(head.getSize()) : SizeOp();
+      if (obstacle.empty() && (!size || size.getOfAttr()))
+        obstacle = "the number of tokens is part of another size";
+      if (!obstacle.empty()) {
+        miss(obstacle);
         continue;
-      auto size = symbols.lookup<SizeOp>(head.getSize());
-      if (!size || size.getOfAttr())
-        continue;
+      }
       int64_t maximum = size.getMaximum();
       int64_t rows = chunkRows > 0 ? int64_t(chunkRows) : chooseRows(head, maximum);
-      if (rows >= maximum)
+      if (rows >= maximum) {
+        miss(head.isNarrow() ? "logits are no wider than what they are made of: chunks save no memory"
+                             : "all logits are small: they would be a chunk or two");
         continue;
-      head.split(declareChunks(size, rows, symbols), rows);
+      }
+      SmallVector<StringAttr> chunks = declareChunks(size, rows, symbols);
+      remarkFused(kPass, entropy, "logits and cross_entropy",
+                  Twine(chunks.size()) + " chunks of at most " + Twine(rows) + " tokens");
+      head.split(chunks, rows);
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/HoistForFusion.h"
+#include "compiler/Fusion/Remarks.h"
 #include "compiler/Kernels/Fragments.h"
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "compiler/Places/Places.h"
@@ -33,6 +34,7 @@ namespace {
 /// elementwise work, or of lone queries, takes the number of its rows.
 constexpr size_t kMaxOperands = 13;
 constexpr size_t kMaxOperandsOfRows = 15;
+constexpr StringLiteral kTooManyOperands = "the kernel would have more operands and results than fit its addresses";
 
 /// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory
 /// for that.
@@ -62,6 +64,13 @@ bool isMovedFactor(OpOperand &operand) {
   return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&
          isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorFactors(product, operand.get());
 }
+
+/// Ops that could have been in one kernel and are not.
+struct Missed {
+  Operation *op, *with; // the latter in the kernel that `op` would have joined
+  StringRef role;       // that it would have had there
+  StringRef reason;
+};
 
 struct Group {
   SmallVector<Operation *> ops; // in program order, without copied ones
@@ -102,6 +111,7 @@ private:
     groups.clear();
     groupOf.clear();
     materialized.clear();
+    missed.clear();
     hoistForFusion(*block);
     if (fuse)
       absorbChains();
@@ -114,6 +124,8 @@ private:
       return failure();
     if (fuse)
       absorbAddends();
+    if (fuse && wantsRemarks(&getContext()))
+      emitRemarks();
     SmallVector<std::unique_ptr<Group>> done = std::move(groups);
     for (auto &group : done)
       outline(*group);
@@ -165,8 +177,16 @@ private:
         });
       };
       auto isTaken = [&](Operation *op) { return groupOf.contains(op); };
-      if (chain.empty() || llvm::any_of(chain, isTaken) || !llvm::all_of(chain, isThere))
+      if (chain.empty())
         continue;
+      if (llvm::any_of(chain, isTaken)) {
+        miss(chain.front(), anchor, "chain", "another kernel has it already");
+        continue;
+      }
+      if (!llvm::all_of(chain, isThere)) {
+        miss(chain.front(), anchor, "chain", "an operand of it is made after the kernel");
+        continue;
+      }
       Group &group = *groups.emplace_back(std::make_unique<Group>());
       initialise(group, anchor);
       group.isChain = true;
@@ -175,10 +195,16 @@ private:
       for (Operation *op : group.ops)
         groupOf[op] = &group;
       SetVector<Value> outside;
-      bool isPossible = llvm::all_of(group.ops, [&](Operation *op) { return collectOperands(op, group, outside); });
+      StringRef obstacle;
+      for (Operation *op : group.ops)
+        if (obstacle = collectOperands(op, group, outside); !obstacle.empty())
+          break;
       auto isResult = [&](Operation *op) { return isUsedOutside(op->getResult(0), group); };
-      if (isPossible && outside.size() + llvm::count_if(group.ops, isResult) <= kMaxOperandsOfRows)
+      if (obstacle.empty() && outside.size() + llvm::count_if(group.ops, isResult) > kMaxOperandsOfRows)
+        obstacle = kTooManyOperands;
+      if (obstacle.empty())
         continue;
+      miss(chain.front(), anchor, "chain", obstacle);
       for (Operation *op : group.ops)
         groupOf.erase(op);
       groups.pop_back();
@@ -188,8 +214,15 @@ private:
   /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
   void absorbPrologues() {
     for (auto anchor : block->getOps<KernelOpInterface>()) {
-      if (!anchor.takesPrologue() || groupOf.contains(anchor))
+      if (groupOf.contains(anchor))
         continue;
+      if (!anchor.takesPrologue()) {
+        for (OpOperand &operand : anchor->getOpOperands())
+          if (mayBePrologue(operand.get().getDefiningOp()))
+            miss(operand.get().getDefiningOp(), anchor, "prologue",
+                 "the anchor takes none: it reads elements of its operands more than once");
+        continue;
+      }
       SetVector<Operation *> members;
       SmallVector<Operation *> worklist{anchor};
       size_t operands = countOperands(anchor);
@@ -197,13 +230,16 @@ private:
         Operation *op = worklist.pop_back_val();
         for (OpOperand &operand : op->getOpOperands()) {
           Operation *producer = operand.get().getDefiningOp();
-          if (!producer || !isElementwise(producer) || isCopied(producer) || isMadeInMemory(producer) ||
-              !producer->hasOneUse() || producer->getNumResults() != 1 || isReadElsewhere(operand) ||
-              !sameMatrix(anchor->getOperand(0).getType(), operand.get().getType()))
+          if (!mayBePrologue(producer))
             continue;
           size_t after = operands - 1 + countOperands(producer); // instead of its own address those of its operands
-          if (after > kMaxOperands)
+          StringRef obstacle = findPrologueObstacle(operand, anchor);
+          if (obstacle.empty() && after > kMaxOperands)
+            obstacle = kTooManyOperands;
+          if (!obstacle.empty()) {
+            miss(producer, anchor, "prologue", obstacle);
             continue;
+          }
           operands = after;
           members.insert(producer);
           worklist.push_back(producer);
@@ -218,6 +254,23 @@ private:
       for (Operation *op : group.ops)
         groupOf[op] = &group;
     }
+  }
+
+  static bool mayBePrologue(Operation *producer) {
+    return producer && isElementwise(producer) && !isCopied(producer) && !isMadeInMemory(producer);
+  }
+
+  /// Why the anchor's kernel cannot compute an elementwise operand where it reads it, if it cannot.
+  static StringRef findPrologueObstacle(OpOperand &operand, KernelOpInterface anchor) {
+    if (!operand.get().getDefiningOp()->hasOneUse())
+      return "its result has other uses";
+    if (operand.get().getDefiningOp()->getNumResults() != 1)
+      return "it has several results";
+    if (isReadElsewhere(operand))
+      return "it is read at other places than the one that is computed";
+    if (!sameMatrix(anchor->getOperand(0).getType(), operand.get().getType()))
+      return "it computes on another matrix than the anchor's first operand";
+    return "";
   }
 
   /// Each anchor may take earlier ones along that read what its kernel reads anyway.
@@ -255,7 +308,10 @@ private:
     if (candidate->getBlock() != anchor->getBlock() || !candidate->isBeforeInBlock(anchor) ||
         !anchor.takesCompanion(candidate))
       return false;
-    return llvm::all_of(candidate->getUsers(), [&](Operation *user) { return anchor->isBeforeInBlock(user); });
+    if (llvm::all_of(candidate->getUsers(), [&](Operation *user) { return anchor->isBeforeInBlock(user); }))
+      return true;
+    miss(candidate, anchor, "companion", "its result is needed before the anchor");
+    return false;
   }
 
   void accompany(Operation *candidate, KernelOpInterface anchor) {
@@ -263,7 +319,7 @@ private:
     for (Value input : inputsOf(cast<KernelOpInterface>(candidate)))
       inputs.insert(input);
     if (inputs.size() + 2 > kMaxOperands)
-      return;
+      return miss(candidate, anchor, "companion", kTooManyOperands);
     Group *group = groupOf.lookup(anchor);
     if (!group)
       group = &start(anchor);
@@ -289,7 +345,9 @@ private:
     for (auto &group : groups)
       begun.push_back(group->ops);
     refused.clear();
+    const size_t before = missed.size();
     while (true) {
+      missed.resize(before);
       for (Operation &op : *block)
         if (failed(assign(&op)))
           return failure();
@@ -323,8 +381,14 @@ private:
         if (!add || groupOf.lookup(add) != group.get())
           break;
         Operation *addend = (add.getLhs() == sum ? add.getRhs() : add.getLhs()).getDefiningOp();
-        if (!addend || !absorb(*group, last, addend))
+        if (!addend)
           break;
+        if (StringRef obstacle = absorb(*group, last, addend); !obstacle.empty()) {
+          if (Group *other = groupOf.lookup(addend);
+              other && other != group.get() && isa_and_nonnull<MatmulOp>(other->anchor.getOperation()))
+            miss(addend, last, "addend", obstacle);
+          break;
+        }
         sum = add;
       }
     }
@@ -338,8 +402,8 @@ private:
            !product->hasAttr(kTensorFloatAttrName);
   }
 
-  /// The group takes the kernel that makes `addend`, if that is all it does.
-  bool absorb(Group &group, MatmulOp last, Operation *addend) {
+  /// The group takes the kernel that makes `addend`, if that is all it does; else the reason why it does not.
+  StringRef absorb(Group &group, MatmulOp last, Operation *addend) {
     Group *other = groupOf.lookup(addend);
     // A sum may have a product that another kernel makes, for other kernels too.
     auto isOwn = [&](Value product) { return groupOf.lookup(product.getDefiningOp()) == other; };
@@ -349,9 +413,12 @@ private:
              (product ? mayBeAdded(product) && product.getTransposeRhs() == last.getTransposeRhs()
                       : isSumOfProducts(op) && llvm::all_of(op->getOperands(), isOwn));
     };
-    if (!other || other == &group || !addend->hasOneUse() || other->ops.back() != addend ||
-        !llvm::all_of(other->ops, isAlike))
-      return false;
+    if (!other || other == &group)
+      return "no other kernel makes it";
+    if (!addend->hasOneUse() || other->ops.back() != addend)
+      return "its kernel makes it for others too";
+    if (!llvm::all_of(other->ops, isAlike))
+      return "its kernel does more than products of f32 that are read alike";
     SmallVector<Operation *> before = group.ops;
     group.ops.insert(group.ops.begin(), other->ops.begin(), other->ops.end());
     for (Operation *op : other->ops)
@@ -360,10 +427,10 @@ private:
       group.ops = before;
       for (Operation *op : other->ops)
         groupOf[op] = other;
-      return false;
+      return kTooManyOperands;
     }
     other->ops.clear();
-    return true;
+    return "";
   }
 
   bool isCrowded(Group &group) {
@@ -392,20 +459,26 @@ private:
     SetVector<Group *> candidates;
     if (fuse)
       findProducers(op, candidates);
-    for (Group *group : candidates)
-      if (canJoin(op, *group)) {
+    SmallVector<StringRef> obstacles;
+    for (Group *group : candidates) {
+      StringRef obstacle = findObstacle(op, *group);
+      if (obstacle.empty()) {
         group->ops.push_back(op);
         groupOf[op] = group;
         return success();
       }
+      obstacles.push_back(obstacle);
+    }
     // A launch costs a step more than the arithmetic on its few rows: all that computes on rows alike is one kernel.
     if (fuse && isa<RepeatOp>(block->getParentOp()))
       for (auto &group : llvm::reverse(groups))
-        if (!group->ops.empty() && !group->anchor && canJoin(op, *group)) {
+        if (!group->ops.empty() && !group->anchor && findObstacle(op, *group).empty()) {
           group->ops.push_back(op);
           groupOf[op] = group.get();
           return success();
         }
+    for (auto [group, obstacle] : llvm::zip(candidates, obstacles))
+      miss(op, placeOf(*group), group->anchor ? "epilogue" : "elementwise op", obstacle);
     start(op);
     return success();
   }
@@ -461,24 +534,31 @@ private:
     return isColumn(type) && getSizeName(type, 0) == getSizeName(group.anchor.getEpilogueType(), 0);
   }
 
-  /// All that `op` needs must be there where the kernel runs, or in the kernel.
-  bool canJoin(Operation *op, Group &group) {
+  /// Why `op` cannot join, if it cannot: all that it needs must be there where the kernel runs, or in the kernel.
+  StringRef findObstacle(Operation *op, Group &group) {
     RankedTensorType type = computedTypeIn(op, &group);
     bool isOfMatrix = type.getShape() == ArrayRef<int64_t>(group.shape) && type.getEncoding() == group.encoding;
-    if ((!isOfMatrix && !isColumnOfRows(type, group)) || refused.contains({placeOf(group), op}))
-      return false;
+    if (!isOfMatrix && !isColumnOfRows(type, group))
+      return "it computes on another matrix than the kernel";
+    if (refused.contains({placeOf(group), op}))
+      return kTooManyOperands;
     if (group.anchor && !group.anchor.takesEpilogue())
-      return false;
+      return "the anchor takes no epilogue";
     // What is computed again where it is needed would be kept all the way from here.
     if (op->hasAttr(kRecomputedAttrName) && !placeOf(group)->hasAttr(kRecomputedAttrName))
-      return false;
+      return "it is recomputed later than the kernel runs";
     SetVector<Value> outside;
     for (Operation *member : group.ops)
-      if (!collectOperands(member, group, outside))
-        return false;
+      if (StringRef obstacle = collectOperands(member, group, outside); !obstacle.empty())
+        return obstacle;
+    if (StringRef obstacle = collectOperands(op, group, outside); !obstacle.empty())
+      return obstacle;
+    if (readsWhatIsOverwritten(op, group))
+      return "the kernel would read rows that it replaces";
     bool takesRowsAlone = isa<RepeatOp>(block->getParentOp()) && (!group.anchor || group.isChain);
-    return collectOperands(op, group, outside) && !readsWhatIsOverwritten(op, group) &&
-           outside.size() + countResults(group, op) <= (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1);
+    if (outside.size() + countResults(group, op) > (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1))
+      return kTooManyOperands;
+    return "";
   }
 
   /// Whether the kernel would read rows that it replaces: others of its workgroups may have replaced them before.
@@ -510,29 +590,32 @@ private:
     return llvm::count_if(group.ops, isStored) + isStored(next);
   }
 
-  /// Adds what `op` takes from outside of the group; false where that is not there yet where the group runs, or is a
-  /// vector, or a matrix read in other places too, that the group itself computes.
-  bool collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
+  /// Adds what `op` takes from outside of the group. The reason is returned where it cannot: an operand is not there
+  /// yet where the group runs, or the group itself computes it and it is a vector, or a matrix read in other places
+  /// too.
+  StringRef collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
     for (OpOperand &use : op->getOpOperands()) {
       Value operand = use.get();
       Operation *producer = operand.getDefiningOp();
-      bool inside = producer && groupOf.lookup(producer) == &group;
-      if (inside && !isReadElsewhere(use) && isThere(operand, op, group))
+      if (producer && groupOf.lookup(producer) == &group) {
+        if (isReadElsewhere(use))
+          return "it reads what the kernel makes at other places than the one that is computed";
+        if (!isThere(operand, op, group))
+          return "a workgroup of the kernel makes another part of what it reads";
         continue;
-      if (inside)
-        return false;
+      }
       if (producer && isInlined(producer)) {
-        if (!collectOperands(producer, group, outside))
-          return false;
+        if (StringRef obstacle = collectOperands(producer, group, outside); !obstacle.empty())
+          return obstacle;
         continue;
       }
       // What another kernel makes is there where that kernel is.
       Group *other = groupOf.lookup(producer);
       if (producer && !(other ? placeOf(*other) : producer)->isBeforeInBlock(placeOf(group)))
-        return false;
+        return "an operand of it is made after the kernel";
       outside.insert(operand);
     }
-    return true;
+    return "";
   }
 
   /// Whether the kernel has the part of `operand`, which it computes, that goes with an element of `op`.
@@ -619,6 +702,32 @@ private:
     return llvm::join(names, "_");
   }
 
+  void miss(Operation *op, Operation *with, StringRef role, StringRef reason) {
+    if (wantsRemarks(&getContext()))
+      missed.push_back({op, with, role, reason});
+  }
+
+  /// For each kernel of several ops which those are, and which others could not be in it.
+  void emitRemarks() {
+    constexpr StringLiteral pass = "fuse-kernels";
+    for (auto &group : groups)
+      if (group->ops.size() > 1) {
+        SmallVector<StringRef> names;
+        for (Operation *op : group->ops)
+          names.push_back(op->getName().stripDialect());
+        remarkFused(pass, placeOf(*group), llvm::join(names, ", "), "kernel " + nameOf(*group));
+      }
+    DenseSet<std::tuple<Operation *, Operation *, StringRef>> said; // an operand may be used twice
+    for (const Missed &miss : missed) {
+      Group *own = groupOf.lookup(miss.op), *other = groupOf.lookup(miss.with);
+      bool isApart = other && own != other; // it may have come there another way
+      if (isApart && said.insert({miss.op, miss.with, miss.role}).second)
+        remarkMissed(pass, miss.op,
+                     Twine(miss.op->getName().stripDialect()) + " as " + miss.role + " of kernel " + nameOf(*other),
+                     miss.reason);
+    }
+  }
+
   void eraseDead() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
       if (isOpTriviallyDead(&op))
@@ -629,6 +738,7 @@ private:
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
   DenseSet<Operation *> materialized;
+  SmallVector<Missed> missed;                            // where remarks are wanted
   DenseSet<std::pair<Operation *, Operation *>> refused; // a group's place, and an op that would be too much for it
 };
 

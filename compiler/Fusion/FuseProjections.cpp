@@ -10,6 +10,7 @@
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"
+#include "compiler/Fusion/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,6 +24,8 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
+
+constexpr StringLiteral kPass = "fuse-projections";
 
 /// x W + b, nothing of which anyone else uses.
 struct Linear {
@@ -52,6 +55,7 @@ struct Linear {
 /// The linear transformations of one input, and the names of their parameters: what tells one group from another. The
 /// names outlive the parts, which go where another attention has some of them in a group that is replaced.
 struct Group {
+  Operation *user = nullptr; // whose operands they are
   SmallVector<Linear> parts;
   SmallVector<StringAttr> names;
 
@@ -68,22 +72,30 @@ public:
     VariableRoles roles(getOperation());
     llvm::MapVector<Attribute, SmallVector<Group>> groups; // by the names of the parameters
     getOperation().walk([&](Operation *op) {
-      for (const Group &group : groupsOf(projectedOperands(op))) {
+      for (Group &group : groupsOf(projectedOperands(op))) {
+        group.user = op;
         SmallVector<Group> &alike = groups[keyOf(group)];
         auto isSame = [&](const Group &other) { return other.parts.front().product == group.parts.front().product; };
         if (llvm::none_of(alike, isSame)) // attentions may share operands
           alike.push_back(group);
       }
     });
+    if (wantsRemarks(&getContext()))
+      getOperation().walk([](Operation *op) { explainLone(projectedOperands(op)); });
     auto trained = findTrainedReads(); // of variables that are packed once at most: what is replaced is not asked for
     DenseSet<StringAttr> taken;
-    for (auto &[key, alike] : groups)
-      if (mayPack(alike.front(), taken, symbols) && isReadNowhereElse(alike, trained)) {
-        taken.insert_range(alike.front().names);
-        auto [weights, biases] = pack(alike.front(), symbols, roles);
-        for (Group &group : alike)
-          replace(group, weights, biases);
+    for (auto &[key, alike] : groups) {
+      StringRef obstacle = findObstacle(alike, taken, trained, symbols);
+      if (!obstacle.empty()) {
+        for (const Group &group : alike)
+          remarkMissed(kPass, group.user, describe(group), obstacle);
+        continue;
       }
+      taken.insert_range(alike.front().names);
+      auto [weights, biases] = pack(alike.front(), symbols, roles);
+      for (Group &group : alike)
+        replace(group, weights, biases);
+    }
   }
 
 private:
@@ -125,6 +137,39 @@ private:
     }
     llvm::erase_if(groups, [](const Group &group) { return group.parts.size() < 2; });
     return groups;
+  }
+
+  static std::string describe(const Group &group) {
+    return std::to_string(group.parts.size()) + " projections of the same input";
+  }
+
+  /// Says of an attention's operands why those have no siblings that have none.
+  static void explainLone(ArrayRef<Value> operands) {
+    constexpr StringLiteral names[] = {"query", "key", "value"};
+    SmallVector<Group> groups = groupsOf(operands);
+    for (auto [operand, name] : llvm::zip_first(operands, names)) {
+      std::optional<Linear> linear = Linear::match(operand);
+      auto has = [&](const Group &group) {
+        return llvm::any_of(group.parts, [&](const Linear &part) { return part.product == linear->product; });
+      };
+      if (linear && llvm::any_of(groups, has))
+        continue;
+      if (Operation *op = operand.getDefiningOp())
+        remarkMissed(kPass, op, Twine("projection of an attention's ") + name,
+                     linear ? "no other operand of the attention is a projection of the same input to the same width"
+                            : "it is no x W + b with a weight and a bias that it alone reads");
+    }
+  }
+
+  /// Why these projections, which have the same parameters, stay apart, if they do.
+  static StringRef findObstacle(ArrayRef<Group> alike, const DenseSet<StringAttr> &taken,
+                                const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained,
+                                SymbolTable &symbols) {
+    if (!mayPack(alike.front(), taken, symbols))
+      return "a parameter is stored with others already, is used twice, or is not trained";
+    if (!isReadNowhereElse(alike, trained))
+      return "an entry that trains reads a parameter in another place too";
+    return "";
   }
 
   /// Each parameter is used once, is stored by itself so far, and all of them have the same companions.
@@ -200,6 +245,7 @@ private:
     SmallVector<Type> types;
     for (Linear part : group.parts)
       types.push_back(part.product.getType());
+    remarkFused(kPass, group.user, describe(group), "project");
     Value input = group.parts.front().product.getLhs(), weight = read(weights), bias = read(biases);
     auto project = ProjectOp::create(builder, loc, types, input, weight, bias);
     for (auto [part, result] : llvm::zip(group.parts, project.getResults())) {

@@ -9,6 +9,7 @@
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"
+#include "compiler/Fusion/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -25,6 +26,10 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr StringLiteral kPass = "fuse-updates";
+
+bool isOfVector(AdamOp adam) { return cast<RankedTensorType>(adam.getWeight().getType()).getRank() == 1; }
+
 /// The update of a vector whose parts are variables and whose results go back to them.
 struct Update {
   AdamOp adam;
@@ -33,7 +38,7 @@ struct Update {
 
   static std::optional<Update> match(AdamOp adam) {
     Update update{adam, {}, {}};
-    if (cast<RankedTensorType>(adam.getWeight().getType()).getRank() != 1)
+    if (!isOfVector(adam))
       return std::nullopt;
     Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
     for (auto [old, value] : llvm::zip_first(ArrayRef(before).take_front(adam->getNumResults()), adam->getResults())) {
@@ -61,10 +66,15 @@ public:
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (SmallVector<Update> step = updatesOf(function); step.size() > 1)
         steps.push_back(std::move(step));
-    // All steps update the same weights, or they are left as they are.
-    if (steps.empty() || !llvm::all_of(steps, [&](ArrayRef<Update> step) { return isLike(step, steps.front()); }) ||
-        !mayPack(steps, symbols))
+    if (steps.empty())
       return;
+    // All steps update the same weights, or they are left as they are.
+    StringRef obstacle = findObstacle(steps, symbols);
+    if (!obstacle.empty()) {
+      for (ArrayRef<Update> step : steps)
+        remarkMissed(kPass, step.front().adam, describe(step), obstacle);
+      return;
+    }
     Packed packed = pack(steps, symbols);
     for (ArrayRef<Update> step : steps)
       replace(step, packed);
@@ -83,11 +93,22 @@ private:
     function.walk([&](AdamOp adam) {
       if (std::optional<Update> update = Update::match(adam))
         updates.push_back(*update);
+      else
+        remarkMissed(kPass, adam, "update",
+                     isOfVector(adam) ? "what it updates are no variables, or its results do not go back to them alone"
+                                      : "the weight is a matrix: the kernel that makes its gradient updates it");
     });
     if (updates.empty())
       return updates;
     AdamOp first = updates.front().adam;
-    llvm::erase_if(updates, [&](Update &update) { return !isAlike(update.adam, first); });
+    llvm::erase_if(updates, [&](Update &update) {
+      if (isAlike(update.adam, first))
+        return false;
+      remarkMissed(kPass, update.adam, "update", "its rate, corrections or scale are not those of the first update");
+      return true;
+    });
+    if (updates.size() == 1)
+      remarkMissed(kPass, first, "update", "no other vector is updated alike");
     llvm::stable_sort(updates, [](const Update &a, const Update &b) { return unitOf(a) > unitOf(b); });
     return updates;
   }
@@ -106,6 +127,17 @@ private:
 
   static bool isLike(ArrayRef<Update> a, ArrayRef<Update> b) {
     return llvm::equal(a, b, [](const Update &x, const Update &y) { return x.names() == y.names(); });
+  }
+
+  static std::string describe(ArrayRef<Update> step) { return std::to_string(step.size()) + " updates of vectors"; }
+
+  /// Why the vectors are not packed, if they cannot be.
+  static StringRef findObstacle(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
+    if (!llvm::all_of(steps, [&](ArrayRef<Update> step) { return isLike(step, steps.front()); }))
+      return "the entries that train do not update the same weights";
+    if (!mayPack(steps, symbols))
+      return "a weight is updated twice, or a gradient is a part of another tensor or kept elsewhere";
+    return "";
   }
 
   static bool mayPack(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
@@ -164,6 +196,7 @@ private:
     for (const Update &update : step)
       if (last->isBeforeInBlock(update.adam))
         last = update.adam;
+    remarkFused(kPass, last, describe(step), "adam");
     OpBuilder builder(last), writes(last->getBlock()->getTerminator());
     Location loc = last.getLoc();
     if (auto named = dyn_cast<NameLoc>(loc))

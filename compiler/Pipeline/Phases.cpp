@@ -10,6 +10,7 @@
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Passes.h"
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Pipeline/WatchPhase.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Recurrence/Passes.h"
 #include "compiler/Target/Backend.h"
@@ -158,6 +159,8 @@ void mlir::heddle::buildPhasePipeline(OpPassManager &passes, Phase first, Phase 
         llvm_unreachable("passes that were not checked");
     if (!options.dumpDirectory.empty())
       passes.addPass(createDumpPhasePass(info, options));
+    if (options.watch)
+      passes.addPass(createWatchPhasePass(info.phase, options.watch));
     passes.addPass(createVerifyPhasePass(info.phase));
     if (info.phase == Phase::Derive)
       passes.addPass(createVerifyEntriesPass());

@@ -10,11 +10,13 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace mlir {
+class ModuleOp;
 class OpPassManager;
 
 namespace heddle {
@@ -53,6 +55,9 @@ struct AddedPasses {
 /// Fails where no phase can have these passes, and then says why in `problem`, in words for a user.
 LogicalResult checkAddedPasses(const AddedPasses &added, std::string &problem);
 
+/// Is shown what each phase leaves.
+using PhaseWatch = std::function<void(Phase, ModuleOp)>;
+
 struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
@@ -80,6 +85,7 @@ struct PipelineOptions {
   /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
   std::string dumpDirectory;
   std::string dumpTag;
+  PhaseWatch watch; // or null
 };
 
 /// One row of the table: `--compile-to`, `--dump-phases` and the help texts are made of it.

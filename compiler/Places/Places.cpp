@@ -77,9 +77,25 @@ struct Words {
 
 } // namespace
 
-std::string mlir::heddle::describePlace(Location place) {
+/// The place of a kernel; null for others.
+static FusedLoc asKernel(Location place) {
   auto kernel = dyn_cast<FusedLoc>(place);
-  if (!kernel || kernel.getMetadata() != StringAttr::get(place.getContext(), kKernel)) {
+  return kernel && kernel.getMetadata() == StringAttr::get(place.getContext(), kKernel) ? kernel : FusedLoc();
+}
+
+SmallVector<StringRef> mlir::heddle::getPartsOfPlace(Location place) {
+  Words words;
+  if (FusedLoc kernel = asKernel(place))
+    for (Location op : kernel.getLocations())
+      words.read(cast<NameLoc>(op).getChildLoc());
+  else
+    words.read(place);
+  return llvm::to_vector(words.names);
+}
+
+std::string mlir::heddle::describePlace(Location place) {
+  FusedLoc kernel = asKernel(place);
+  if (!kernel) {
     Words words;
     words.read(place);
     return words.write({});

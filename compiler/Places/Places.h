@@ -22,6 +22,9 @@ Location placeOfKernel(ArrayRef<Operation *> ops);
 /// kernel alone. Empty where nothing is known.
 std::string describePlace(Location place);
 
+/// The parts of the model that a place is of: "encoder.0.feed_forward.inner". Those of a kernel are its ops'.
+SmallVector<StringRef> getPartsOfPlace(Location place);
+
 } // namespace mlir::heddle
 
 #endif

@@ -13,6 +13,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 
 #include <list>
 
@@ -55,8 +56,20 @@ struct Flags {
                "--pass-pipeline on a module: derive:canonicalize,func.func(cse); may be repeated"),
       cl::value_desc("phase:passes"), cl::cat(category)};
   cl::opt<std::string> report{"report",
-                              cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON"),
-                              cl::value_desc("out.json"), cl::cat(category)};
+                              cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON; "
+                                       "or, where the name ends in .html, a page about the compilation: phases, "
+                                       "kernels, the arena, and what was fused or not and why"),
+                              cl::value_desc("out.json|out.html"), cl::cat(category)};
+  cl::opt<std::string> remarks{
+      "remarks-filter",
+      cl::desc(
+          "Print the remarks of the passes that this regular expression matches, as in heddle-opt: what they fused, "
+          "and what they did not and which condition failed; fuse matches all of them"),
+      cl::value_desc("regex"), cl::cat(category)};
+  cl::opt<std::string> remarksPassed{"remarks-filter-passed", cl::desc("The same, of what was fused alone"),
+                                     cl::value_desc("regex"), cl::cat(category)};
+  cl::opt<std::string> remarksMissed{"remarks-filter-missed", cl::desc("The same, of what was not fused alone"),
+                                     cl::value_desc("regex"), cl::cat(category)};
   cl::opt<std::string> profile{"profile",
                                cl::desc("Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"),
                                cl::value_desc("trace.json"), cl::cat(category)};
@@ -357,6 +370,16 @@ std::optional<CommandLine> check(Flags &flags) {
   line.vocabulary = flags.vocabulary;
   if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
     return wrong("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
+  if (!line.report.empty() && line.compileTo != Phase::Emit)
+    return wrong("--report is about an artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
+  for (auto [flag, into] : {std::pair(&flags.remarks, &line.remarks.all),
+                            {&flags.remarksPassed, &line.remarks.passed},
+                            {&flags.remarksMissed, &line.remarks.missed}}) {
+    *into = *flag;
+    std::string problem;
+    if (!into->empty() && !llvm::Regex(*into).isValid(problem))
+      return wrong("--" + flag->ArgStr + "=" + *into + " is no regular expression: " + problem);
+  }
   line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
     return wrong("--ptxas: '" + line.ptxas +
@@ -407,5 +430,8 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
     text.consume_front("heddle-compile: ");
     return wrong(text.rtrim(". ") + (isNear ? "; did you mean " + nearest + "?" : "; --help lists the flags"));
   }
-  return check(flags);
+  std::optional<CommandLine> line = check(flags);
+  if (line)
+    line->given.assign(argv + 1, argv + argc);
+  return line;
 }

@@ -10,6 +10,12 @@
 
 namespace mlir::heddle {
 
+/// Regular expressions for the passes whose remarks are printed; an empty one matches none.
+struct RemarkFilters {
+  std::string all, passed, missed;
+  bool areEmpty() const { return all.empty() && passed.empty() && missed.empty(); }
+};
+
 struct CommandLine {
   std::string model;
   std::string output; // "-": standard output; empty where nothing but messages is wanted
@@ -17,8 +23,9 @@ struct CommandLine {
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
-  std::string profile;            // where to write what took how long; empty: nowhere
-  std::string report;             // where to write what each entry costs; empty: nowhere
+  std::string profile; // where to write what took how long; empty: nowhere
+  std::string report;  // where to write what each entry costs; empty: nowhere
+  RemarkFilters remarks;
   std::vector<AddedPasses> added; // --pass-after, in the order given
   FusionOptions fusion;
   Precision precision = Precision::F32;
@@ -33,7 +40,10 @@ struct CommandLine {
   std::string vocabulary;                 // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;                 // empty: tiles come from the cost model
   std::vector<std::string> overrides;     // key=value
-  bool helpDescription = false;           // print the page of a description's keys, and nothing else
+  /// Whether `report` is a page for people, rather than JSON for programs.
+  bool wantsPage() const { return StringRef(report).ends_with(".html"); }
+  std::vector<std::string> given; // the command line's flags as given, for that page
+  bool helpDescription = false;   // print the page of a description's keys, and nothing else
 };
 
 /// The command line; nothing, after a message on standard error, where it is wrong.

@@ -50,7 +50,8 @@ static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const C
   return passes.run(module);
 }
 
-FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const CommandLine &line) {
+FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const CommandLine &line,
+                                                    const TargetPhaseWatch &watch) {
   DefaultTimingManager timingManager;
   applyDefaultTimingManagerCLOptions(timingManager);
   TimingScope timing = timingManager.getRootScope();
@@ -79,6 +80,8 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   options.added = line.added;
+  if (watch)
+    options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };
   Phase first = Phase::Import;
   if (line.compileFrom) {

@@ -15,8 +15,12 @@ struct CompiledModel {
   Artifact artifact;
 };
 
+/// Is shown what each phase leaves, and for which target; null in those phases that all targets share.
+using TargetPhaseWatch = std::function<void(Phase, const TargetProfile *, ModuleOp)>;
+
 /// Failure comes after an error that says why.
-FailureOr<CompiledModel> compileModel(MLIRContext *context, const CommandLine &line);
+FailureOr<CompiledModel> compileModel(MLIRContext *context, const CommandLine &line,
+                                      const TargetPhaseWatch &watch = nullptr);
 
 } // namespace mlir::heddle
 

@@ -40,8 +40,10 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, StringRef program)
         case DiagnosticSeverity::Warning:
           print(program, diagnostic.getLocation(), "warning", diagnostic.str());
           break;
-        case DiagnosticSeverity::Note:
         case DiagnosticSeverity::Remark:
+          print(program, diagnostic.getLocation(), "remark", diagnostic.str());
+          break;
+        case DiagnosticSeverity::Note:
           break;
         }
         return success();

@@ -4,6 +4,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -39,11 +40,21 @@ LogicalResult mlir::heddle::flushStandardOutput(MLIRContext *context) {
 }
 
 LogicalResult mlir::heddle::checkOutput(MLIRContext *context, StringRef flag, StringRef path) {
-  StringRef kind = path == "-" || path == "/dev/null" ? "" : describeSpecialFile(path);
-  if (kind.empty())
+  if (path.empty() || path == "-" || path == "/dev/null")
     return success();
-  return emitError(UnknownLoc::get(context))
-         << flag << ": '" << path << "' is " << kind << "; name a file, or - for standard output";
+  if (StringRef kind = describeSpecialFile(path); !kind.empty())
+    return emitError(UnknownLoc::get(context))
+           << flag << ": '" << path << "' is " << kind << "; name a file, or - for standard output";
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (folder.empty())
+    folder = ".";
+  if (!fs::is_directory(folder))
+    return emitError(UnknownLoc::get(context)) << flag << ": cannot write '" << path << "': there is no folder '"
+                                               << folder << "'; make it, or name a file elsewhere";
+  if (!fs::exists(path) && fs::access(folder, fs::AccessMode::Write))
+    return emitError(UnknownLoc::get(context)) << flag << ": cannot write '" << path << "': the folder '" << folder
+                                               << "' is not yours to write to; name a file elsewhere";
+  return success();
 }
 
 LogicalResult mlir::heddle::writeOutput(MLIRContext *context, StringRef flag, StringRef path,

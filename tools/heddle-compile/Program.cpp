@@ -9,6 +9,7 @@
 #include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
 #include "tools/heddle-compile/Report.h"
+#include "tools/heddle-compile/page/CompilationPage.h"
 #include "tools/trace/ChromeTrace.h"
 
 #include "llvm/Support/InitLLVM.h"
@@ -25,7 +26,18 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
   if (failed(fit))
     return failure();
   const CommandLine &line = fit->line;
-  FailureOr<CompiledModel> compiled = compileModel(context, line);
+  std::shared_ptr<RemarkLog> remarks;
+  if (line.wantsPage() || !line.remarks.areEmpty())
+    remarks = RemarkLog::listen(context);
+  PhaseTexts phases;
+  TargetPhaseWatch watch;
+  if (line.wantsPage())
+    watch = [&](Phase phase, const TargetProfile *profile, ModuleOp module) {
+      phases.add(phase, profile ? StringRef(profile->name) : "", module);
+    };
+  FailureOr<CompiledModel> compiled = compileModel(context, line, watch);
+  if (remarks)
+    remarks->print(line.remarks);
   if (failed(compiled))
     return failure();
   if (line.compileTo != Phase::Emit)
@@ -35,8 +47,12 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
     });
   if (failed(writeOutput(context, "-o", line.output, [&](raw_ostream &stream) { stream << compiled->artifact.bytes; })))
     return failure();
-  if (!line.report.empty() && failed(writeOutput(context, "--report", line.report,
-                                                 [&](raw_ostream &stream) { writeReport(stream, line, *compiled); })))
+  if (!line.report.empty() && failed(writeOutput(context, "--report", line.report, [&](raw_ostream &stream) {
+        if (line.wantsPage())
+          stream << writeCompilationPage(line, *compiled, phases, remarks->getSorted());
+        else
+          writeReport(stream, line, *compiled);
+      })))
     return failure();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (line.output != "-")

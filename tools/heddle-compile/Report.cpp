@@ -1,9 +1,7 @@
 #include "tools/heddle-compile/Report.h"
 
-#include "compiler/Cost/Cost.h"
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
-#include "dialects/Plan/Plan.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -25,40 +23,32 @@ static int64_t bytesOf(VariableOp variable) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-namespace {
+int64_t mlir::heddle::countSteps(plan::LaunchOp launch) {
+  auto repeat = dyn_cast<plan::RepeatOp>(launch->getParentOp());
+  return repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
+}
 
-/// What one call of an entry does, with every run-time size at its maximum.
-struct EntryTotals {
-  int64_t launches = 0, barriers = 0, kernels = 0;
-  int64_t flops = 0, modelFlops = 0, bytes = 0;
-  int64_t memory; // of the device: the arena and the variables that the entry uses
-
-  EntryTotals(plan::EntryOp entry, const llvm::StringMap<int64_t> &maxima)
-      : memory(static_cast<int64_t>(entry.getArenaBytes())) {
-    llvm::StringSet<> names, variables;
-    entry.walk([&](plan::LaunchOp launch) {
-      // Of a repetition, all steps of the longest sequence.
-      auto repeat = dyn_cast<plan::RepeatOp>(launch->getParentOp());
-      auto steps = repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
-      launches += steps;
-      barriers += steps * launch.getBarrier();
-      kernels += names.insert(launch.getKernel()).second;
-      if (auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName)) {
-        flops += steps * evaluateAtMaximum(cost.getFlops(), maxima);
-        modelFlops += steps * evaluateAtMaximum(cost.getModel(), maxima);
-        bytes += steps * evaluateAtMaximum(cost.getBytes(), maxima);
-      }
-      for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
-        if (binding.getSpace() == plan::Space::Variable)
-          variables.insert(binding.getName());
-    });
-    for (auto variable : entry->getParentOfType<ModuleOp>().getOps<VariableOp>())
-      if (variables.contains(variable.getSymName()))
-        memory += bytesOf(variable);
-  }
-};
-
-} // namespace
+EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
+    : memory(static_cast<int64_t>(entry.getArenaBytes())) {
+  llvm::StringSet<> names, variables;
+  entry.walk([&](plan::LaunchOp launch) {
+    int64_t steps = countSteps(launch);
+    launches += steps;
+    barriers += steps * launch.getBarrier();
+    kernels += names.insert(launch.getKernel()).second;
+    if (auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName)) {
+      flops += steps * evaluateAtMaximum(cost.getFlops(), maxima);
+      modelFlops += steps * evaluateAtMaximum(cost.getModel(), maxima);
+      bytes += steps * evaluateAtMaximum(cost.getBytes(), maxima);
+    }
+    for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
+      if (binding.getSpace() == plan::Space::Variable)
+        variables.insert(binding.getName());
+  });
+  for (auto variable : entry->getParentOfType<ModuleOp>().getOps<VariableOp>())
+    if (variables.contains(variable.getSymName()))
+      memory += bytesOf(variable);
+}
 
 DeviceMemory DeviceMemory::of(ModuleOp module) {
   DeviceMemory memory;
@@ -112,9 +102,8 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch)
         return;
-      auto repeat = dyn_cast<plan::RepeatOp>(launch->getParentOp());
       auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
-      for (int64_t step = 0, steps = repeat ? static_cast<int64_t>(repeat.getSteps()) : 1; step < steps; ++step)
+      for (int64_t step = 0, steps = countSteps(launch); step < steps; ++step)
         json.object([&] {
           json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
           json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);

@@ -2,6 +2,8 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 
+#include "compiler/Cost/Cost.h"
+#include "dialects/Plan/Plan.h"
 #include "tools/heddle-compile/Compile.h"
 
 namespace mlir::heddle {
@@ -17,6 +19,18 @@ struct DeviceMemory {
   /// "2.4 GiB = weights 0.5 GiB + ..."
   std::string describe() const;
 };
+
+/// What one call of an entry does, with every run-time size at its maximum.
+struct EntryTotals {
+  int64_t launches = 0, barriers = 0, kernels = 0;
+  int64_t flops = 0, modelFlops = 0, bytes = 0;
+  int64_t memory; // of the device: the arena and the variables that the entry uses
+
+  EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima);
+};
+
+/// How often a launch is done in a call: of a repetition, all steps of the longest sequence.
+int64_t countSteps(plan::LaunchOp launch);
 
 /// "1.5 MiB"
 std::string formatBytes(int64_t bytes);

@@ -1,5 +1,15 @@
 // What looks like attention and is none, or may not be fused. Every function must come out as it went in.
 // RUN: heddle-opt %s --heddle-fuse-attention | FileCheck %s --implicit-check-not=heddle.attention
+// RUN: heddle-opt %s --heddle-fuse-attention --remarks-filter=fuse-attention -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK-NOT: Passed
+// REMARK: [Missed] not fused | Category:fuse-attention | Function=no_mask | Reason="the softmax is of no masked scores that it alone uses", What=context
+// REMARK: Function=masked_with_zero | Reason="the mask is not of the sequences of the scores, or its value is not minus infinity"
+// REMARK: Function=scores_used_twice | Reason="what is masked is no elementwise arithmetic on one op's scores that the mask alone uses"
+// REMARK: Function=weights_used_twice | Reason="its weights are no softmax, dropped out or not, that it alone uses"
+// REMARK: Function=negative_scale_behind_mask | Reason="masked scores are multiplied by a factor that is not positive"
+// REMARK: Function=other_sequences | Reason="scores and context are of different sequences"
+// REMARK: Function=combined | Reason="its scores are no dot products"
 
 !tokens = tensor<?x8xf32, #heddle.dims<"target_tokens">>
 !scores = tensor<?x2x16xf32, #heddle.dims<"target_tokens">>

@@ -1,4 +1,7 @@
 // RUN: heddle-opt %s --heddle-fuse-attention | FileCheck %s
+// RUN: heddle-opt %s --heddle-fuse-attention --remarks-filter-passed=fuse-attention -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: remark: [Passed] fused | Category:fuse-attention | Function=self | Into=attention, What="scores, mask, softmax, dropout, context"
 
 !tokens = tensor<?x8xf32, #heddle.dims<"target_tokens">>
 !scores = tensor<?x2x16xf32, #heddle.dims<"target_tokens">>

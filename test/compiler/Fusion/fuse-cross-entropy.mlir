@@ -1,6 +1,13 @@
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy=rows=8 --split-input-file | FileCheck %s
 // RUN: heddle-opt %s --split-input-file \
 // RUN:   --pass-pipeline='builtin.module(heddle-fuse-cross-entropy{rows=8},func.func(heddle-fuse-kernels))' | FileCheck %s --check-prefix=KERNELS
+// RUN: heddle-opt %s --heddle-fuse-cross-entropy=rows=8 --split-input-file --remarks-filter=fuse-cross-entropy -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
+
+// REMARK: [Passed] fused | Category:fuse-cross-entropy | Function=tied | Into="3 chunks of at most 8 tokens", What="logits and cross_entropy"
+// REMARK: [Missed] not fused | Category:fuse-cross-entropy | Function=returned | Reason="'func.return' needs the logits, or what is as large, of all tokens at once or by their numbers"
+// REMARK: Function=depends | Reason="an operand is not there yet where the logits are made"
+// REMARK: Function=small | Reason="all logits are small: they would be a chunk or two"
 
 // The head of a model and its gradients, a chunk of tokens at a time; 20 tokens are chunks of 8, 8 and 4.
 !x = tensor<?x4xf32, #heddle.dims<"n">>

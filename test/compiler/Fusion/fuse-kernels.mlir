@@ -1,4 +1,16 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' --remarks-filter=fuse-kernels \
+// RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK-DAG: [Passed] fused | Category:fuse-kernels | Function=matmul_bias_relu | Into="kernel matmul_addf_maximumf", What="matmul, addf, maximumf"
+// REMARK-DAG: [Missed] not fused | Category:fuse-kernels | Function=no_prologue_used_twice | Reason="its result has other uses", What="exp as prologue of kernel sum"
+// REMARK-DAG: Function=copied | Reason="its result has other uses", What="addf as prologue of kernel sum_select"
+// REMARK-DAG: Function=operand_after_anchor | Reason="its kernel makes it for others too", What="matmul as addend of kernel matmul_addf"
+// REMARK-DAG: Function=read_after_write | Reason="an operand of it is made after the kernel", What="addf as epilogue of kernel matmul"
+// REMARK-DAG: Function=needed_before | Reason="its result is needed before the anchor", What="sum as companion of kernel matmul"
+// REMARK-DAG: Function=needed_before | Reason="the anchor takes none: it reads elements of its operands more than once", What="addf as prologue of kernel matmul_addf"
+// REMARK-DAG: Function=other_matrix | Reason="it computes on another matrix than the kernel", What="negf as epilogue of kernel layer_norm_exp"
+// REMARK-DAG: Function=other_matrix | Reason="a workgroup of the kernel makes another part of what it reads", What="addf as epilogue of kernel layer_norm_exp"
 
 !heads = tensor<?x2x4xf32, #heddle.dims<"tokens">>
 !numbers = tensor<?x2xf32, #heddle.dims<"tokens">>

@@ -1,4 +1,11 @@
 // RUN: heddle-opt %s --heddle-fuse-projections --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --heddle-fuse-projections --split-input-file --remarks-filter=fuse-projections -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
+
+// REMARK: [Passed] fused | Category:fuse-projections | Function=self | Into=project, What="3 projections of the same input"
+// REMARK: [Missed] not fused | Category:fuse-projections | Function=cross | Reason="no other operand of the attention is a projection of the same input to the same width", What="projection of an attention's query"
+// REMARK: Function=used_twice | Reason="it is no x W + b with a weight and a bias that it alone reads", What="projection of an attention's key"
+// REMARK: Function=shared | Reason="a parameter is stored with others already, is used twice, or is not trained"
 
 // Self-attention: queries, keys and values of one input. The parameters become views; what belongs to them is stored
 // likewise, in the order of the projections.

@@ -1,4 +1,9 @@
 // RUN: heddle-opt %s --heddle-fuse-updates --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --heddle-fuse-updates --split-input-file --remarks-filter=fuse-updates -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: [Missed] not fused | Category:fuse-updates | Function=step | Reason="the weight is a matrix: the kernel that makes its gradient updates it", What=update
+// REMARK: [Passed] fused | Category:fuse-updates | Function=step | Into=adam, What="3 updates of vectors"
+// REMARK: Function=same | Reason="a weight is updated twice, or a gradient is a part of another tensor or kept elsewhere", What="2 updates of vectors"
 
 // Vectors are stored and updated together; those that can be read four elements at a time come first. The gradients are
 // made where they stand in the whole. A matrix is not touched.

@@ -1,0 +1,19 @@
+// The page of `heddle-compile --report=FILE.html`: what became of a model, for who wonders why something was not fused,
+// writes a pass, or needs less memory. Its style and scripts are the files beside this one.
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
+
+#include "tools/heddle-compile/Remarks.h"
+#include "tools/heddle-compile/page/PhaseTexts.h"
+
+namespace mlir::heddle {
+
+struct CompiledModel;
+
+/// The whole page as HTML.
+std::string writeCompilationPage(const CommandLine &line, CompiledModel &compiled, PhaseTexts &phases,
+                                 ArrayRef<PassRemark> remarks);
+
+} // namespace mlir::heddle
+
+#endif
