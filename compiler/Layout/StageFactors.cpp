@@ -96,7 +96,7 @@ private:
       if (stage.isFixed && stage.copies) {
         LoadOp load = stage.load;
         CopyOp::create(b, stage.ring, constant(b, 0), stage.rows, load.getMemory(), load.getRow(), load.getColumn(),
-                       load.getRowLimit(), load.getColumnLimit());
+                       load.getRowLimit(), load.getColumnLimit(), load.getMembers(), load.getApart());
       }
     Value step = loop.getStep(), at = loop.getLowerBound();
     for (int64_t s = 0; s + 1 < stages; ++s) {
@@ -218,7 +218,8 @@ private:
         Value row = place(load.getRow()), column = place(load.getColumn());
         Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
         Value to = arith::MulIOp::create(b, number, constant(b, stage.rows));
-        CopyOp::create(b, stage.ring, to, stage.rows, load.getMemory(), row, column, rowLimit, columnLimit);
+        CopyOp::create(b, stage.ring, to, stage.rows, load.getMemory(), row, column, rowLimit, columnLimit,
+                       load.getMembers(), load.getApart());
       }
     }
     CommitOp::create(b);
@@ -229,7 +230,8 @@ private:
 
 bool heddle::readSame(LoadOp a, LoadOp b) {
   return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&
-         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit();
+         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit() &&
+         a.getMembers() == b.getMembers() && a.getApart() == b.getApart();
 }
 
 Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping) {

@@ -68,9 +68,11 @@ private:
     int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
     Value zero = emitter.index(0);
     return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
+      Place rows = owned; // of a value of the graph
+      rows.column = emitter.add(owned.column, k), rows.columns = part;
       Value left = isa<MemRefType>(lhs.getType())
                        ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
-                       : load(lhs, {owned.row, emitter.add(owned.column, k), shape[0], part, owned.rowLimit, {}});
+                       : load(lhs, rows);
       Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
       Value right = emitter.load(rhs, place, Padding::Any);
       return SmallVector<Value>{

@@ -14,8 +14,8 @@ import torch
 import calls
 
 # Of a head; heads of queries, and of keys.
-WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 1, 1)]
-MATRIX_WIDTHS = [(16, 3, 3), (64, 2, 2), (64, 4, 2), (128, 1, 1)]  # of heads on cooperative matrices
+WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (16, 10, 2), (8, 4, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 2, 1)]
+MATRIX_WIDTHS = [(16, 3, 3), (16, 5, 1), (64, 2, 2), (64, 4, 2), (64, 6, 2), (128, 1, 1)]  # of heads on cooperative matrices
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
 RADIUS = 9
 BOUND = 1e-5
@@ -105,7 +105,7 @@ def main():
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     widths = WIDTHS
     if arguments.target == "vulkan:software":  # for which Mesa takes minutes with the widest heads, if its cache is empty
-        widths = WIDTHS[:6] if arguments.precision == "f32" else WIDTHS[:5]
+        widths = WIDTHS[:8] if arguments.precision == "f32" else WIDTHS[:7]
     if arguments.target == "vulkan:software-matrices":  # whose other heads are those of vulkan:software
         widths = MATRIX_WIDTHS
     random = np.random.default_rng(5)
