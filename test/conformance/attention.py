@@ -1,7 +1,7 @@
 """`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 256, one head and several,
 and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts.
 
-    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N]"""
+    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N] [--processors=N]"""
 
 import argparse
 import subprocess
@@ -101,6 +101,7 @@ def main():
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--longest", type=int, help="compile for sequences of up to so many rows; tiles depend on it")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
+    parser.add_argument("--processors", type=int, help="compile for a GPU of so many: of few, a group's heads share larger tiles")
     arguments = parser.parse_args()
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     widths = WIDTHS
@@ -122,7 +123,8 @@ def main():
             file.write(write_model(widths, limits[0], len(lengths), limits[1]))
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
-                        *([f"--lanes={arguments.lanes}"] if arguments.lanes else [])],
+                        *([f"--lanes={arguments.lanes}"] if arguments.lanes else []),
+                        *([f"--processors={arguments.processors}"] if arguments.processors else [])],
                        check=True, stdout=subprocess.DEVNULL)
         session = calls.Session(tools, f"{folder}/attention.heddle", folder)
         for width, heads, key_heads in widths:
