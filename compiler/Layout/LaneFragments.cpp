@@ -205,8 +205,8 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
     Value toColumn = swizzle.place(b, group, b.add(first, done));
     MemberPlace member = MemberPlace::of(b, op, fromRow);
     nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements), count,
-                                     elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
   }
 };
 

@@ -20,7 +20,7 @@ struct Attention {
   ValueRange users = {};        // of the rows of keys, where these own pairs and find them by lists; else empty
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
   bool hasTensorFactors = false;
-  int64_t members = 1;          // rows of a tile that a query is: its heads of a group, one after the other
+  int64_t members = 1; // rows of a tile that a query is: its heads of a group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone

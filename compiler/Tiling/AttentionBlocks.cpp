@@ -83,9 +83,8 @@ private:
     return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
       Place rows = owned; // of a value of the graph
       rows.column = emitter.add(owned.column, k), rows.columns = part;
-      Value left = isa<MemRefType>(lhs.getType())
-                       ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
-                       : load(lhs, rows);
+      Value left = isa<MemRefType>(lhs.getType()) ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+                                                  : load(lhs, rows);
       Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
       Value right = emitter.load(rhs, place, Padding::Any);
       return SmallVector<Value>{

@@ -26,9 +26,8 @@ int64_t AttentionBounds::spanOf(int64_t rows) const {
 }
 
 Value AttentionBounds::ownerOf(Value row) const {
-  return attention.members == 1
-             ? row
-             : emitter.builder().createOrFold<arith::DivUIOp>(row, emitter.index(attention.members));
+  return attention.members == 1 ? row
+                                : emitter.builder().createOrFold<arith::DivUIOp>(row, emitter.index(attention.members));
 }
 
 int64_t AttentionBounds::maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOnce) const {
@@ -41,8 +40,8 @@ int64_t AttentionBounds::maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOn
   for (const Bound &lower : bounds)
     for (const Bound &upper : bounds)
       if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)
-        maximum = std::min(maximum,
-                           lower.constant + upper.constant + std::abs(lower.owned) * (spanOf(ownedAtOnce) - 1) + visitedAtOnce);
+        maximum = std::min(maximum, lower.constant + upper.constant +
+                                        std::abs(lower.owned) * (spanOf(ownedAtOnce) - 1) + visitedAtOnce);
   return std::max<int64_t>(maximum, 1);
 }
 

@@ -47,10 +47,9 @@ void AttentionFrame::emit(function_ref<void()> body) {
                                 std::max<int64_t>(ownedAtOnce / members, 1),
                                 /*repeat=*/llvm::divideCeil(members, std::min(ownedAtOnce, members)));
   int64_t headsAtOnce = getHeads() * members;
-  Value ownHead =
+  Value ownHeads =
       emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, headsAtOnce);
-  Value visitedHead = ownHead;
-  ownHead = emitter.mul(ownHead, headsAtOnce);
+  Value ownHead = emitter.mul(ownHeads, headsAtOnce);
   firstHead = head = ownHead;
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
@@ -79,10 +78,11 @@ void AttentionFrame::emit(function_ref<void()> body) {
                 {},
                 members,
                 members > 1 ? getWidth() : 0};
-  if (members == 1)
-    visitedHead = ownHead;
-  if (ownsQueries && attention.group() > members)
-    visitedHead = b.createOrFold<arith::DivUIOp>(ownHead, emitter.index(attention.group()));
+  Value visitedHead = ownHead;
+  if (ownsQueries && attention.group() > 1)
+    visitedHead = attention.group() == members
+                      ? ownHeads
+                      : b.createOrFold<arith::DivUIOp>(ownHead, emitter.index(attention.group()));
   visitedColumn = emitter.mul(visitedHead, getWidth());
   sharing->setOwned(ownedPlace);
 

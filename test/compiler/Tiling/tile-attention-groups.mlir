@@ -2,6 +2,7 @@
 // them all. Rows follow each other query by query, whatever their number is a multiple of.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s --check-prefix=BLOCKS
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:amd})' | FileCheck %s --check-prefix=WIDE
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s --check-prefix=TENSOR
 
 !q = tensor<?x96xf32, #heddle.dims<"tokens">>
@@ -35,11 +36,18 @@ heddle.size @length max 4096 longest "lengths"
 // CHECK: tile.store %{{.*}}[%[[ROW]], %[[COLUMN]]] rows(%[[END]]) {apart = 16 : i64, members = 3 : i64} : tensor<32x16xf32>
 // CHECK: tile.store %{{.*}}[%[[ROW]], %[[HEAD]]] rows(%[[END]]) {apart = 1 : i64, members = 3 : i64} : tensor<32x1xf32>
 
+// A GPU whose workgroups may be larger has twice the lanes in one, and so twice the rows for keys that are in shared memory.
 // BLOCKS-LABEL: tile.func @attention_Tx96(
+// BLOCKS-SAME: workgroup = 128
 // BLOCKS: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32>
 
+// WIDE-LABEL: tile.func @attention_Tx96(
+// WIDE-SAME: workgroup = 256
+// WIDE: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32> -> tensor<128x16xf32>
+
 // TENSOR-LABEL: tile.func @attention_Tx96(
-// TENSOR: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xbf16>
+// TENSOR-SAME: workgroup = 256
+// TENSOR: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xbf16> -> tensor<256x16xbf16>
 func.func @causal(%q: !q, %k: !k, %s: !segments, %l: !segments) -> (!q, !heads) {
   %y, %lse = heddle.attention %q, %k, %k queries(%s, %l) keys(%s, %l) mask {
   ^bb0(%i: i32, %j: i32):
@@ -71,10 +79,33 @@ heddle.size @length max 4096 longest "lengths"
 // CHECK: scf.for
 // CHECK:   tile.random {{.*}} streams %{{.*}} : tensor<
 // BLOCKS-LABEL: tile.func @attention_grad_query_Tx96(
+// WIDE-LABEL: tile.func @attention_grad_query_Tx96(
 // TENSOR-LABEL: tile.func @attention_grad_query_Tx96(
 func.func @gradient(%q: !q, %k: !k, %g: !q, %lse: !heads, %d: !heads, %s: !segments, %l: !segments, %seed: !seed, %step: !step) -> !q {
   %y = heddle.attention_grad_query %q, %k, %k gradient %g, %lse, %d queries(%s, %l) keys(%s, %l) dropout(%seed, %step)
     {heads = 6 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length", dropout = 0.1 : f32, stream = 1 : i32}
     : (!q, !k, !k, !q, !heads, !heads, !segments, !segments, !segments, !segments, !seed, !step) -> !q
   return %y : !q
+}
+
+// -----
+
+!q = tensor<?x96xf32, #heddle.dims<"tokens">>
+!k = tensor<?x32xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x6xf32, #heddle.dims<"tokens">>
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+heddle.size @tokens max 16384
+heddle.size @sequences max 64
+heddle.size @length max 4096 longest "lengths"
+
+// What is added to the result is read at the result's places, which a row that repeats is not: heads stay apart.
+// TENSOR-LABEL: tile.func @attention_addf_Tx96(
+// TENSOR-NOT: members
+func.func @biased(%q: !q, %k: !k, %bias: tensor<96xf32>, %s: !segments, %l: !segments) -> !q {
+  %y, %lse = heddle.attention %q, %k, %k queries(%s, %l) keys(%s, %l)
+    {heads = 6 : i64, scale = 0.25 : f32, query_size = "length", key_size = "length"}
+    : (!q, !k, !k, !segments, !segments, !segments, !segments) -> (!q, !heads)
+  %wide = heddle.broadcast %bias : tensor<96xf32> to !q
+  %sum = arith.addf %y, %wide : !q
+  return %sum : !q
 }
