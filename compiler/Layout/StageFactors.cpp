@@ -62,6 +62,7 @@ public:
     tile::FuncOp kernel = getOperation();
     if (kernel.getSpread() != Spread::Tensor || stages < 2)
       return;
+    last = {};
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
@@ -86,11 +87,19 @@ private:
       bool isFixed = llvm::all_of(load->getOperands(), [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
       staged.push_back({load, {}, rows, columns, same == staged.end(), isFixed});
     }
-    int64_t stages = makeRings(b, staged, loop);
+    bool isAfter = takeRings(staged, loop);
+    int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
+    last.block = loop->getBlock(), last.stages = stages;
+    if (!isAfter)
+      last.rings.clear();
+    for (const Stage &stage : staged)
+      if (stage.copies && !stage.isFixed && !isAfter)
+        last.rings.push_back(stage.ring);
 
-    // Copies of the first tiles. Where the loop is one of another's iterations, its last tiles may still be read.
+    // Copies of the first tiles. Where the loop is one of another's iterations, or follows one, last tiles may still be
+    // read.
     b.setInsertionPoint(loop);
-    if (loop->getParentOfType<scf::ForOp>())
+    if (isAfter || loop->getParentOfType<scf::ForOp>())
       WaitOp::create(b, 0);
     for (const Stage &stage : staged)
       if (stage.isFixed && stage.copies) {
@@ -163,6 +172,30 @@ private:
   /// Several products make a step that takes longer than a copy does.
   static bool isLong(scf::ForOp loop) { return llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2); }
 
+  /// Loops that follow each other, of products that are added up, share their rings: there is no room for twice as
+  /// many. Returns whether the loop before this one has left all that it needs.
+  bool takeRings(MutableArrayRef<Stage> staged, scf::ForOp loop) const {
+    if (last.block != loop->getBlock())
+      return false;
+    SmallVector<Value> left = last.rings;
+    SmallVector<Value> taken;
+    for (const Stage &stage : staged) {
+      auto fits = [&](Value ring) {
+        auto type = cast<MemRefType>(ring.getType());
+        return type.getShape() == ArrayRef{last.stages * stage.rows, stage.columns} &&
+               type.getElementType() == LoadOp(stage.load).getType().getElementType();
+      };
+      auto ring = llvm::find_if(left, fits);
+      if (!stage.copies || stage.isFixed || ring == left.end())
+        return false;
+      taken.push_back(*ring);
+      left.erase(ring);
+    }
+    for (auto [stage, ring] : llvm::zip_equal(staged, taken))
+      stage.ring = ring;
+    return true;
+  }
+
   /// As many tiles a ring as there is room for. Returns their number.
   int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
@@ -199,6 +232,13 @@ private:
   }
 
   static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+
+  /// What the last loop's copies went to.
+  struct {
+    Block *block = nullptr;
+    SmallVector<Value> rings;
+    int64_t stages = 0;
+  } last;
 
   /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if it comes to there.
   /// The group is closed in any case: waiting counts groups.
