@@ -61,7 +61,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
-    // Scales of columns multiply all that is summed up until then.
+    // Scales of columns multiply sums of their own, which cost registers unless there is nothing before them.
     llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return groupOf(a) && !groupOf(b); });
     std::optional<int64_t> group;
     for (MatmulOp product : products)
@@ -72,15 +72,10 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
                        static_cast<int64_t>(products.size()),
                        fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
                        llvm::any_of(products, hasMovedRows));
-    SmallVector<Value> totals;
+    SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));
-      bool isApart = totals.empty() || groupOf(product);
-      SmallVector<Value> own =
-          frame.accumulate(product.getLhs(), product.getRhs(), isApart ? frame.zeros(false) : totals);
-      if (isApart && !totals.empty())
-        own[0] = arith::AddFOp::create(emitter.builder(), totals[0], own[0]);
-      totals = own;
+      totals = frame.accumulate(product.getLhs(), product.getRhs(), totals);
     }
     Value sum = MatmulOp(products.back()).getResult();
     while (true) {
