@@ -369,7 +369,7 @@ private:
   }
 
   /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those
-  /// by tokens operands would have to be kept for longer, and tensor cores take one product at a time.
+  /// by tokens operands would have to be kept for longer.
   void absorbAddends() {
     for (auto &group : groups) {
       auto last = dyn_cast_or_null<MatmulOp>(group->anchor.getOperation());
@@ -394,12 +394,23 @@ private:
     }
   }
 
-  static bool mayBeAdded(MatmulOp product) {
-    auto isWhole = [](Value factor) {
-      return getElementTypeOrSelf(factor).isF32() && !factor.getDefiningOp<DequantizeOp>();
+  static bool mayBeAdded(MatmulOp product) { return !product.getTransposeLhs(); }
+
+  /// Whether loops of one kernel can make all of these: from factors of one kind; or by lanes, as packed numbers are
+  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the factors of an adapter.
+  static bool haveOneKernel(ArrayRef<MatmulOp> products) {
+    constexpr int64_t fewColumns = 64;
+    auto isPacked = [](MatmulOp product) { return isa_and_nonnull<DequantizeOp>(product.getRhs().getDefiningOp()); };
+    auto isTensor = [](MatmulOp product) { return hasTensorFactors(product, product.getLhs()); };
+    auto kindOf = [&](MatmulOp product) {
+      return std::tuple(getElementTypeOrSelf(product.getLhs()), getElementTypeOrSelf(product.getRhs()),
+                        isTensor(product));
     };
-    return !product.getTransposeLhs() && isWhole(product.getLhs()) && isWhole(product.getRhs()) &&
-           !product->hasAttr(kTensorFloatAttrName);
+    if (llvm::any_of(products, isPacked))
+      return llvm::all_of(products, [&](MatmulOp product) {
+        return !isTensor(product) || cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1) <= fewColumns;
+      });
+    return llvm::all_of(products, [&](MatmulOp product) { return kindOf(product) == kindOf(products.front()); });
   }
 
   /// The group takes the kernel that makes `addend`, if that is all it does; else the reason why it does not.
@@ -418,7 +429,13 @@ private:
     if (!addend->hasOneUse() || other->ops.back() != addend)
       return "its kernel makes it for others too";
     if (!llvm::all_of(other->ops, isAlike))
-      return "its kernel does more than products of f32 that are read alike";
+      return "its kernel does more than products that are read alike";
+    SmallVector<MatmulOp> products;
+    for (Operation *op : llvm::concat<Operation *>(group.ops, other->ops))
+      if (auto product = dyn_cast<MatmulOp>(op))
+        products.push_back(product);
+    if (!haveOneKernel(products))
+      return "their operands are not of one kind";
     SmallVector<Operation *> before = group.ops;
     group.ops.insert(group.ops.begin(), other->ops.begin(), other->ops.end());
     for (Operation *op : other->ops)

@@ -203,9 +203,10 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
       count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
     Value toRow = b.add(arith::AddIOp::create(b, op.getTo(), first), done);
     Value toColumn = swizzle.place(b, group, b.add(first, done));
+    MemberPlace member = MemberPlace::of(b, op, fromRow);
     nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                     ValueRange{fromRow, fromColumn}, b.getIndexAttr(elements), count,
-                                     elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
   }
 };
 

@@ -17,9 +17,9 @@ namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// An index that may be read, and whether it is the one that was asked for; null says that it always is. A run of
-/// columns cut by a limit has a condition for each of its elements.
+/// columns cut by a limit has a condition for each of its elements. What is in a row may be further right there.
 struct Bounded {
-  Value index, inside;
+  Value index, inside, shift = {};
 };
 
 /// The last index below `limit` that is a multiple of `unit`. A limit of 0 leaves nothing that matters, so index 0.
@@ -124,7 +124,8 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
       auto number = static_cast<int64_t>(i) % source.together;
       Value part;
       if (source.bits == 32) {
-        part = readElements(b, pieceType, source, row.index, column.index);
+        Value at = MemberPlace{row.index, row.shift}.column(b, column.index);
+        part = readElements(b, pieceType, source, row.index, at);
       } else {
         if (number == 0 && j == 0) {
           Value ofWord = b.index(source.ofWord());
@@ -175,6 +176,8 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     SmallVector<Bounded> rows;
     for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i) {
       rows.push_back(bound(b, place.row(b, i), limit, last));
+      MemberPlace member = MemberPlace::of(b, op, rows.back().index);
+      rows.back().index = member.row, rows.back().shift = member.shift;
       if (op.getClamped())
         rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
     }
@@ -339,7 +342,8 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     int64_t pieces = whole ? 1 : vector;
     auto write = [&](LaneBuilder &b, int64_t i, int64_t piece) {
       Value row = to.empty() ? place.row(b, i) : arith::IndexCastOp::create(b, b.getIndexType(), to[i]).getResult();
-      std::array<Value, 2> at{row, place.column(b, piece / pieces, piece % pieces)};
+      MemberPlace member = MemberPlace::of(b, op, row);
+      std::array<Value, 2> at{member.row, member.column(b, place.column(b, piece / pieces, piece % pieces))};
       Value value = registers.at(i, piece / pieces);
       if (whole)
         vector::StoreOp::create(b, value, op.getMemory(), at);

@@ -67,19 +67,22 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
     Type wordType = getRegisterType(cast<RankedTensorType>(op.getRows().getType()));
     int64_t vector = tile::getLaneShape(op.getType()).vector;
     bool together = wholeCounters.contains(op);
-    auto draw = [&](Value row, Value column) {
-      Value group = arith::ShRUIOp::create(b, column, b.constant(b.getI32Type(), 2));
-      return philox(b, {group, row, op.getStream(), op.getStep()}, {op.getSeedLow(), op.getSeedHigh()});
-    };
     SmallVector<Value> registers;
     for (auto [rows, columns] : llvm::zip(adaptor.getRows(), adaptor.getColumns())) {
+      Value streams = op.getStreams() ? adaptor.getStreams()[registers.size()] : Value();
+      auto draw = [&, rows = rows](int64_t element, Value column) {
+        Value group = arith::ShRUIOp::create(b, column, b.constant(b.getI32Type(), 2)), stream = op.getStream();
+        if (streams)
+          stream = arith::AddIOp::create(b, stream, b.extract(streams, element));
+        return philox(b, {group, b.extract(rows, element), stream, op.getStep()}, {op.getSeedLow(), op.getSeedHigh()});
+      };
       SmallVector<Value> words;
       if (together && vector == 4) {
-        llvm::append_range(words, draw(b.extract(rows, 0), b.extract(columns, 0)));
+        llvm::append_range(words, draw(0, b.extract(columns, 0)));
       } else if (together) {
         // Two of the four, the first or the last.
         Value column = b.extract(columns, 0);
-        Words all = draw(b.extract(rows, 0), column);
+        Words all = draw(0, column);
         Value masked = arith::AndIOp::create(b, column, b.constant(b.getI32Type(), 2));
         Value isUpper = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, masked, b.constant(b.getI32Type(), 0));
         for (int64_t element : {0, 1})
@@ -87,7 +90,7 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
       } else {
         for (int64_t element = 0; element < vector; ++element) {
           Value column = b.extract(columns, element);
-          words.push_back(select(b, draw(b.extract(rows, element), column), column));
+          words.push_back(select(b, draw(element, column), column));
         }
       }
       registers.push_back(toUnit(b, type, b.assemble(wordType, words)));
@@ -128,7 +131,7 @@ DenseSet<Operation *> heddle::findWholeCounters(tile::FuncOp kernel) {
   DenseSet<Operation *> found;
   kernel.walk([&](tile::RandomOp op) {
     if (tile::getLaneShape(op.getType()).vector % 2 == 0 && numbersColumns(op.getColumns()) &&
-        isUniformAlongRow(op.getRows()))
+        isUniformAlongRow(op.getRows()) && (!op.getStreams() || isUniformAlongRow(op.getStreams())))
       found.insert(op);
   });
   return found;

@@ -110,6 +110,22 @@ private:
   int64_t rowStep, runStep;
 };
 
+/// Where a row of tiles is in a matrix whose rows have several of them: its row there, and how much further right its
+/// columns are; null: no further.
+struct MemberPlace {
+  Value row, shift;
+
+  template <typename Op> static MemberPlace of(LaneBuilder &b, Op op, Value row) {
+    if (op.getMembers() == 1)
+      return {row, {}};
+    auto members = static_cast<int64_t>(op.getMembers()), apart = static_cast<int64_t>(op.getApart());
+    return {b.createOrFold<arith::DivUIOp>(row, b.index(members)), b.scaled(b.remainder(row, members), apart)};
+  }
+  Value column(LaneBuilder &b, Value column) const {
+    return shift ? b.createOrFold<arith::AddIOp>(column, shift) : column;
+  }
+};
+
 template <typename Op> struct LanePattern : OpConversionPattern<Op> {
   LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes, PatternBenefit benefit = 1)
       : OpConversionPattern<Op>(converter, context, benefit), lanes(lanes) {}

@@ -62,6 +62,7 @@ public:
     tile::FuncOp kernel = getOperation();
     if (kernel.getSpread() != Spread::Tensor || stages < 2)
       return;
+    last = {};
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
@@ -86,17 +87,25 @@ private:
       bool isFixed = llvm::all_of(load->getOperands(), [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
       staged.push_back({load, {}, rows, columns, same == staged.end(), isFixed});
     }
-    int64_t stages = makeRings(b, staged, loop);
+    bool isAfter = takeRings(staged, loop);
+    int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
+    last.block = loop->getBlock(), last.stages = stages;
+    if (!isAfter)
+      last.rings.clear();
+    for (const Stage &stage : staged)
+      if (stage.copies && !stage.isFixed && !isAfter)
+        last.rings.push_back(stage.ring);
 
-    // Copies of the first tiles. Where the loop is one of another's iterations, its last tiles may still be read.
+    // Copies of the first tiles. Where the loop is one of another's iterations, or follows one, last tiles may still be
+    // read.
     b.setInsertionPoint(loop);
-    if (loop->getParentOfType<scf::ForOp>())
+    if (isAfter || loop->getParentOfType<scf::ForOp>())
       WaitOp::create(b, 0);
     for (const Stage &stage : staged)
       if (stage.isFixed && stage.copies) {
         LoadOp load = stage.load;
         CopyOp::create(b, stage.ring, constant(b, 0), stage.rows, load.getMemory(), load.getRow(), load.getColumn(),
-                       load.getRowLimit(), load.getColumnLimit());
+                       load.getRowLimit(), load.getColumnLimit(), load.getMembers(), load.getApart());
       }
     Value step = loop.getStep(), at = loop.getLowerBound();
     for (int64_t s = 0; s + 1 < stages; ++s) {
@@ -163,6 +172,30 @@ private:
   /// Several products make a step that takes longer than a copy does.
   static bool isLong(scf::ForOp loop) { return llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2); }
 
+  /// Loops that follow each other, of products that are added up, share their rings: there is no room for twice as
+  /// many. Returns whether the loop before this one has left all that it needs.
+  bool takeRings(MutableArrayRef<Stage> staged, scf::ForOp loop) const {
+    if (last.block != loop->getBlock())
+      return false;
+    SmallVector<Value> left = last.rings;
+    SmallVector<Value> taken;
+    for (const Stage &stage : staged) {
+      auto fits = [&](Value ring) {
+        auto type = cast<MemRefType>(ring.getType());
+        return type.getShape() == ArrayRef{last.stages * stage.rows, stage.columns} &&
+               type.getElementType() == LoadOp(stage.load).getType().getElementType();
+      };
+      auto ring = llvm::find_if(left, fits);
+      if (!stage.copies || stage.isFixed || ring == left.end())
+        return false;
+      taken.push_back(*ring);
+      left.erase(ring);
+    }
+    for (auto [stage, ring] : llvm::zip_equal(staged, taken))
+      stage.ring = ring;
+    return true;
+  }
+
   /// As many tiles a ring as there is room for. Returns their number.
   int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
@@ -200,6 +233,13 @@ private:
 
   static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
+  /// What the last loop's copies went to.
+  struct {
+    Block *block = nullptr;
+    SmallVector<Value> rings;
+    int64_t stages = 0;
+  } last;
+
   /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if it comes to there.
   /// The group is closed in any case: waiting counts groups.
   static void copyAt(ImplicitLocOpBuilder &b, scf::ForOp loop, ArrayRef<Stage> staged, Value at, Value number) {
@@ -218,7 +258,8 @@ private:
         Value row = place(load.getRow()), column = place(load.getColumn());
         Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
         Value to = arith::MulIOp::create(b, number, constant(b, stage.rows));
-        CopyOp::create(b, stage.ring, to, stage.rows, load.getMemory(), row, column, rowLimit, columnLimit);
+        CopyOp::create(b, stage.ring, to, stage.rows, load.getMemory(), row, column, rowLimit, columnLimit,
+                       load.getMembers(), load.getApart());
       }
     }
     CommitOp::create(b);
@@ -229,7 +270,8 @@ private:
 
 bool heddle::readSame(LoadOp a, LoadOp b) {
   return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&
-         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit();
+         a.getRowLimit() == b.getRowLimit() && a.getColumnLimit() == b.getColumnLimit() &&
+         a.getMembers() == b.getMembers() && a.getApart() == b.getApart();
 }
 
 Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping) {

@@ -242,7 +242,8 @@ private:
       Value row = place(load.getRow()), column = place(load.getColumn());
       Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
       stage.next = LoadOp::create(b, stage.tile, load.getMemory(), row, column, rowLimit, columnLimit,
-                                  load.getAnyPadding(), load.getTransposed() && !stage.turned);
+                                  load.getAnyPadding(), load.getTransposed() && !stage.turned, /*packed=*/0,
+                                  /*repeats=*/1, /*clamped=*/false, load.getMembers(), load.getApart());
     }
   }
 

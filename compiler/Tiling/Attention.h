@@ -20,6 +20,7 @@ struct Attention {
   ValueRange users = {};        // of the rows of keys, where these own pairs and find them by lists; else empty
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
   bool hasTensorFactors = false;
+  int64_t members = 1; // rows of a tile that a query is: its heads of a group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
@@ -75,6 +76,15 @@ struct Attention {
             keyRows,
             users,
             /*pairKeys=*/type.getDimSize(2)};
+  }
+
+  /// The same with the heads of a group as rows of a query, where all of the kernel around `anchor` can have them so:
+  /// a workgroup then reads keys once for all of them.
+  Attention withMembers(KernelEmitter &emitter, Operation *anchor) const {
+    Attention result = *this;
+    if (emitter.isElementwiseAround(anchor))
+      result.members = group();
+    return result;
   }
 
   /// Columns of a head.

@@ -11,26 +11,15 @@ namespace {
 class BlockSharing final : public SharedMemorySharing {
 public:
   explicit BlockSharing(const Work &work) : SharedMemorySharing(work), isWide(width > kWidestOwned) {
-    // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
-    constexpr int64_t longestStep = 16, room = 32768;
     const TargetProfile &profile = emitter.getProfile();
-    int64_t rowLanes = profile.blockRowLanes;
     emitter.setBlocks();
-    emitter.setVector({width / rowLanes});
-    int64_t down = profile.blockLanes / rowLanes;
-    // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
-    rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
-    while (rows > down && rows / 2 >= work.bounds.maximumOwned())
-      rows /= 2;
-    step = longestStep;
-    // Owned and visited factors, and tiles of scores that go into products.
-    auto bytes = [&] {
-      int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
-      return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
-    };
-    while (step > rowLanes && (step / 2 >= work.bounds.maximumVisited(rows, step) || bytes() > room))
-      step /= 2;
-    step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
+    emitter.setVector({width / profile.blockRowLanes});
+    // Rows of a group's heads read the same keys, so that twice of them are worth a workgroup of twice the lanes.
+    int64_t lanes = 2 * profile.blockLanes;
+    if (lanes <= profile.subgroupsOfRow * profile.lanes && chooseShape(work, lanes) && work.isWorthTwice(rows))
+      emitter.setSubgroups(lanes / profile.lanes);
+    else
+      chooseShape(work, profile.blockLanes);
   }
 
   Scales scales() const override { return isWide ? Scales::Products : Scales::Owned; }
@@ -59,6 +48,30 @@ public:
   }
 
 private:
+  /// The rows and the step of a workgroup of `lanes`. Returns whether shared memory has room for a long step, of which
+  /// each lane then brings a part there.
+  bool chooseShape(const Work &work, int64_t lanes) {
+    // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
+    constexpr int64_t longestStep = 16, room = 32768;
+    int64_t rowLanes = emitter.getProfile().blockRowLanes, down = lanes / rowLanes;
+    // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
+    rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
+    while (rows > down && rows / 2 >= work.bounds.maximumOwned())
+      rows /= 2;
+    step = longestStep;
+    // Owned and visited factors, and tiles of scores that go into products.
+    auto bytes = [&] {
+      int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
+      return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
+    };
+    bool fits = bytes() <= room;
+    int64_t inRows = width & -width; // lanes side by side, of a power of two
+    while (step > rowLanes && (step / 2 >= work.bounds.maximumVisited(rows, step) || bytes() > room))
+      step /= 2;
+    step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
+    return fits && lanes <= inRows * step;
+  }
+
   /// accumulator + lhs * rhs, `depth` places of the contracted dimension. Both are in shared memory; the left side may
   /// be a value of the graph instead, of which the owned rows are meant.
   Value multiply(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
@@ -68,9 +81,10 @@ private:
     int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
     Value zero = emitter.index(0);
     return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
-      Value left = isa<MemRefType>(lhs.getType())
-                       ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
-                       : load(lhs, {owned.row, emitter.add(owned.column, k), shape[0], part, owned.rowLimit, {}});
+      Place rows = owned; // of a value of the graph
+      rows.column = emitter.add(owned.column, k), rows.columns = part;
+      Value left = isa<MemRefType>(lhs.getType()) ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
+                                                  : load(lhs, rows);
       Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
       Value right = emitter.load(rhs, place, Padding::Any);
       return SmallVector<Value>{

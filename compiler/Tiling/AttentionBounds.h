@@ -7,7 +7,8 @@
 namespace mlir::heddle {
 
 /// What the sizes and the mask of attention say about the rows that a workgroup owns and those that it visits. Rows `at
-/// once` are those of a workgroup's tile, or of a step.
+/// once` are those of a workgroup's tile, or of a step. Where a query is several rows (Attention::members), the owned
+/// rows and their indices are counted as such.
 class AttentionBounds {
 public:
   AttentionBounds(KernelEmitter &emitter, const Attention &attention, bool ownsQueries);
@@ -39,6 +40,11 @@ private:
   struct Bound {
     int64_t owned, visited, constant;
   };
+
+  /// The most queries (or keys) that so many owned rows are of, wherever the first of them is.
+  int64_t spanOf(int64_t rows) const;
+  /// The query (or key) of an owned row.
+  Value ownerOf(Value row) const;
 
   KernelEmitter &emitter;
   const Attention &attention;

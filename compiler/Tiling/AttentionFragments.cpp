@@ -57,6 +57,11 @@ public:
     // By the same reports there is no room for owned factors that could be elsewhere.
     if (!staysInRegisters && more > 0)
       registersLeft = 0;
+    // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
+    if (work.isWorthTwice(2 * subgroups * rowsOfSubgroup)) {
+      subgroups *= 2;
+      emitter.setTensorTiles(subgroups);
+    }
     rows = subgroups * rowsOfSubgroup;
     while (step / 2 >= work.bounds.maximumVisited(rows, step) && step > profile.matrix.depth)
       step /= 2;

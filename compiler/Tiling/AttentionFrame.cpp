@@ -42,11 +42,14 @@ void AttentionFrame::chooseScales() {
 void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
   bool inOrder = sharing->putsLongestFirst() && bounds.visitUnequally();
-  int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows();
-  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize, ownedAtOnce);
-  Value ownHead =
-      emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, getHeads());
-  ownHead = emitter.mul(ownHead, getHeads());
+  int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows(), members = attention.members;
+  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize,
+                                std::max<int64_t>(ownedAtOnce / members, 1),
+                                /*repeat=*/llvm::divideCeil(members, std::min(ownedAtOnce, members)));
+  int64_t headsAtOnce = getHeads() * members;
+  Value ownHeads =
+      emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, headsAtOnce);
+  Value ownHead = emitter.mul(ownHeads, headsAtOnce);
   firstHead = head = ownHead;
   sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
@@ -54,7 +57,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
   Value keyStart = emitter.loadIndex(attention.keyStarts, sequence);
   Value keyLength = emitter.loadIndex(attention.keyLengths, sequence);
   Value ownedStart = ownsQueries ? queryStart : keyStart;
-  ownedLength = ownsQueries ? queryLength : keyLength;
+  ownedStart = emitter.mul(ownedStart, members);
+  ownedLength = emitter.mul(ownsQueries ? queryLength : keyLength, members);
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
   Value begin = emitter.mul(block, ownedAtOnce);
@@ -70,10 +74,15 @@ void AttentionFrame::emit(function_ref<void()> body) {
                 ownedAtOnce,
                 getWidth(),
                 emitter.add(ownedStart, ownedLength),
-                {}};
+                {},
+                {},
+                members,
+                members > 1 ? getWidth() : 0};
   Value visitedHead = ownHead;
   if (ownsQueries && attention.group() > 1)
-    visitedHead = b.createOrFold<arith::DivUIOp>(ownHead, emitter.index(attention.group()));
+    visitedHead = attention.group() == members
+                      ? ownHeads
+                      : b.createOrFold<arith::DivUIOp>(ownHead, emitter.index(attention.group()));
   visitedColumn = emitter.mul(visitedHead, getWidth());
   sharing->setOwned(ownedPlace);
 
@@ -101,7 +110,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                                          function_ref<SmallVector<Value>(const Step &, ValueRange)> body) {
   int64_t ownedAtOnce = sharing->ownedAtOnce(), visitedAtOnce = sharing->visitedAtOnce();
   auto [begin, end] = bounds.visitedRange(first, visitedLength, ownedAtOnce, visitedAtOnce);
-  Value ownedIndex = broadcast(indices(first, sharing->ownedDim()));
+  Value ownedIndex = broadcast(overMembers<arith::DivUIOp>(indices(first, sharing->ownedDim())));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   int64_t maximum = bounds.maximumVisited(ownedAtOnce, visitedAtOnce);
   auto visitStep = [&](Value at, ValueRange state) {
@@ -167,16 +176,36 @@ Value AttentionFrame::where(const Step &at, Value tile, double otherwise) {
   return branch.getResult(0);
 }
 
+template <typename Op> Value AttentionFrame::overMembers(Value rows) {
+  if (attention.members == 1)
+    return rows;
+  auto type = typeOf(rows);
+  return Op::create(b, rows, emitter.constantInt(type.getDimSize(0), type.getDimSize(1), attention.members));
+}
+
+Value AttentionFrame::headsOf(Type shape) {
+  Value number = arith::IndexCastOp::create(b, b.getI32Type(), head);
+  if (attention.members == 1)
+    return tile::SplatOp::create(b, shape, number);
+  return arith::AddIOp::create(b, membersOf(), tile::SplatOp::create(b, shape, number));
+}
+
+Value AttentionFrame::membersOf() {
+  return broadcast(overMembers<arith::RemUIOp>(indices(first, sharing->ownedDim())));
+}
+
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
 Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
-  Place at{place.row, head, place.rows, 1, place.rowLimit, {}};
+  Place at = perQuery(place);
   return emitter.load(emitter.memoryOf(value), at, Padding::Any, /*transposed=*/!ownsQueries);
 }
 
-Place AttentionFrame::perQuery() const { return {ownedPlace.row, head, ownedPlace.rows, 1, ownedPlace.rowLimit, {}}; }
-void AttentionFrame::storePerQuery(Value result, Value tile) { emitter.store(result, tile, perQuery()); }
-void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(result, perQuery(), tile); }
+Place AttentionFrame::perQuery(const Place &place) const {
+  return {place.row, head, place.rows, 1, place.rowLimit, {}, {}, place.members, place.members > 1 ? 1 : 0};
+}
+void AttentionFrame::storePerQuery(Value result, Value tile) { emitter.store(result, tile, perQuery(ownedPlace)); }
+void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(result, perQuery(ownedPlace), tile); }
 
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
   for (auto [result, tile] : results)
@@ -230,8 +259,7 @@ Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradien
 }
 
 Value AttentionFrame::applyToScores(Region &region, Value scaled, const Step &at, ValueRange more) {
-  Value number = arith::IndexCastOp::create(b, b.getI32Type(), head);
-  SmallVector<Value> arguments{scaled, at.query, at.key, tile::SplatOp::create(b, at.query.getType(), number)};
+  SmallVector<Value> arguments{scaled, at.query, at.key, headsOf(at.query.getType())};
   llvm::append_range(arguments, more);
   return emitter.inlineRegion(region, arguments);
 }
@@ -245,9 +273,10 @@ Value AttentionFrame::dropoutFactor(const Step &at) {
   Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
   Value queryRows = arith::AddIOp::create(b, at.query, offset);
   Value stream = emitter.streamOfHead(attention.stream, head);
+  Value members = attention.members == 1 ? Value() : membersOf();
   Value random = tile::RandomOp::create(b, emitter.tileType(getRows(), getStep()),
                                         emitter.loadScalar(attention.seed, 0), emitter.loadScalar(attention.seed, 1),
-                                        emitter.loadScalar(attention.step, 0), stream, queryRows, at.key);
+                                        emitter.loadScalar(attention.step, 0), stream, queryRows, at.key, members);
   Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, random, splat(attention.dropout, random));
   return arith::SelectOp::create(b, keep, splat(1 / (1 - attention.dropout), random), splat(0, random));
 }

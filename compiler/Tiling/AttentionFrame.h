@@ -10,7 +10,8 @@ namespace mlir::heddle {
 
 /// A workgroup owns some queries (or keys) of one sequence and one head, and visits the sequence's keys (or queries, of
 /// each head that the keys are for) in steps. So the tiles of scores have the owned side's rows and the visited side's
-/// columns. How lanes share them is the business of an AttentionSharing.
+/// columns. How lanes share them is the business of an AttentionSharing. Where keys are for several heads of queries, a
+/// query has a row for each of them (Attention::members), so that keys that are read serve them all.
 ///
 /// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are dealt
 /// to the lanes: the tile of scores is a column, a row of it a key of the step, and what is summed up are as many
@@ -105,12 +106,18 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
-  Place perQuery() const;
+  /// The numbers that the queries of a place have.
+  Place perQuery(const Place &place) const;
   void chooseScales();
   /// Whether each pair counts, as a tile.
   Value pairsThatCount(const Step &at);
   /// Indices of rows from `first` on, along a dimension of a tile of scores.
   Value indices(Value first, int64_t dim);
+  /// Of numbers of owned rows, those of their queries (DivUIOp) or of the heads within their group (RemUIOp).
+  template <typename Op> Value overMembers(Value rows);
+  /// The head of each score, and its number in the group.
+  Value headsOf(Type shape);
+  Value membersOf();
   Value applyToScores(Region &region, Value scaled, const Step &at, ValueRange more);
   Value splat(double value, Value like);
 

@@ -29,8 +29,9 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto attention = cast<AttentionOp>(op);
     auto &b = emitter.builder();
     bool isOneQuery = AttentionFrame::isOfOneQuery(attention);
-    AttentionFrame frame(emitter, Attention::of(attention), isOneQuery ? Owns::OneQuery : Owns::Queries,
-                         /*products=*/2);
+    Attention all = Attention::of(attention);
+    AttentionFrame frame(emitter, isOneQuery ? all : all.withMembers(emitter, op),
+                         isOneQuery ? Owns::OneQuery : Owns::Queries, /*products=*/2);
     int64_t rows = frame.getRows(), width = frame.getWidth();
     frame.emit([&] {
       SmallVector<AttentionFrame::OwnedFactor> queries;
@@ -132,7 +133,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<AttentionGradQueryOp>(op);
-    AttentionFrame frame(emitter, Attention::of(grad), Owns::Queries, /*products=*/3);
+    AttentionFrame frame(emitter, Attention::of(grad).withMembers(emitter, op), Owns::Queries, /*products=*/3);
     frame.emit([&] {
       AttentionFrame::OwnedFactor query = frame.ownedOfScores(grad.getQuery()),
                                   gradient = frame.ownedFactor(grad.getGradient());

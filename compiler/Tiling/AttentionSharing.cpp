@@ -15,6 +15,14 @@ std::unique_ptr<AttentionSharing> AttentionSharing::choose(const Work &work) {
   return shareByRows(work);
 }
 
+bool AttentionSharing::Work::isWorthTwice(int64_t rows) const {
+  constexpr int64_t many = 64; // processors of a device of which they are not known
+  Matrix queries = *Matrix::of(cast<RankedTensorType>(attention.query.getType()));
+  int64_t processors = emitter.getProfile().processors;
+  int64_t workgroups = emitter.maximumRows(queries) * attention.heads / rows;
+  return attention.members > 1 && bounds.maximumOwned() >= 2 * rows && workgroups >= (processors ? processors : many);
+}
+
 Value AttentionSharing::load(Value value, const Place &place) {
   return asLoaded(emitter.evaluate(value, place, Padding::Any));
 }

@@ -34,6 +34,9 @@ public:
 
     int64_t results() const { return products > 3 ? 2 : 1; }
     bool isGradient() const { return products > 2; }
+    /// Whether the heads of a group are worth a workgroup of `rows`, which is twice the usual: keys that come to shared
+    /// memory serve all of them. Sequences have to fill it, and all of the device's processors to get work.
+    bool isWorthTwice(int64_t rows) const;
   };
 
   /// The way that suits the target and the widths of heads.

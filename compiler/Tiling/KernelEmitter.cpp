@@ -31,8 +31,9 @@ bool Place::operator==(const Place &other) const {
     std::optional<int64_t> number = getConstantIntValue(a);
     return number && number == getConstantIntValue(b);
   };
-  return rows == other.rows && columns == other.columns && same(row, other.row) && same(column, other.column) &&
-         same(rowLimit, other.rowLimit) && same(columnLimit, other.columnLimit);
+  return rows == other.rows && columns == other.columns && members == other.members && apart == other.apart &&
+         same(row, other.row) && same(column, other.column) && same(rowLimit, other.rowLimit) &&
+         same(columnLimit, other.columnLimit);
 }
 
 /// The matrix that a kernel's result is computed on.
@@ -205,6 +206,12 @@ bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {
   return profile.tensorSubgroups > 0 && hasTensorFactors(product, factor);
 }
 
+bool KernelEmitter::isElementwiseAround(Operation *anchor) {
+  return llvm::all_of(kernel.getBody().front().without_terminator(), [&](Operation &op) {
+    return &op == anchor || OpTrait::hasElementwiseMappableTraits(&op) || isa<IotaOp, FillOp>(op);
+  });
+}
+
 bool KernelEmitter::readsHalves() {
   return llvm::any_of(kernel.getBody().front().getArguments(), [](Value value) {
     return isTensorFactor(value.getType()) && !llvm::all_of(value.getUsers(), llvm::IsaPred<AdamOp>);
@@ -367,7 +374,8 @@ static tile::LoadOp createLoad(KernelEmitter &emitter, Value matrix, const Place
   int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
   Type type = emitter.tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType());
   return tile::LoadOp::create(emitter.builder(), type, matrix, place.row, place.column, place.rowLimit,
-                              place.columnLimit, padding == Padding::Any, transposed);
+                              place.columnLimit, padding == Padding::Any, transposed, /*packed=*/0, /*repeats=*/1,
+                              /*clamped=*/false, place.members, place.apart);
 }
 
 Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
@@ -459,7 +467,8 @@ void KernelEmitter::define(Value result, const Place &place, Value tile) {
 
 void KernelEmitter::store(Value value, Value tile, const Place &place) {
   if (Value matrix = memoryOfResult(value))
-    tile::StoreOp::create(b, tile, matrix, place.row, place.column, place.rowLimit, place.columnLimit);
+    tile::StoreOp::create(b, tile, matrix, place.row, place.column, place.rowLimit, place.columnLimit, /*to=*/Value(),
+                          place.members, place.apart);
 }
 
 bool KernelEmitter::hasResultOn(RankedTensorType type) {
@@ -536,7 +545,8 @@ LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place
   }
   for (auto [to, stored] : llvm::zip_equal(destinations, tiles)) {
     auto &[tile, at, rows] = stored;
-    tile::StoreOp::create(b, tile, to.memory, at.row, at.column, at.rowLimit, at.columnLimit, rows);
+    tile::StoreOp::create(b, tile, to.memory, at.row, at.column, at.rowLimit, at.columnLimit, rows, at.members,
+                          at.apart);
   }
   return success(!failed);
 }

@@ -33,7 +33,8 @@ struct Place {
   Value row, column;
   int64_t rows, columns;
   Value rowLimit, columnLimit;
-  Value part = {}; // the number of the part that it lies in, where the kernel has it at hand
+  Value part = {};                // the number of the part that it lies in, where the kernel has it at hand
+  int64_t members = 1, apart = 0; // rows of the tile that a row of the matrix is, and columns between them (tile.load)
 
   bool operator==(const Place &other) const;
 };
@@ -86,6 +87,10 @@ public:
   const TargetProfile &getProfile() const { return profile; }
   /// Whether the target's tensor cores compute a product, given one of its factors. Otherwise lanes do, in f32.
   bool usesTensorCores(Operation *product, Value factor) const;
+
+  /// Whether all values of the kernel but its anchor's are computed element by element, wherever a tile's rows come
+  /// from.
+  bool isElementwiseAround(Operation *anchor);
 
   /// Whether there are factors of 16 bits.
   bool readsHalves();

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -37,11 +39,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       sum = companion;
 
     // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
-    std::optional<int64_t> group; // of rows of the right side
-    if (auto unpacked = matmul.getRhs().getDefiningOp<DequantizeOp>())
-      group = unpacked.getGroup().first;
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
                        hasMovedRows(matmul));
     SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
     if (sum)
@@ -50,14 +49,29 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     return emitter.finish(result, frame.place());
   }
 
+  /// Rows of the right side in whose groups it has to be taken; nothing where it is not packed.
+  static std::optional<int64_t> groupOf(MatmulOp product) {
+    auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
+    return unpacked ? std::optional(unpacked.getGroup().first) : std::nullopt;
+  }
+
   /// One loop after another adds to the same sums. The deepest product decides the tile.
-  static LogicalResult emitSum(ArrayRef<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
+  static LogicalResult emitSum(SmallVector<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
     auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
-    ProductFrame frame(emitter, /*transposeLhs=*/false, MatmulOp(products.front()).getTransposeRhs(),
+    bool fragments =
+        llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
+    // Scales of columns multiply sums of their own, which cost registers unless there is nothing before them.
+    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return groupOf(a) && !groupOf(b); });
+    std::optional<int64_t> group;
+    for (MatmulOp product : products)
+      if (std::optional<int64_t> own = groupOf(product))
+        group = std::gcd(group.value_or(0), *own);
+    ProductFrame frame(emitter, /*transposeLhs=*/false, products.front().getTransposeRhs(),
                        contracted(*llvm::max_element(products, isShallower)), result,
-                       static_cast<int64_t>(products.size()), /*tensorBits=*/0,
-                       /*parts=*/1, /*group=*/{}, llvm::any_of(products, hasMovedRows));
+                       static_cast<int64_t>(products.size()),
+                       fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
+                       llvm::any_of(products, hasMovedRows));
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));

@@ -171,8 +171,10 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   std::optional<MovedRows> moved; // where the tile's rows are the same in all steps
   if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
     moved.emplace(movedRowsOf(unfold, emitter, tile));
+  bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // which is nothing
+  SmallVector<Value> first = isApart ? zeros(false) : llvm::to_vector(state);
   SmallVector<Value> totals =
-      emitter.loop(begin, end, step, depth, state, [&](Value k, ValueRange state) -> SmallVector<Value> {
+      emitter.loop(begin, end, step, depth, first, [&](Value k, ValueRange state) -> SmallVector<Value> {
         Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                       : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
         Place rhsPlace =
@@ -201,6 +203,8 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       });
   if (scalesAll)
     totals[0] = scaleColumns(totals[0], unpacked);
+  if (isApart)
+    totals[0] = arith::AddFOp::create(b, state[0], totals[0]);
   return totals;
 }
 

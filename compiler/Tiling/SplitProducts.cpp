@@ -49,18 +49,23 @@ public:
   }
 
 private:
-  /// The kernel's only anchor, if that is a product on tensor cores of two operands of the kernel.
+  /// A product on tensor cores of two operands of the kernel: its only anchor, or the deeper of two that it adds up, of
+  /// which the other then remains.
   static MatmulOp productOf(KernelOp kernel) {
-    MatmulOp product;
+    SmallVector<MatmulOp> products;
     for (Operation &op : kernel.getBody().front()) {
       if (!isa<KernelOpInterface>(op))
         continue;
       auto matmul = dyn_cast<MatmulOp>(op);
-      if (product || !matmul || !hasTensorFactors(matmul, matmul.getLhs()))
+      if (!matmul || !hasTensorFactors(matmul, matmul.getLhs()))
         return {};
-      product = matmul;
+      products.push_back(matmul);
     }
-    bool reads = product && isa<BlockArgument>(product.getLhs()) && isa<BlockArgument>(product.getRhs());
+    if (products.empty() || products.size() > 2)
+      return {};
+    auto depthOf = [](MatmulOp product) { return typeOf(product.getLhs()).getDimSize(1); };
+    MatmulOp product = *llvm::max_element(products, [&](MatmulOp a, MatmulOp b) { return depthOf(a) < depthOf(b); });
+    bool reads = isa<BlockArgument>(product.getLhs()) && isa<BlockArgument>(product.getRhs());
     return reads ? product : MatmulOp();
   }
 

@@ -175,8 +175,20 @@ template <typename Op> static LogicalResult verifyColumns(Op op) {
   return success();
 }
 
+/// A matrix's row is rows of the tile beside each other.
+template <typename Op> static LogicalResult verifyMembers(Op op, bool hasOtherRows) {
+  auto members = static_cast<int64_t>(op.getMembers());
+  if (members < 1 || (members > 1 && static_cast<int64_t>(op.getApart()) < 1))
+    return op.emitOpError() << "expects members at least a column apart, got " << members << " that are "
+                            << op.getApart() << " apart";
+  if (members > 1 && hasOtherRows)
+    return op.emitOpError("has members where rows are the matrix's rows in their order, none of them cut or repeated");
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
-  if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
+  if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)) ||
+      failed(verifyMembers(*this, getTransposed() || getPacked() != 0 || getRepeats() != 1 || getClamped())))
     return failure();
   if (getClamped() && (getTransposed() || getPacked() != 0))
     return emitOpError("begins before the first row neither transposed nor of packed elements");
@@ -191,7 +203,7 @@ static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
 }
 
 LogicalResult StoreOp::verify() {
-  if (failed(verifyElement(*this, getMemory(), getValue())))
+  if (failed(verifyElement(*this, getMemory(), getValue())) || failed(verifyMembers(*this, getTo() != nullptr)))
     return failure();
   return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
 }
@@ -219,7 +231,7 @@ LogicalResult CopyOp::verify() {
     return emitOpError() << "copies " << from.getElementType() << " elements to " << to;
   if (static_cast<int64_t>(getRows()) > to.getDimSize(0))
     return emitOpError() << "copies " << getRows() << " rows to " << to;
-  return success();
+  return verifyMembers(*this, /*hasOtherRows=*/false);
 }
 
 LogicalResult ConvertLayoutOp::verify() {

@@ -64,8 +64,13 @@ def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
 
 // Offsets are in elements. An element at or past a limit reads as zero and is not written; with `any_padding` it reads
 // as anything (but never outside of the matrix). No limit on a dimension means that the whole tile lies inside.
+//
+// With `members` a row of the matrix is as many rows of the tile, `apart` columns from one to the next: row n, counted in
+// those of tiles, is the matrix's row n / members, from `column` + (n mod members) * apart on. Row and row limit count
+// rows of tiles then.
 defvar Tile_Place = (ins Tile_Memory:$memory, Index:$row, Index:$column, Optional<Index>:$row_limit,
                          Optional<Index>:$column_limit);
+defvar Tile_Members = (ins DefaultValuedAttr<I64Attr, "1">:$members, DefaultValuedAttr<I64Attr, "0">:$apart);
 defvar Tile_PlaceFormat = "$memory `[` $row `,` $column `]` (`rows` `(` $row_limit^ `)`)? (`columns` `(` $column_limit^ `)`)?";
 
 def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
@@ -81,7 +86,7 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
     With `clamped` the tile may begin before the matrix's first row: rows there read as the first one does.
   }];
   let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$packed,
-                                        DefaultValuedAttr<I64Attr, "1">:$repeats, UnitAttr:$clamped));
+                                        DefaultValuedAttr<I64Attr, "1">:$repeats, UnitAttr:$clamped), Tile_Members);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
   let hasVerifier = 1;
@@ -92,7 +97,7 @@ def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrit
   let description = [{
     With `to`, a number for each row of the tile, rows go to those rows of the matrix; the row limit is still that of (row, column).
   }];
-  let arguments = !con((ins Tile_Any:$value), Tile_Place, (ins Optional<Tile_I32>:$to));
+  let arguments = !con((ins Tile_Any:$value), Tile_Place, (ins Optional<Tile_I32>:$to), Tile_Members);
   let assemblyFormat = !strconcat("$value `,` ", Tile_PlaceFormat,
                                   " (`to` $to^ `:` type($to))? attr-dict `:` type($value) `,` type($memory)");
   let builders = [OpBuilder<(ins "Value":$value, "Value":$memory, "Value":$row, "Value":$column,
@@ -135,7 +140,7 @@ def CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, 
   let description = [{
     The copy belongs to the group that the next `commit` closes. Elements at or past a limit become zero.
   }];
-  let arguments = !con((ins Tile_Shared:$shared, Index:$to, I64Attr:$rows), Tile_Place);
+  let arguments = !con((ins Tile_Shared:$shared, Index:$to, I64Attr:$rows), Tile_Place, Tile_Members);
   let assemblyFormat = !strconcat(Tile_PlaceFormat,
       " `to` $shared `[` $to `]` `count` $rows attr-dict `:` type($memory) `to` type($shared)");
   let hasVerifier = 1;
@@ -245,14 +250,20 @@ def RandomOp : Tile_Op<"random", [Pure, AllTypesMatch<["rows", "columns"]>]> {
   let summary = "Uniform numbers in [0, 1): a function of seed, step, stream and place alone";
   let description = [{
     Philox4x32-10 with key `seed` at counter (column / 4, row, stream, step); the element is word column % 4 of it,
-    its upper 24 bits scaled by 2^-24. `rows` and `columns` are tiles of the elements' places.
+    its upper 24 bits scaled by 2^-24. `rows` and `columns` are tiles of the elements' places, and `streams` one of what is
+    added to their stream.
   }];
-  let arguments = (ins I32:$seed_low, I32:$seed_high, I32:$step, I32:$stream, Tile_I32:$rows, Tile_I32:$columns);
+  let arguments = (ins I32:$seed_low, I32:$seed_high, I32:$step, I32:$stream, Tile_I32:$rows, Tile_I32:$columns,
+                       Optional<Tile_I32>:$streams);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = [{
-    `seed` `(` $seed_low `,` $seed_high `)` `step` $step `stream` $stream `at` `(` $rows `,` $columns `)` attr-dict `:`
-    type($rows) `->` type($result)
+    `seed` `(` $seed_low `,` $seed_high `)` `step` $step `stream` $stream `at` `(` $rows `,` $columns `)`
+    (`streams` $streams^ `:` type($streams))? attr-dict `:` type($rows) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$seed_low, "Value":$seed_high, "Value":$step, "Value":$stream,
+                                 "Value":$rows, "Value":$columns), [{
+    build($_builder, $_state, result, seed_low, seed_high, step, stream, rows, columns, Value());
+  }]>];
 }
 
 #endif

@@ -1,7 +1,7 @@
 """`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 256, one head and several,
 and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts.
 
-    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N]"""
+    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N] [--processors=N]"""
 
 import argparse
 import subprocess
@@ -14,8 +14,8 @@ import torch
 import calls
 
 # Of a head; heads of queries, and of keys.
-WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 1, 1)]
-MATRIX_WIDTHS = [(16, 3, 3), (64, 2, 2), (64, 4, 2), (128, 1, 1)]  # of heads on cooperative matrices
+WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (16, 10, 2), (8, 4, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 2, 1)]
+MATRIX_WIDTHS = [(16, 3, 3), (16, 5, 1), (64, 2, 2), (64, 4, 2), (64, 6, 2), (128, 1, 1)]  # of heads on cooperative matrices
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
 RADIUS = 9
 BOUND = 1e-5
@@ -101,11 +101,12 @@ def main():
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
     parser.add_argument("--longest", type=int, help="compile for sequences of up to so many rows; tiles depend on it")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
+    parser.add_argument("--processors", type=int, help="compile for a GPU of so many: of few, a group's heads share larger tiles")
     arguments = parser.parse_args()
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     widths = WIDTHS
     if arguments.target == "vulkan:software":  # for which Mesa takes minutes with the widest heads, if its cache is empty
-        widths = WIDTHS[:6] if arguments.precision == "f32" else WIDTHS[:5]
+        widths = WIDTHS[:8] if arguments.precision == "f32" else WIDTHS[:7]
     if arguments.target == "vulkan:software-matrices":  # whose other heads are those of vulkan:software
         widths = MATRIX_WIDTHS
     random = np.random.default_rng(5)
@@ -122,7 +123,8 @@ def main():
             file.write(write_model(widths, limits[0], len(lengths), limits[1]))
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
-                        *([f"--lanes={arguments.lanes}"] if arguments.lanes else [])],
+                        *([f"--lanes={arguments.lanes}"] if arguments.lanes else []),
+                        *([f"--processors={arguments.processors}"] if arguments.processors else [])],
                        check=True, stdout=subprocess.DEVNULL)
         session = calls.Session(tools, f"{folder}/attention.heddle", folder)
         for width, heads, key_heads in widths:

@@ -286,7 +286,18 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
       return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
                                   UnitAttr());
     };
-    Value value = adaptor.getValue(), result = value;
+    // What is exchanged has 32 bits: two numbers of 16, or one that the upper half of a word is nothing beside.
+    Value value = adaptor.getValue();
+    Type type = value.getType();
+    auto vectorType = dyn_cast<VectorType>(type);
+    bool isHalf = getElementTypeOrSelf(type).getIntOrFloatBitWidth() == 16;
+    if (isHalf && vectorType) {
+      value = LLVM::BitcastOp::create(rewriter, loc, VectorType::get({vectorType.getNumElements() / 2}, i32), value);
+    } else if (isHalf) {
+      value = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI16Type(), value);
+      value = LLVM::ZExtOp::create(rewriter, loc, i32, value);
+    }
+    Value result = value;
     if (auto vector = dyn_cast<VectorType>(value.getType())) {
       for (int64_t i = 0; i < vector.getNumElements(); ++i) {
         Value place = number(rewriter, loc, i32, i);
@@ -296,6 +307,10 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     } else {
       result = exchange(value);
     }
+    if (isHalf && !vectorType)
+      result = LLVM::TruncOp::create(rewriter, loc, rewriter.getI16Type(), result);
+    if (isHalf)
+      result = LLVM::BitcastOp::create(rewriter, loc, type, result);
     rewriter.replaceOp(op, {result, number(rewriter, loc, rewriter.getI1Type(), 1)});
     return success();
   }

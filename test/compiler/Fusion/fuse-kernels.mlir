@@ -452,7 +452,19 @@ func.func @sum_of_products(%a: !h, %b: !h, %c: !x, %u: tensor<8x16xf32>, %v: ten
   return %y : !x
 }
 
-// Not where others need a product, where one lies otherwise, where tokens are contracted, or of factors for tensor cores.
+// Of factors of 16 bits as well.
+// CHECK-LABEL: func.func @sum_of_half_products
+// CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_addf"(
+// CHECK: return %[[Y]]
+func.func @sum_of_half_products(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: tensor<8x8xbf16>, %c: tensor<8x8xbf16>) -> !x {
+  %p = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %q = heddle.matmul %a, %c : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %s = arith.addf %p, %q : !x
+  return %s : !x
+}
+
+// Not where others need a product, where one lies otherwise, where tokens are contracted, or where tensor cores make one
+// and lanes the other.
 // CHECK-LABEL: func.func @no_sum_of_products
 // CHECK: heddle.kernel "matmul"(
 // CHECK: heddle.kernel "matmul_addf"(
@@ -469,7 +481,7 @@ func.func @no_sum_of_products(%x: !x, %w: tensor<8x8xf32>, %a: tensor<?x8xbf16, 
   %n = heddle.matmul %x, %s {transpose_lhs} : !x, !x -> tensor<8x8xf32>
   %t = arith.addf %m, %n : tensor<8x8xf32>
   %f = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
-  %g = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %g = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
   %e = arith.addf %f, %g : !x
   return %p, %s, %t, %e : !x, !x, tensor<8x8xf32>, !x
 }

@@ -192,6 +192,28 @@ tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
   tile.return
 }
 
+// A row of the matrix has three of the tile beside each other.
+// CHECK-LABEL: tile.func @members
+// CHECK-SAME: index, %[[COLUMN:.*]]: index, %[[LIMIT:.*]]: index) attributes
+// CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
+// CHECK-DAG: %[[APART:.*]] = arith.constant 16 : index
+// CHECK: %[[NUMBER:.*]] = arith.addi %{{.*}}, %thread_id_x
+// CHECK: %[[INSIDE:.*]] = arith.minsi %[[NUMBER]]
+// CHECK: %[[ROW:.*]] = arith.divui %[[INSIDE]], %[[THREE]]
+// CHECK: %[[MEMBER:.*]] = arith.remui %[[INSIDE]], %[[THREE]]
+// CHECK: %[[FURTHER:.*]] = arith.muli %[[MEMBER]], %[[APART]]
+// CHECK: %[[AT:.*]] = arith.addi %[[COLUMN]], %[[FURTHER]]
+// CHECK: vector.load %{{.*}}[%[[ROW]], %[[AT]]]
+// CHECK: arith.cmpi slt, %[[NUMBER]], %[[LIMIT]]
+// CHECK: %[[TO:.*]] = arith.divui %[[NUMBER]], %[[THREE]]
+// CHECK: vector.store %{{.*}}[%[[TO]], %{{.*}}]
+tile.func @members(%a: memref<?x96xf32>, %y: memref<?x96xf32>, %row: index, %c: index, %n: index)
+    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  %0 = tile.load %a[%row, %c] rows(%n) {any_padding, members = 3, apart = 16} : memref<?x96xf32> -> tensor<8x4xf32, #rows>
+  tile.store %0, %y[%row, %c] rows(%n) {members = 3, apart = 16} : tensor<8x4xf32, #rows>, memref<?x96xf32>
+  tile.return
+}
+
 // What lies whole in each lane is read by each lane where lanes of several subgroups would have to hand it over.
 // CHECK-LABEL: tile.func @several_subgroups
 // CHECK-NOT: gpu.shuffle

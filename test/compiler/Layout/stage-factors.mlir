@@ -98,3 +98,25 @@ tile.func @attention(%q: memref<128x128xbf16>, %k: memref<256x128xbf16>, %n: mem
   tile.store %sum, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
   tile.return
 }
+
+// -----
+
+// A tile that is the same in all turns is copied once, and one whose rows are beside each other in the matrix's as it is loaded.
+// CHECK-LABEL: tile.func @members
+// CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %{{.*}}[%{{.*}}] count 64 {apart = 32 : i64, members = 3 : i64} : memref<?x96xbf16>
+// CHECK: scf.for
+tile.func @members(%a: memref<?x96xbf16>, %b: memref<256x32xbf16>, %c: memref<64x64xf32>, %n: index)
+    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+    %x = tile.load %a[%n, %c0] {any_padding, members = 3, apart = 32} : memref<?x96xbf16> -> tensor<64x32xbf16>
+    %y = tile.load %b[%k, %c0] {any_padding} : memref<256x32xbf16> -> tensor<64x32xbf16>
+    %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}

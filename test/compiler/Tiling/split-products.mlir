@@ -45,6 +45,21 @@ func.func @rows(%x: !long, %w: tensor<16384x1024xbf16>) -> tensor<?x1024xf32, #h
   return %y : tensor<?x1024xf32, #heddle.dims<"few">>
 }
 
+// Of two products that are added up the deeper one is cut, and the other is one with the sum.
+// CHECK-LABEL: func.func @adapted
+// CHECK: heddle.kernel "partial_matmul"
+// CHECK: heddle.kernel "sum_parts_matmul_addf"
+// CHECK-DAG: %[[SUM:.*]] = heddle.sum_parts
+// CHECK-DAG: %[[MORE:.*]] = heddle.matmul {{.*}} tensor<8x1024xbf16>
+// CHECK: arith.addf %[[SUM]], %[[MORE]]
+func.func @adapted(%x: !long, %w: tensor<16384x1024xbf16>, %low: tensor<?x8xbf16, #heddle.dims<"few">>, %b: tensor<8x1024xbf16>)
+    -> tensor<?x1024xf32, #heddle.dims<"few">> {
+  %base = heddle.matmul %x, %w : !long, tensor<16384x1024xbf16> -> tensor<?x1024xf32, #heddle.dims<"few">>
+  %more = heddle.matmul %low, %b : tensor<?x8xbf16, #heddle.dims<"few">>, tensor<8x1024xbf16> -> tensor<?x1024xf32, #heddle.dims<"few">>
+  %y = arith.addf %base, %more : tensor<?x1024xf32, #heddle.dims<"few">>
+  return %y : tensor<?x1024xf32, #heddle.dims<"few">>
+}
+
 // As many tiles as processors, a short contracted dimension, factors that lanes multiply: one product.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: partial_products

@@ -371,3 +371,19 @@ tile.func @clamped(%a: memref<?x64xf32>)
   %0 = tile.load %a[%c0, %c0] {clamped, transposed} : memref<?x64xf32> -> tensor<64x4xf32>
   tile.return
 }
+
+// -----
+
+tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  // expected-error @+1 {{expects members at least a column apart, got 3 that are 0 apart}}
+  %0 = tile.load %a[%c, %c] {members = 3} : memref<?x64xf32> -> tensor<8x16xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+  // expected-error @+1 {{has members where rows are the matrix's rows in their order, none of them cut or repeated}}
+  %0 = tile.load %a[%c, %c] {transposed, members = 3, apart = 16} : memref<?x64xf32> -> tensor<16x8xf32>
+  tile.return
+}

@@ -25,6 +25,10 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
   %4 = tile.load %ids[%c0, %c0] {packed = 4} : memref<?x1xi32> -> tensor<8x1xi32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {repeats = 32 : i64} : memref<?x64xf32> -> tensor<4x64xf32>
   %5 = tile.load %a[%c0, %c0] {repeats = 32} : memref<?x64xf32> -> tensor<4x64xf32>
+  // CHECK: %[[OF_GROUP:.*]] = tile.load %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x64xf32> -> tensor<8x16xf32>
+  %7 = tile.load %a[%c0, %c0] rows(%n) {any_padding, members = 3, apart = 16} : memref<?x64xf32> -> tensor<8x16xf32>
+  // CHECK: tile.store %[[OF_GROUP]], %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) {apart = 16 : i64, members = 3 : i64} : tensor<8x16xf32>, memref<?x64xf32>
+  tile.store %7, %a[%c0, %c0] rows(%n) {members = 3, apart = 16} : tensor<8x16xf32>, memref<?x64xf32>
   // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] {transposed} : memref<?x64xf32>, tensor<1x4xi32> -> tensor<64x4xf32>
   %numbers = arith.constant dense<1> : tensor<1x4xi32>
   %gathered = tile.gather %a[%numbers, %c0] {transposed} : memref<?x64xf32>, tensor<1x4xi32> -> tensor<64x4xf32>

@@ -49,6 +49,33 @@ tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spre
   tile.return
 }
 
+// What lanes exchange has 32 bits: numbers of 16 bits go two by two, or one as a word.
+// CHECK-LABEL: gpu.module @exchange_halves
+tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : i32
+  %c32 = arith.constant 32 : i32
+  %lane = gpu.thread_id x
+  %four = arith.constant 4 : index
+  %column = arith.muli %lane, %four : index
+  %x = vector.load %a[%c0, %column] : memref<1x128xbf16>, vector<4xbf16>
+  // CHECK: llvm.bitcast %{{.*}} : vector<4xbf16> to vector<2xi32>
+  // CHECK-COUNT-2: nvvm.shfl.sync idx %{{.*}} -> i32
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: llvm.bitcast %{{.*}} : vector<2xi32> to vector<4xbf16>
+  %y, %valid = gpu.shuffle idx %x, %c3, %c32 : vector<4xbf16>
+  vector.store %y, %a[%c0, %column] : memref<1x128xbf16>, vector<4xbf16>
+  %h = memref.load %b[%c0, %lane] : memref<1x32xf16>
+  // CHECK: llvm.bitcast %{{.*}} : f16 to i16
+  // CHECK-NEXT: %[[WORD:.*]] = llvm.zext
+  // CHECK-NEXT: nvvm.shfl.sync idx %{{.*}}, %[[WORD]]
+  // CHECK: llvm.trunc
+  // CHECK-NEXT: llvm.bitcast %{{.*}} : i16 to f16
+  %z, %valid2 = gpu.shuffle idx %h, %c3, %c32 : f16
+  memref.store %z, %b[%c0, %lane] : memref<1x32xf16>
+  tile.return
+}
+
 // The parts of shared memory follow one another.
 // CHECK-LABEL: gpu.module @shared
 // CHECK-SAME: heddle.shared_bytes = 3072 : i32

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the runtime, heddle-run and their host tests under sanitizers and runs them: tests of bytes, texts, devices, ranks and training.
+#
+#   tools/sanitize.sh [address,undefined | thread]...     (default: both, one after the other)
+#
+# The compiler is not built: MLIR's libraries are Debian's, and not instrumented. `cmake --preset debug` builds all of Heddle under the first.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+command -v clang++-22 >/dev/null || { echo "sanitize: clang++-22 is not there; it is Debian's package clang-22, and the sanitizers are in libclang-rt-22-dev" >&2; exit 1; }
+[ $# -gt 0 ] || set -- address,undefined thread
+
+for sanitizers in "$@"; do
+  case $sanitizers in
+    address,undefined | thread) ;;
+    *) echo "sanitize: '$sanitizers' is none of 'address,undefined' and 'thread'" >&2; exit 2 ;;
+  esac
+  build=build-${sanitizers%%,*}
+  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 -DHEDDLE_SANITIZE="$sanitizers" -DHEDDLE_BUILD_COMPILER=OFF >/dev/null
+  cmake --build "$build" --target all test/all
+  # Drivers are not instrumented: what they do with memory and locks of their own is not looked at.
+  TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$PWD/test/thread-sanitizer.supp" \
+    ctest --test-dir "$build" --output-on-failure -j2
+done
