@@ -58,7 +58,8 @@ public:
     if (!staysInRegisters && more > 0)
       registersLeft = 0;
     // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
-    if (work.isWorthTwice(2 * subgroups * rowsOfSubgroup)) {
+    if (work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
+        (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles))) {
       subgroups *= 2;
       emitter.setTensorTiles(subgroups);
     }
@@ -103,6 +104,16 @@ protected:
   Value asLoaded(Value tile) override { return tile; }
 
 private:
+  /// Whether shared memory has room for two steps' factors of 16 bits, of which one is on its way, beside the owned
+  /// factors that registers do not hold.
+  bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedFactors) const {
+    constexpr int64_t bytes = 2, visitedFactors = 2, stages = 2;
+    int64_t inRegisters = registersLeft / std::max<int64_t>(1, rowsOfSubgroup * width / (2 * emitter.getLanes()));
+    int64_t owned = std::max<int64_t>(0, ownedFactors - std::max<int64_t>(0, inRegisters));
+    int64_t rows = owned * subgroups * rowsOfSubgroup + stages * visitedFactors * step;
+    return rows * width * bytes <= emitter.getProfile().sharedBytesOfLane * subgroups * emitter.getLanes();
+  }
+
   /// A tile in the type of the kernel's factors.
   Value asFactor(Value tile) {
     auto type = cast<RankedTensorType>(tile.getType());
