@@ -1,6 +1,6 @@
 #include "compiler/Autodiff/Backward.h"
 
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -101,7 +101,7 @@ namespace {
 /// Places what a rule builds where the op stands whose rule it is, as its gradient.
 struct GradientPlaces : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    op->setLoc(renamePlace(op->getLoc(), "gradient of ", "gradient"));
+    op->setLoc(renameLocation(op->getLoc(), "gradient of ", "gradient"));
   }
 };
 

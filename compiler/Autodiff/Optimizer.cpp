@@ -1,6 +1,6 @@
 #include "compiler/Autodiff/Optimizer.h"
 
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "compiler/Emit/KernelTable.h"
 #include "compiler/Emit/PackCode.h"
 #include "compiler/Fusion/KeepRounded.h"
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/RoleNames.h"
@@ -365,7 +365,7 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
   auto from = writeBindings(collective, collective.getFrom()), to = writeBindings(collective, collective.getTo());
   if (failed(from) || failed(to))
     return failure();
-  std::string place = describePlace(collective.getLoc());
+  std::string place = describeLocation(collective.getLoc());
   constexpr size_t mostOfPlaces = 1 << 10; // a bucket has many
   if (place.size() > mostOfPlaces)
     place = place.substr(0, place.rfind(';', mostOfPlaces)) + "; ...";
@@ -430,7 +430,7 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
   auto reads = writeTypes(launch, launch.getReads()), writes = writeTypes(launch, launch.getWrites());
   if (failed(cost) || failed(shard) || failed(reads) || failed(writes))
     return failure();
-  std::string place = describePlace(launch.getLoc());
+  std::string place = describeLocation(launch.getLoc());
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
   Offset<flatbuffers::Vector<uint64_t>> strides;
   std::vector<uint64_t> steps;
@@ -564,8 +564,8 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_shared_bytes(code.sharedBytes);
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
-  kernel.add_halves(code.halves);
-  kernel.add_shorts(code.shorts);
+  kernel.add_uses_float16(code.float16);
+  kernel.add_uses_int16(code.int16);
   kernel.add_cooperative_side(code.cooperativeSide);
   kernel.add_packed_code(code.words.size_in_bytes());
   kernel.add_packed_binary(code.binary.size());

@@ -12,7 +12,7 @@
 #include "compiler/Fusion/Remarks.h"
 #include "compiler/Kernels/Fragments.h"
 #include "compiler/Kernels/KernelInterfaces.h"
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -59,10 +59,10 @@ bool isUnpacked(OpOperand &operand) {
 }
 
 /// The rows of a product that stand elsewhere in memory, and that it reads there; tensor cores cannot.
-bool isMovedFactor(OpOperand &operand) {
+bool isMovedOperand(OpOperand &operand) {
   auto product = dyn_cast<MatmulOp>(operand.getOwner());
   return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&
-         isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorFactors(product, operand.get());
+         isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorOperands(product, operand.get());
 }
 
 /// Ops that could have been in one kernel and are not.
@@ -144,7 +144,7 @@ private:
       for (OpOperand &operand : op.getOpOperands())
         if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
             !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand) &&
-            !isMovedFactor(operand)) {
+            !isMovedOperand(operand)) {
           OpBuilder builder(&op);
           Operation *copy = builder.clone(*operand.get().getDefiningOp());
           operand.set(copy->getResult(0));
@@ -396,12 +396,12 @@ private:
 
   static bool mayBeAdded(MatmulOp product) { return !product.getTransposeLhs(); }
 
-  /// Whether loops of one kernel can make all of these: from factors of one kind; or by lanes, as packed numbers are
-  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the factors of an adapter.
+  /// Whether loops of one kernel can make all of these: from operands of one kind; or by lanes, as packed numbers are
+  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the operands of an adapter.
   static bool haveOneKernel(ArrayRef<MatmulOp> products) {
     constexpr int64_t fewColumns = 64;
     auto isPacked = [](MatmulOp product) { return isa_and_nonnull<DequantizeOp>(product.getRhs().getDefiningOp()); };
-    auto isTensor = [](MatmulOp product) { return hasTensorFactors(product, product.getLhs()); };
+    auto isTensor = [](MatmulOp product) { return hasTensorOperands(product, product.getLhs()); };
     auto kindOf = [&](MatmulOp product) {
       return std::tuple(getElementTypeOrSelf(product.getLhs()), getElementTypeOrSelf(product.getRhs()),
                         isTensor(product));
@@ -667,7 +667,7 @@ private:
     OpBuilder builder(place);
     SmallVector<Operation *> placed{place};
     llvm::copy_if(group.ops, std::back_inserter(placed), [&](Operation *op) { return op != place; });
-    auto kernel = KernelOp::create(builder, placeOfKernel(placed), ValueRange(outputs.getArrayRef()).getTypes(),
+    auto kernel = KernelOp::create(builder, locationOfKernel(placed), ValueRange(outputs.getArrayRef()).getTypes(),
                                    nameOf(group), inputs.getArrayRef());
     Block *block = builder.createBlock(&kernel.getBody());
     IRMapping mapping;

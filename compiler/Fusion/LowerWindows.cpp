@@ -10,7 +10,7 @@
 //   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T + g @ W[1]^T + unfold g from -1 to
 //   -1 @ W[2]^T
 //
-// and that of the matrix has the gradients of its parts one below the other. Tensor cores take factors from memory
+// and that of the matrix has the gradients of its parts one below the other. Tensor cores take operands from memory
 // alone: there, and where something else than a product reads windows, they are made.
 #include "compiler/Fusion/Passes.h"
 
@@ -59,7 +59,7 @@ public:
 
 /// Whether lanes multiply, and so may read the left side anywhere.
 bool isOfLanes(MatmulOp product) {
-  return typeOf(product.getRhs()).getElementType().isF32() && !hasTensorFactors(product, product.getLhs()) &&
+  return typeOf(product.getRhs()).getElementType().isF32() && !hasTensorOperands(product, product.getLhs()) &&
          product.getLhs() != product.getRhs();
 }
 

@@ -133,7 +133,7 @@ def RoundMomentsPass : Pass<"heddle-round-moments", "::mlir::ModuleOp"> {
 }
 
 def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
-  let summary = "Round the factors of matrix products to fewer bits";
+  let summary = "Round the operands of matrix products to fewer bits";
   let description = [{
     On func.func before it is cut into kernels: rounds each factor of a product once, where it
     is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32.

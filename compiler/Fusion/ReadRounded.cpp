@@ -5,7 +5,7 @@
 //   db = sum rows g                     =>     db = sum rows (extf r)
 //
 // A bias is a row of the weight whose input is one, so its gradient may be of the gradient that the weight's is of. The
-// same holds of the dot products of attention's result and its gradient, both of which are factors elsewhere. And
+// same holds of the dot products of attention's result and its gradient, both of which are operands elsewhere. And
 // whether a ReLU let a number through can be seen of the rounded one: the next layer got that.
 #include "compiler/Fusion/Passes.h"
 

@@ -31,8 +31,8 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
     OpBuilder builder(&getContext());
     if (*precision == Precision::TF32) {
       getOperation().walk([&](ProductOpInterface product) {
-        SmallVector<OpOperand *> factors = getFactors(product);
-        if (!factors.empty() && getElementTypeOrSelf(factors.front()->get()).isF32())
+        SmallVector<OpOperand *> operands = getProductOperands(product);
+        if (!operands.empty() && getElementTypeOrSelf(operands.front()->get()).isF32())
           product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
       });
       return;
@@ -40,8 +40,8 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
     Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
     DenseMap<Value, Value> rounded;
     getOperation().walk([&](ProductOpInterface product) {
-      for (OpOperand *factor : getFactors(product)) {
-        Value value = factor->get();
+      for (OpOperand *operand : getProductOperands(product)) {
+        Value value = operand->get();
         auto type = cast<RankedTensorType>(value.getType());
         if (!type.getElementType().isF32())
           continue;
@@ -50,20 +50,20 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
           builder.setInsertionPointAfterValue(value);
           result = arith::TruncFOp::create(builder, value.getLoc(), type.clone(element), value);
         }
-        factor->set(result);
+        operand->set(result);
       }
     });
   }
 
 private:
   /// Those that may be rounded.
-  SmallVector<OpOperand *> getFactors(ProductOpInterface product) {
+  SmallVector<OpOperand *> getProductOperands(ProductOpInterface product) {
     // Weights that are unpacked where they are read are multiplied there, in f32.
-    if (llvm::any_of(product.getFactors(),
-                     [](OpOperand *factor) { return factor->get().getDefiningOp<DequantizeOp>(); }))
+    if (llvm::any_of(product.getProductOperands(),
+                     [](OpOperand *operand) { return operand->get().getDefiningOp<DequantizeOp>(); }))
       return {};
     std::optional<int64_t> width = product.getHeadWidth();
-    return width && !heads.has(*width) ? SmallVector<OpOperand *>() : product.getFactors();
+    return width && !heads.has(*width) ? SmallVector<OpOperand *>() : product.getProductOperands();
   }
 
   HeadWidths heads;

@@ -1,4 +1,4 @@
-// The pass that gives matrix products factors of 16 bits.
+// The pass that gives matrix products operands of 16 bits.
 #ifndef HEDDLE_COMPILER_FUSION_SETPRECISION_H
 #define HEDDLE_COMPILER_FUSION_SETPRECISION_H
 

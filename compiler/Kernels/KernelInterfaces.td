@@ -41,7 +41,7 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
         Whether the result must live in the memory of the first operand, because the kernel writes only part of it.
       }], "bool", "worksInPlace", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-        Emits the whole kernel into `emitter`: spread, grid, loops, and `emitter.finish` (or `store`) of the results.
+        Emits the whole kernel into `emitter`: mapping, grid, loops, and `emitter.finish` (or `store`) of the results.
       }], "::llvm::LogicalResult", "emitKernel", (ins "::mlir::heddle::KernelEmitter &":$emitter)>];
 }
 

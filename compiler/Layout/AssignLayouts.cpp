@@ -1,8 +1,9 @@
-// Assigns layouts by connecting tiles that must be dealt to lanes alike: an elementwise op's operands and results, a
-// loop's state, a branch's results, a reduction and its result. A product connects nothing but its accumulator and
-// result; its operands hold the contracted dimension whole in each lane, which is either the kernel's own layout or a
-// tile that every lane has. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
-// Where a product wants a tile otherwise than its class has it, a tile.convert_layout stands between.
+// Assigns layouts by connecting tiles that must be distributed over lanes alike: an elementwise op's operands and
+// results, a loop's state, a branch's results, a reduction and its result. A product connects nothing but its
+// accumulator and result; its operands hold the contracted dimension whole in each lane, which is either the kernel's
+// own layout or a tile that every lane has. Tensor cores want fragments or cooperative matrices instead
+// (dialects/Tile/README.md). Where a product wants a tile otherwise than its class has it, a tile.convert_layout stands
+// between.
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/Passes.h"
 
@@ -36,14 +37,14 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
-    spread = func.getSpread();
+    mapping = func.getMapping();
     lanes = func.getWorkgroup();
     vector = func.getVector();
-    if (spread == Spread::Tensor && profile->matrix.rows == 0) {
+    if (mapping == LaneMapping::Tensor && profile->matrix.rows == 0) {
       func.emitError() << "target " << profile->name << " has no tensor cores";
       return signalPassFailure();
     }
-    isCooperative = spread == Spread::Tensor && profile->cooperative;
+    isCooperative = mapping == LaneMapping::Tensor && profile->cooperative;
     chooseRowLanes();
     separateSources(func);
     if (isCooperative)
@@ -51,7 +52,7 @@ public:
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
-    dealt = dealTiles();
+    distributed = distributeTiles();
     DenseMap<const void *, Attribute> layouts;
     WalkResult walked = func.walk([&](DotOp dot) {
       if (failed(checkSides(dot)))
@@ -72,7 +73,7 @@ public:
     });
 
     // Of a transposed left side in blocks each lane has all rows, and so it has the numbers of all of them.
-    if (spread == Spread::Blocks)
+    if (mapping == LaneMapping::Blocks)
       func.walk([&](BroadcastOp op) {
         auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
         bool hasAllRows = layout && layout.getRowLanes() == 1;
@@ -87,7 +88,7 @@ public:
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
         shapes[classOf(value)].add(type);
     };
-    bool throughMemory = isCooperative || spread == Spread::Blocks;
+    bool throughMemory = isCooperative || mapping == LaneMapping::Blocks;
     if (throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
@@ -97,7 +98,7 @@ public:
         return success();
       Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = throughMemory ? dealRows(shapes.lookup(classOf(value))) : dealt;
+        layout = throughMemory ? distributeRows(shapes.lookup(classOf(value))) : distributed;
       if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
@@ -141,55 +142,55 @@ private:
     tile::FuncOp func = getOperation();
     if (func.getRowLanes())
       return;
-    if (spread == Spread::Blocks)
+    if (mapping == LaneMapping::Blocks)
       func.setRowLanes(profile->blockRowLanes);
     else if (isCooperative || lanes > profile->lanes)
       func.setRowLanes(profile->lanes);
   }
 
   /// The layout of tiles of which nothing else is known.
-  SimtAttr dealTiles() {
+  SimtAttr distributeTiles() {
     auto withAlong = [&](int64_t along) {
       return SimtAttr::get(&getContext(), lanes / along, along, along == lanes ? 1 : along, 1, vector);
     };
-    switch (spread) {
-    case Spread::Rows:
+    switch (mapping) {
+    case LaneMapping::Rows:
       return withAlong(1);
-    case Spread::Quads:
-    case Spread::Blocks:
+    case LaneMapping::Quads:
+    case LaneMapping::Blocks:
       return withAlong(*getOperation().getRowLanes());
-    case Spread::Tensor:
+    case LaneMapping::Tensor:
       if (!isCooperative)
         return SimtAttr::getFragment(&getContext(), lanes);
       [[fallthrough]];
-    case Spread::Columns:
+    case LaneMapping::Columns:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
     }
-    llvm_unreachable("unknown spread");
+    llvm_unreachable("unknown mapping");
   }
 
-  /// Whether a product's sides are transposed as the spread can multiply them; failure after an emitted error.
+  /// Whether a product's sides are transposed as the mapping can multiply them; failure after an emitted error.
   LogicalResult checkSides(DotOp dot) {
     auto shared = [&](bool isTransposed, StringRef side) -> LogicalResult {
       if (!isTransposed)
         return success();
       return dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
-                             << stringifySpread(spread) << " the lanes share out the " << side << " side";
+                             << stringifyLaneMapping(mapping) << " the lanes share out the " << side << " side";
     };
-    switch (spread) {
-    case Spread::Rows:
+    switch (mapping) {
+    case LaneMapping::Rows:
       return shared(dot.getTransposeLhs(), "left");
-    case Spread::Columns:
-    case Spread::Quads:
+    case LaneMapping::Columns:
+    case LaneMapping::Quads:
       return shared(dot.getTransposeRhs(), "right");
-    case Spread::Blocks:
+    case LaneMapping::Blocks:
       return success();
-    case Spread::Tensor:
+    case LaneMapping::Tensor:
       if (!dot.getTransposeLhs() && dot.getTransposeRhs())
         return success();
       return dot.emitError("on tensor cores the right side is transposed, and the left side is not");
     }
-    llvm_unreachable("unknown spread");
+    llvm_unreachable("unknown mapping");
   }
 
   /// Of a product: the layouts of its result, left and right side. The side that does not share the dimension along
@@ -199,24 +200,25 @@ private:
     auto pieces = [&](MatrixUse use) {
       return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
     };
-    switch (spread) {
-    case Spread::Rows:
-      return {dealt, dealt, whole};
-    case Spread::Columns:
-    case Spread::Quads:
-      return {dealt, whole, dealt};
-    case Spread::Blocks:
+    switch (mapping) {
+    case LaneMapping::Rows:
+      return {distributed, distributed, whole};
+    case LaneMapping::Columns:
+    case LaneMapping::Quads:
+      return {distributed, whole, distributed};
+    case LaneMapping::Blocks:
       return blocksOf(dot);
-    case Spread::Tensor:
+    case LaneMapping::Tensor:
       if (!isCooperative)
-        return {dealt, dealt, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
+        return {distributed, distributed, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
       return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
     }
-    llvm_unreachable("unknown spread");
+    llvm_unreachable("unknown mapping");
   }
 
   /// Of a product in blocks: the layouts of its result, left and right side. A lane has of the result's rows those of
-  /// the left side, and of its columns those of the right side, whose rows are dealt one by one where it is transposed.
+  /// the left side, and of its columns those of the right side, whose rows are distributed one by one where it is
+  /// transposed.
   std::array<Attribute, 3> blocksOf(DotOp dot) {
     int64_t along = *getOperation().getRowLanes(), down = lanes / along;
     auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
@@ -242,15 +244,15 @@ private:
   };
 
   /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one
-  /// number a row, as `dealt` has them.
-  SimtAttr dealRows(Shape shape) {
+  /// number a row, as `distributed` has them.
+  SimtAttr distributeRows(Shape shape) {
     if (shape.columns == 0)
-      return dealt;
+      return distributed;
     for (int64_t run = vector; run >= 1; run /= 2)
       for (int64_t along = lanes; along >= 1; along /= 2)
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
-    return dealt; // which does not fit either, as is told
+    return distributed; // which does not fit either, as is told
   }
 
   /// Subgroups have rows of their own where there are rows.
@@ -315,7 +317,7 @@ private:
     if (isa<scf::YieldOp, ConvertLayoutOp>(op))
       return;
     // Lanes along a row of a block have its one number alike, however they have the rest of the row.
-    if (spread == Spread::Blocks)
+    if (mapping == LaneMapping::Blocks)
       if (isa<ReduceOp, BroadcastOp>(op) && llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
         return;
     Value first;
@@ -332,10 +334,10 @@ private:
 
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
-  Spread spread;
+  LaneMapping mapping;
   int64_t lanes, vector;
   bool isCooperative;
-  SimtAttr dealt;
+  SimtAttr distributed;
 };
 
 } // namespace

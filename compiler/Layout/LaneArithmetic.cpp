@@ -184,14 +184,14 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     LaneBuilder b(op.getLoc(), rewriter);
     auto input = cast<RankedTensorType>(op.getInput().getType());
     Registers from(input, adaptor.getInput());
-    Dealing dealing = Dealing::of(input, op.getDim());
+    DimDistribution distribution = DimDistribution::of(input, op.getDim());
     SmallVector<Value> results;
     if (op.getDim() == 0) {
       for (int64_t run = 0; run < from.shape.runs; ++run) {
         SmallVector<Value> column;
         for (int64_t i = 0; i < from.shape.rows; ++i)
           column.push_back(from.at(i, run));
-        results.push_back(acrossLanes(b, op, combineAll(b, op, column), dealing));
+        results.push_back(acrossLanes(b, op, combineAll(b, op, column), distribution));
       }
     } else {
       for (int64_t i = 0; i < from.shape.rows; ++i) {
@@ -199,7 +199,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
         Value row = combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs));
         for (int64_t element = 0; element < from.shape.vector; ++element)
           elements.push_back(b.extract(row, element));
-        results.push_back(acrossLanes(b, op, combineAll(b, op, elements), dealing));
+        results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
       }
     }
     rewriter.replaceOpWithMultiple(op, {results});
@@ -237,11 +237,11 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
   /// A butterfly over the lanes that share the reduced dimension: each ends with the whole, or with its subgroup's
   /// part.
-  Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const Dealing &dealing) const {
+  Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const DimDistribution &distribution) const {
     auto width = static_cast<uint32_t>(lanes.subgroup());
-    int64_t exchanging = std::min(dealing.lanes, lanes.subgroup() / dealing.stride);
+    int64_t exchanging = std::min(distribution.lanes, lanes.subgroup() / distribution.stride);
     for (int64_t distance = 1; distance < exchanging; distance *= 2) {
-      auto offset = static_cast<int32_t>(distance * dealing.stride);
+      auto offset = static_cast<int32_t>(distance * distribution.stride);
       SmallVector<Value> elements;
       auto vector = dyn_cast<VectorType>(value.getType());
       for (int64_t element = 0; element < (vector ? vector.getNumElements() : 1); ++element)
@@ -249,7 +249,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
                                .getShuffleResult());
       value = combine(b, op, value, b.assemble(value.getType(), elements));
     }
-    return exchanging < dealing.lanes ? acrossSubgroups(b, op, value) : value;
+    return exchanging < distribution.lanes ? acrossSubgroups(b, op, value) : value;
   }
 
   /// Each subgroup leaves its part in shared memory, where all find all parts.

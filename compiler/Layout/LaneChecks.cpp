@@ -16,7 +16,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Both dimensions lie in a lane in the same way: the lane's k-th element along one has the index of its k-th element
 /// along the other.
 bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
-  return a.getDimSize(dimA) == b.getDimSize(dimB) && Dealing::of(a, dimA) == Dealing::of(b, dimB);
+  return a.getDimSize(dimA) == b.getDimSize(dimB) && DimDistribution::of(a, dimA) == DimDistribution::of(b, dimB);
 }
 
 bool isFragment(RankedTensorType tile) { return tile::getLayout(tile).isFragment(); }
@@ -26,8 +26,9 @@ constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
       tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kPiece)
-    return op.emitOpError() << "multiplies factors that are dealt as fragments, the right factor transposed and whole "
-                            << "in each subgroup, got " << lhs << " and " << rhs;
+    return op.emitOpError()
+           << "multiplies operands that are distributed as fragments, the right operand transposed and whole "
+           << "in each subgroup, got " << lhs << " and " << rhs;
   if (tile::getLaneShape(lhs).rows % 2 != 0 || lhs.getDimSize(1) % (2 * kPiece) != 0)
     return op.emitOpError() << "takes " << 2 * kPiece << " rows a subgroup and a depth of " << 2 * kPiece
                             << " at a time, which do not divide " << lhs;
@@ -37,9 +38,9 @@ LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorT
 LogicalResult checkDot(tile::DotOp op) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = op.getType();
   int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
-  if (isTensorFactor(lhs) || isFragment(lhs))
+  if (isTensorOperand(lhs) || isFragment(lhs))
     return checkFragments(op, lhs, rhs, result);
-  if (Dealing::of(lhs, 1 - lhsRow).lanes != 1 || Dealing::of(rhs, 1 - rhsColumn).lanes != 1)
+  if (DimDistribution::of(lhs, 1 - lhsRow).lanes != 1 || DimDistribution::of(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   if (!agree(lhs, lhsRow, result, 0))
     return op.emitOpError() << "cannot deal the rows of " << result << " as " << lhs << " has them";
@@ -55,7 +56,7 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   if (!agree(input, kept, result, kept) ||
       (kept == 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector))
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " deal differently";
-  Dealing reduced = Dealing::of(input, static_cast<int>(op.getDim()));
+  DimDistribution reduced = DimDistribution::of(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
       (reduced.lanes * reduced.stride > subgroup && !isOfWorkgroup(op, reduced)))
     return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "

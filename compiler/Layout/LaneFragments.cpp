@@ -1,9 +1,9 @@
-// Products on tensor cores, and the shared memory that their factors come through, in one lane. An instruction works on
-// pieces of 8 x 8 elements, of which lane l has two neighbours in row l / 4: just what a register of #tile.simt is. The
-// instruction's 16 rows are two of a lane's rows, its depth of 16 two of a lane's runs.
+// Products on tensor cores, and the shared memory that their operands come through, in one lane. An instruction works
+// on pieces of 8 x 8 elements, of which lane l has two neighbours in row l / 4: just what a register of #tile.simt is.
+// The instruction's 16 rows are two of a lane's rows, its depth of 16 two of a lane's runs.
 //
 // Of tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
-// the two neighbours that the lane has, of both factors: a sum does not mind the order of what it adds up.
+// the two neighbours that the lane has, of both operands: a sum does not mind the order of what it adds up.
 #include "compiler/Layout/Lanes.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -49,9 +49,9 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
     Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
     tile::LaneShape shape = tile::getLaneShape(op.getType());
     SmallVector<Value> sums(adaptor.getAccumulator());
-    bool halves = isTensorFactor(op.getLhs().getType()); // of 32 bits
+    bool halves = isTensorOperand(op.getLhs().getType()); // of 32 bits
     const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
-    auto factor = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
+    auto operand = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
       SmallVector<Value> parts;
       for (int64_t part : {0, 1})
         for (int64_t row : rows)
@@ -60,9 +60,9 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
     };
     for (int64_t k = 0; k < lhs.shape.runs; k += halves ? 2 : 1)
       for (int64_t i = 0; i < shape.rows; i += 2) {
-        Value left = factor(lhs, {i, i + 1}, k);
+        Value left = operand(lhs, {i, i + 1}, k);
         for (int64_t j = 0; j < shape.runs; ++j) {
-          Value right = factor(rhs, {j}, k);
+          Value right = operand(rhs, {j}, k);
           Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
           Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents),
                                                /*tf32Enabled=*/!halves);
@@ -112,7 +112,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
     // With a strided layout rows lie in order, and no copy has filled them.
     bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
-    if (!isSwizzled || !isTensorFactor(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+    if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();

@@ -155,7 +155,7 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
     LaneBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getType();
-    bool whole = Dealing::of(tile, 0).lanes == 1 && Dealing::of(tile, 1).lanes == 1;
+    bool whole = DimDistribution::of(tile, 0).lanes == 1 && DimDistribution::of(tile, 1).lanes == 1;
     bool exchange = lanes.count() > 1 && lanes.count() <= lanes.subgroup(); // lanes of several subgroups cannot
     if (whole && exchange && tile::getLaneShape(tile).count() > 1) {
       rewriter.replaceOpWithMultiple(op, {readShared(b, op)});
@@ -182,7 +182,7 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
         rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
     }
     Source source = Source::of(op);
-    if (Dealing::of(tile, 0).lanes == 1)
+    if (DimDistribution::of(tile, 0).lanes == 1)
       source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
     return readRows(b, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
   }
@@ -321,14 +321,14 @@ struct LowerStore : LanePattern<tile::StoreOp> {
 
   /// Of the lanes that hold the same elements one writes them: the one whose number has no part but its coordinates.
   Value isOwner(LaneBuilder &b, RankedTensorType tile) const {
-    Dealing rows = Dealing::of(tile, 0), columns = Dealing::of(tile, 1);
+    DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
     if (rows.lanes * columns.lanes == lanes.count())
       return {};
     Value owner = b.index(0);
-    for (const Dealing &dealing : {rows, columns})
-      if (Value coordinate = lanes.coordinate(dealing))
-        owner =
-            b.createOrFold<arith::AddIOp>(owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(dealing.stride)));
+    for (const DimDistribution &distribution : {rows, columns})
+      if (Value coordinate = lanes.coordinate(distribution))
+        owner = b.createOrFold<arith::AddIOp>(owner,
+                                              b.createOrFold<arith::MulIOp>(coordinate, b.index(distribution.stride)));
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
   }
 

@@ -26,9 +26,9 @@ struct LowerDot : LanePattern<tile::DotOp> {
     // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are
     // needed for no other row.
     SmallVector<Value> sums(adaptor.getAccumulator());
-    if (Dealing::of(op.getType(), 0).lanes > 1 && Dealing::of(op.getType(), 1).lanes > 1) {
-      // Both sides are dealt: of neither a lane has more than it needs at a place of the contracted dimension. Place by
-      // place, so that the factors' registers are soon free.
+    if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
+      // Both sides are distributed: of neither a lane has more than it needs at a place of the contracted dimension.
+      // Place by place, so that the operands' registers are soon free.
       for (int64_t k = 0; k < depth; ++k)
         for (int64_t i = 0; i < shape.rows; ++i) {
           Value left = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);

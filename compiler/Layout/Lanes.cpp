@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-Dealing Dealing::of(RankedTensorType tile, int dim) {
+DimDistribution DimDistribution::of(RankedTensorType tile, int dim) {
   tile::SimtAttr layout = tile::getLayout(tile);
   if (tile.getDimSize(dim) == 1)
     return {};
@@ -16,11 +16,11 @@ Dealing Dealing::of(RankedTensorType tile, int dim) {
 
 bool heddle::keepsElements(RankedTensorType a, RankedTensorType b) {
   return a.getEncoding() == b.getEncoding() ||
-         (tile::getLayout(a) && tile::getLayout(b) && Dealing::of(a, 0) == Dealing::of(b, 0) &&
-          Dealing::of(a, 1) == Dealing::of(b, 1));
+         (tile::getLayout(a) && tile::getLayout(b) && DimDistribution::of(a, 0) == DimDistribution::of(b, 0) &&
+          DimDistribution::of(a, 1) == DimDistribution::of(b, 1));
 }
 
-bool heddle::isOfWorkgroup(tile::ReduceOp op, const Dealing &reduced) {
+bool heddle::isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced) {
   auto workgroup = static_cast<int64_t>(op->getParentOfType<tile::FuncOp>().getWorkgroup());
   return op.getDim() == 1 && reduced.stride == 1 && reduced.lanes == workgroup;
 }
@@ -28,23 +28,23 @@ bool heddle::isOfWorkgroup(tile::ReduceOp op, const Dealing &reduced) {
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
     return layout.getSide();
-  Dealing dealing = Dealing::of(tile, 1);
-  return dealing.lanes * dealing.unit;
+  DimDistribution distribution = DimDistribution::of(tile, 1);
+  return distribution.lanes * distribution.unit;
 }
 
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   auto workgroup = static_cast<int64_t>(kernel.getWorkgroup());
-  switch (kernel.getSpread()) {
-  case tile::Spread::Quads: // a workgroup is a subgroup
+  switch (kernel.getMapping()) {
+  case tile::LaneMapping::Quads: // a workgroup is a subgroup
     return workgroup;
-  case tile::Spread::Rows:
-  case tile::Spread::Columns:
-  case tile::Spread::Blocks:
+  case tile::LaneMapping::Rows:
+  case tile::LaneMapping::Columns:
+  case tile::LaneMapping::Blocks:
     return kernel.getRowLanes().value_or(workgroup);
-  case tile::Spread::Tensor:
+  case tile::LaneMapping::Tensor:
     return kernel.getRowLanes().value_or(std::min(workgroup, tile::SimtAttr::kFragmentLanes));
   }
-  llvm_unreachable("unknown spread");
+  llvm_unreachable("unknown mapping");
 }
 
 Lanes::Lanes(tile::FuncOp kernel)
@@ -56,24 +56,24 @@ Lanes::Lanes(tile::FuncOp kernel)
     if (!tile::getLayout(type))
       return;
     for (int dim : {0, 1}) {
-      Dealing dealing = Dealing::of(cast<RankedTensorType>(type), dim);
-      if (dealing.lanes == 1)
+      DimDistribution distribution = DimDistribution::of(cast<RankedTensorType>(type), dim);
+      if (distribution.lanes == 1)
         continue;
-      Value &coordinate = coordinates[{dealing.lanes, dealing.stride}];
+      Value &coordinate = coordinates[{distribution.lanes, distribution.stride}];
       if (coordinate)
         continue;
       coordinate = lane;
-      if (dealing.stride != 1)
-        coordinate = arith::DivUIOp::create(b, coordinate, b.index(dealing.stride));
-      if (dealing.stride * dealing.lanes < workgroup)
-        coordinate = arith::RemUIOp::create(b, coordinate, b.index(dealing.lanes));
+      if (distribution.stride != 1)
+        coordinate = arith::DivUIOp::create(b, coordinate, b.index(distribution.stride));
+      if (distribution.stride * distribution.lanes < workgroup)
+        coordinate = arith::RemUIOp::create(b, coordinate, b.index(distribution.lanes));
     }
   };
   kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), addCoordinates); });
 }
 
-Value Lanes::coordinate(const Dealing &dealing) const {
-  return dealing.lanes == 1 ? Value() : coordinates.lookup({dealing.lanes, dealing.stride});
+Value Lanes::coordinate(const DimDistribution &distribution) const {
+  return distribution.lanes == 1 ? Value() : coordinates.lookup({distribution.lanes, distribution.stride});
 }
 
 Value LaneBuilder::constant(Type type, int64_t value) {
@@ -134,7 +134,7 @@ Type heddle::getRegisterType(RankedTensorType tile) {
 }
 
 LanePlace::LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column) {
-  Dealing rows = Dealing::of(tile, 0), columns = Dealing::of(tile, 1);
+  DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
   rowStep = rows.lanes;
   runStep = columns.lanes * tile::getLaneShape(tile).vector;
   Value laneRow = lanes.coordinate(rows), laneColumn = lanes.coordinate(columns);

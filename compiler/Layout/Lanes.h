@@ -9,13 +9,13 @@
 
 namespace mlir::heddle {
 
-/// How a dimension of a tile is dealt to lanes: in turn, `unit` neighbours at a time. Where all of it lies in each
-/// lane, the units do not matter.
-struct Dealing {
+/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time. Where all of it lies in
+/// each lane, the units do not matter.
+struct DimDistribution {
   int64_t lanes = 1, stride = 1, unit = 1;
 
-  static Dealing of(RankedTensorType tile, int dim);
-  bool operator==(const Dealing &other) const {
+  static DimDistribution of(RankedTensorType tile, int dim);
+  bool operator==(const DimDistribution &other) const {
     return lanes == other.lanes && (lanes == 1 || (stride == other.stride && unit == other.unit));
   }
 };
@@ -24,7 +24,7 @@ struct Dealing {
 bool keepsElements(RankedTensorType a, RankedTensorType b);
 
 /// Whether a reduction is one of a row that all subgroups of a workgroup share: they meet in shared memory.
-bool isOfWorkgroup(tile::ReduceOp op, const Dealing &reduced);
+bool isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced);
 
 /// The columns of a tile that all lanes together have in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
@@ -48,8 +48,8 @@ public:
   Value number() const { return lane; }
   /// Whether copies to shared memory run beside the arithmetic, so that who waits waits for them too.
   bool hasCopies() const { return copies; }
-  /// Where the lane stands along a dimension dealt like this; null where the dimension lies in each lane.
-  Value coordinate(const Dealing &dealing) const;
+  /// Where the lane stands along a dimension distributed like this; null where the dimension lies in each lane.
+  Value coordinate(const DimDistribution &distribution) const;
 
 private:
   int64_t workgroup, exchanging;

@@ -89,7 +89,7 @@ private:
     auto from = cast<RankedTensorType>(op.getInput().getType());
     CooperativeAttr matrices = getCooperativeLayout(from);
     if (matrices && matrices.getUse() != MatrixUse::Sum)
-      return op.emitOpError() << "takes a factor out of cooperative matrices, of which only sums can be stored: "
+      return op.emitOpError() << "takes an operand out of cooperative matrices, of which only sums can be stored: "
                               << from;
     ImplicitLocOpBuilder b(op.getLoc(), op);
     Type i1 = b.getI1Type(), element = from.getElementType() == i1 ? b.getI32Type() : from.getElementType();

@@ -35,16 +35,16 @@ def SinkLoadsPass : Pass<"heddle-sink-loads", "::mlir::tile::FuncOp"> {
   let description = [{
     On tile.func lowered to lanes: moves each load, and what only picks or repeats elements of one,
     down to its first use in its block, though never past a write. Compilers for processors keep the order that they are
-    given. A GPU's schedule loads anyway, but move them up only, as far as registers last: with `factors` none but the
-    loads of tensor cores' factors are moved, for which that matters.
+    given. A GPU's schedule loads anyway, but move them up only, as far as registers last: with `operands` none but the
+    loads of tensor cores' operands are moved, for which that matters.
   }];
   let options = [
-    Option<"factors", "factors", "bool", /*default=*/"false", "Move none but the loads of tensor cores' factors">
+    Option<"operands", "operands", "bool", /*default=*/"false", "Move none but the loads of tensor cores' operands">
   ];
 }
 
-def StageFactorsPass : Pass<"heddle-stage-factors", "::mlir::tile::FuncOp"> {
-  let summary = "Copy the factors of products to shared memory ahead of their use (software pipelining)";
+def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
+  let summary = "Copy the operands of products to shared memory ahead of their use (software pipelining)";
   let description = [{
     On tile.func before its layouts: tiles that a loop of a kernel on fragments loads for a
     tile.dot come through a ring of tiles in shared memory, which copies fill ahead of their use. So does a column of
@@ -57,12 +57,12 @@ def StageFactorsPass : Pass<"heddle-stage-factors", "::mlir::tile::FuncOp"> {
 }
 
 def StageThroughRegistersPass : Pass<"heddle-stage-through-registers", "::mlir::tile::FuncOp"> {
-  let summary = "Read the factors of products an iteration ahead and write them to shared memory (software pipelining)";
+  let summary = "Read the operands of products an iteration ahead and write them to shared memory (software pipelining)";
   let description = [{
     On tile.func before its layouts: tiles that a loop of a kernel in blocks or
     on cooperative matrices loads for a tile.dot are read one iteration ahead, and written to shared memory when that is over.
   }];
   let options = [
-    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose factors are read ahead">
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose operands are read ahead">
   ];
 }

@@ -1,5 +1,5 @@
 // Nobody knows which lane has which element of a cooperative matrix. So few ops work on them: products, sums times
-// other tiles that can be matrices, and loops. All others want tiles that are dealt to lanes.
+// other tiles that can be matrices, and loops. All others want tiles that are distributed over lanes.
 #include "compiler/Layout/SeparateMatrices.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

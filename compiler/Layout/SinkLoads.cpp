@@ -25,13 +25,13 @@ struct SinkLoadsPass : mlir::heddle::impl::SinkLoadsPassBase<SinkLoadsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    // Factors that do not come through shared memory come by loads like any other.
+    // Operands that do not come through shared memory come by loads like any other.
     bool multiplies = false, reads = false;
     getOperation().walk([&](Operation *op) {
       multiplies |= isa<nvgpu::MmaSyncOp>(op);
       reads |= isa<nvgpu::LdMatrixOp>(op);
     });
-    anyLoad = !factors || (multiplies && !reads);
+    anyLoad = !operands || (multiplies && !reads);
     getOperation().getBody().walk([&](Block *block) { sink(*block); });
   }
 

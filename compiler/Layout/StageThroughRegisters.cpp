@@ -7,12 +7,12 @@
 //                                  store next to ring[1 - k mod 2]
 //                                }
 //
-// What heddle-stage-factors does where a device has no copies that run by themselves, and no promise that the pieces of
-// a tile could be read from device memory: past a matrix's end, say.
+// What heddle-stage-operands does where a device has no copies that run by themselves, and no promise that the pieces
+// of a tile could be read from device memory: past a matrix's end, say.
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Layout/Passes.h"
 
-#include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageOperands.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::heddle {
@@ -29,14 +29,14 @@ namespace {
 constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbours begin in different banks
 constexpr int64_t kTiles = 2;         // of a ring
 
-/// Whether nothing but products needs what is loaded, and what is added up of the factors beside them.
-bool isFactor(Operation *load) {
+/// Whether nothing but products needs what is loaded, and what is added up of the operands beside them.
+bool isProductOperand(Operation *load) {
   return !load->use_empty() && llvm::all_of(load->getUsers(), [](Operation *user) {
-    return isa<DotOp, arith::AddFOp>(user) || (isa<arith::ExtFOp>(user) && isFactor(user));
+    return isa<DotOp, arith::AddFOp>(user) || (isa<arith::ExtFOp>(user) && isProductOperand(user));
   });
 }
 
-/// A load of factors, and the ring that it is to come from.
+/// A load of operands, and the ring that it is to come from.
 struct Stage {
   LoadOp load;
   RankedTensorType tile; // as it lies in the ring: as in memory, or, in blocks, as it is loaded
@@ -48,8 +48,8 @@ struct Stage {
 
 Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
-/// Reads tiles from their rings, whole or, of the factors of a product in blocks, a part of the contracted dimension at
-/// a time: a lane then never holds more of the factors than a part.
+/// Reads tiles from their rings, whole or, of the operands of a product in blocks, a part of the contracted dimension
+/// at a time: a lane then never holds more of the operands than a part.
 class SliceReader {
 public:
   /// `current`: the number of the tile in the ring.
@@ -64,13 +64,13 @@ public:
 
   Value read(const Stage &stage) { return read(stage, 0, LoadOp(stage.load).getType(), /*offset=*/0); }
 
-  /// Whether both factors come from rings, and lie there as they are multiplied.
+  /// Whether both operands come from rings, and lie there as they are multiplied.
   bool hasSlices(DotOp dot) const {
-    auto isStaged = [&](Value factor) {
-      const Stage *stage = find(source(factor));
+    auto isStaged = [&](Value operand) {
+      const Stage *stage = find(source(operand));
       return stage && !stage->turned;
     };
-    return dot->getParentOfType<tile::FuncOp>().getSpread() == Spread::Blocks && isStaged(dot.getLhs()) &&
+    return dot->getParentOfType<tile::FuncOp>().getMapping() == LaneMapping::Blocks && isStaged(dot.getLhs()) &&
            isStaged(dot.getRhs());
   }
 
@@ -90,18 +90,18 @@ public:
 private:
   static constexpr int64_t kPart = 4;
 
-  /// What a factor was loaded as, before it was widened.
-  static Value source(Value factor) {
-    auto widened = factor.getDefiningOp<arith::ExtFOp>();
-    return widened ? widened.getIn() : factor;
+  /// What an operand was loaded as, before it was widened.
+  static Value source(Value operand) {
+    auto widened = operand.getDefiningOp<arith::ExtFOp>();
+    return widened ? widened.getIn() : operand;
   }
 
-  Value slice(Value factor, int dim, int64_t from, int64_t count) {
-    const Stage &stage = *find(source(factor));
+  Value slice(Value operand, int dim, int64_t from, int64_t count) {
+    const Stage &stage = *find(source(operand));
     SmallVector<int64_t> shape(stage.tile.getShape());
     shape[dim] = count;
     Value part = read(stage, dim, stage.tile.clone(shape), from);
-    auto type = cast<RankedTensorType>(factor.getType());
+    auto type = cast<RankedTensorType>(operand.getType());
     return type.getElementType() == stage.tile.getElementType()
                ? part
                : arith::ExtFOp::create(b, type.clone(shape), part).getResult();
@@ -129,15 +129,15 @@ public:
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
   void runOnOperation() override {
-    Spread spread = getOperation().getSpread();
-    bool isCooperative = spread == Spread::Tensor && profile->cooperative;
-    if (!isCooperative && spread != Spread::Blocks)
+    LaneMapping mapping = getOperation().getMapping();
+    bool isCooperative = mapping == LaneMapping::Tensor && profile->cooperative;
+    if (!isCooperative && mapping != LaneMapping::Blocks)
       return;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     rings.clear();
     getOperation().walk([&](SharedOp shared) {
-      if (spread == Spread::Blocks) // whoever uses it after a loop waits for all lanes
+      if (mapping == LaneMapping::Blocks) // whoever uses it after a loop waits for all lanes
         rings.push_back(shared);
     });
     loopsBefore = 0;
@@ -202,11 +202,11 @@ private:
     ImplicitLocOpBuilder b(loop.getLoc(), OpBuilder::atBlockBegin(&getOperation().getBody().front()));
     SmallVector<Stage> staged;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
-      if (!isFactor(load) || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(load.getMemory().getType()))
+      if (!isProductOperand(load) || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(load.getMemory().getType()))
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());
-      bool turned = load.getTransposed() && getOperation().getSpread() == Spread::Tensor;
+      bool turned = load.getTransposed() && getOperation().getMapping() == LaneMapping::Tensor;
       if (turned)
         std::swap(shape[0], shape[1]);
       Stage stage{load, type.clone(shape), turned, {}, {}, /*isSource=*/true};

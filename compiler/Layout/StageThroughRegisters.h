@@ -1,4 +1,4 @@
-// The pass that brings the factors of products on cooperative matrices to shared memory.
+// The pass that brings the operands of products on cooperative matrices to shared memory.
 #ifndef HEDDLE_COMPILER_LAYOUT_STAGETHROUGHREGISTERS_H
 #define HEDDLE_COMPILER_LAYOUT_STAGETHROUGHREGISTERS_H
 

@@ -5,7 +5,7 @@
 #include "compiler/Fusion/Passes.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
-#include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageOperands.h"
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Passes.h"
@@ -100,7 +100,7 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
-      passes.addNestedPass<tile::FuncOp>(createStageFactorsPass(*options.profile)); // fragments
+      passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
     // Blocks and cooperative matrices.
     passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }
@@ -120,7 +120,7 @@ static constexpr PhaseInfo kPhases[] = {
     {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
     {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},
     {Phase::Tile, "tile", "each kernel as one workgroup's program on tiles", buildTile},
-    {Phase::Layout, "layout", "each tile's elements dealt to the target's lanes", buildLayout},
+    {Phase::Layout, "layout", "each tile's elements distributed over the target's lanes", buildLayout},
     {Phase::Lower, "lower", "kernels in the target's own instructions", buildLower},
     {Phase::Plan, "plan", "entry points as launches over a static arena", buildPlan},
     {Phase::Emit, "emit", "the artifact", buildNothing},

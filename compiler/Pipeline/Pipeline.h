@@ -61,10 +61,10 @@ using PhaseWatch = std::function<void(Phase, ModuleOp)>;
 struct PipelineOptions {
   /// What phases from `tile` on compile for.
   const TargetProfile *profile = nullptr;
-  /// The heads that every target compiled for has rounded factors of, for phase `fuse`, which all targets share.
+  /// The heads that every target compiled for has rounded operands of, for phase `fuse`, which all targets share.
   HeadWidths heads;
   FusionOptions fusion;
-  /// Of the factors of products, from phase `fuse` on.
+  /// Of the operands of products, from phase `fuse` on.
   Precision precision = Precision::F32;
   /// Of keys and values that decoding keeps: f32, f16 or bf16, from phase `fuse` on.
   Precision caches = Precision::F32;

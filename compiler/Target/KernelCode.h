@@ -17,8 +17,8 @@ struct KernelCode {
   uint32_t subgroup = 0; // lanes that exchange values without shared memory
   SmallVector<uint32_t, 0> words;
   SmallVector<uint32_t> texels;           // follows from the words
-  bool halves = false;                    // the device must have floats of 16 bits
-  bool shorts = false;                    // the device must have whole numbers of 16 bits
+  bool float16 = false;                   // the device must have floats of 16 bits
+  bool int16 = false;                     // the device must have whole numbers of 16 bits
   uint32_t cooperativeSide = 0;           // of cooperative matrices; 0: there are none
   uint32_t sharedBytes = 0;               // of a workgroup
   std::string binary;                     // the same code assembled; may be empty

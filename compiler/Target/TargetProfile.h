@@ -16,7 +16,7 @@ struct MatrixShape {
   int64_t rows = 0, columns = 0, depth = 0;
 };
 
-/// The widths of heads whose attention has rounded factors: multiples of `step`, at most `widest`.
+/// The widths of heads whose attention has rounded operands: multiples of `step`, at most `widest`.
 struct HeadWidths {
   int64_t step = 16, widest = 128;
 
@@ -29,7 +29,7 @@ struct TargetProfile {
   StringLiteral summary;
   /// The architecture that the backend makes code for, as the backend calls it; empty where its code runs on any.
   StringLiteral chip = "";
-  /// What the factors of products can be rounded to.
+  /// What the operands of products can be rounded to.
   ArrayRef<Precision> precisions;
 
   /// Lanes of a subgroup: they exchange values without shared memory or a barrier.
@@ -49,12 +49,12 @@ struct TargetProfile {
   double loadCost;
   double shareCost;
   int64_t parallelGroups;
-  /// Vectors of each row that a step takes where the right side is transposed: both factors are then read along the
+  /// Vectors of each row that a step takes where the right side is transposed: both operands are then read along the
   /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
   int64_t transposedVectors = 1;
 
-  /// Products of blocks, whose factors come through shared memory (0: there are none, and each lane loads its own): the
-  /// lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and
+  /// Products of blocks, whose operands come through shared memory (0: there are none, and each lane loads its own):
+  /// the lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and
   /// columns of a lane's part of the tile at most, and how much of the contracted dimension a step takes.
   int64_t blockLanes = 0;
   int64_t blockRowLanes = 8;
@@ -65,10 +65,10 @@ struct TargetProfile {
   /// The device's processors, each of which runs workgroups by itself; 0: not known.
   int64_t processors = 0;
 
-  /// Products of 16-bit factors on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the subgroups of
-  /// a workgroup (0: there are no tensor cores), the rows of each subgroup's part of the tile and its columns, at most;
-  /// how much of the contracted dimension a step takes; how many steps' factors are at most in shared memory, where
-  /// they are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
+  /// Products of 16-bit operands on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the subgroups
+  /// of a workgroup (0: there are no tensor cores), the rows of each subgroup's part of the tile and its columns, at
+  /// most; how much of the contracted dimension a step takes; how many steps' operands are at most in shared memory,
+  /// where they are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
   MatrixShape matrix;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;
@@ -97,7 +97,7 @@ struct TargetProfile {
   int64_t attentionWork;
   HeadWidths heads;
   /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores and its columns, at most,
-  /// and how many registers a lane has for scores, for results and for factors that it keeps.
+  /// and how many registers a lane has for scores, for results and for operands that it keeps.
   int64_t tensorAttentionSubgroups = 0;
   int64_t tensorAttentionRows = 0;
   int64_t tensorAttentionKeys = 0;

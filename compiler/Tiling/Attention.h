@@ -19,7 +19,7 @@ struct Attention {
   Value keyRows;                // where a sequence's keys need not be neighbours; else null
   ValueRange users = {};        // of the rows of keys, where these own pairs and find them by lists; else empty
   int64_t pairKeys = 0;         // of a query and head, where scores are in memory
-  bool hasTensorFactors = false;
+  bool hasTensorOperands = false;
   int64_t members = 1; // rows of a tile that a query is: its heads of a group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
@@ -49,7 +49,7 @@ struct Attention {
             keyRowsOf(op),
             /*users=*/{},
             /*pairKeys=*/0,
-            heddle::hasTensorFactors(op, op.getQuery())};
+            heddle::hasTensorOperands(op, op.getQuery())};
   }
 
   /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.

@@ -1,6 +1,6 @@
 // Attention in blocks: the lanes of several subgroups share the rows and the columns of a tile of scores out, and its
-// factors come through shared memory, in f32. Values of factors are then shared memory, and not tiles; owned factors of
-// the widest heads are values of the graph.
+// operands come through shared memory, in f32. Values of operands are then shared memory, and not tiles; owned operands
+// of the widest heads are values of the graph.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -24,7 +24,7 @@ public:
 
   Scales scales() const override { return isWide ? Scales::Products : Scales::Owned; }
 
-  OwnedFactor ownedFactor(Value value, double scale) override {
+  OwnedOperand ownedOperand(Value value, double scale) override {
     if (isWide)
       return [value] { return value; };
     Value tile = load(value, owned);
@@ -54,12 +54,12 @@ private:
     // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
     constexpr int64_t longestStep = 16, room = 32768;
     int64_t rowLanes = emitter.getProfile().blockRowLanes, down = lanes / rowLanes;
-    // Narrow heads leave room for more rows, which make more of each factor that a lane reads.
+    // Narrow heads leave room for more rows, which make more of each operand that a lane reads.
     rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
     while (rows > down && rows / 2 >= work.bounds.maximumOwned())
       rows /= 2;
     step = longestStep;
-    // Owned and visited factors, and tiles of scores that go into products.
+    // Owned and visited operands, and tiles of scores that go into products.
     auto bytes = [&] {
       int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
       return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
@@ -77,7 +77,7 @@ private:
   Value multiply(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
     meet();
     ArrayRef<int64_t> shape = cast<RankedTensorType>(accumulator.getType()).getShape();
-    // Of so many places a lane has the factors' registers at once.
+    // Of so many places a lane has the operands' registers at once.
     int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
     Value zero = emitter.index(0);
     return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {

@@ -16,16 +16,16 @@ public:
     int64_t rowsOfSubgroup = profile.tensorAttentionRows;
     // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
     int64_t tiles = work.isGradient() ? 2 : 1;
-    // Owned factors that cannot come from shared memory have to fit as well.
+    // Owned operands that cannot come from shared memory have to fit as well.
     auto query = cast<RankedTensorType>(attention.query.getType());
-    bool staysInRegisters = !isTensorFactor(query) || !canCopyFactors(query.getDimSize(1), width);
+    bool staysInRegisters = !isTensorOperand(query) || !canCopyOperands(query.getDimSize(1), width);
     int64_t kept = staysInRegisters ? tiles * width * query.getElementTypeBitWidth() / 32 : 0;
-    // Visited factors then come from device memory as well, and their addresses need registers.
+    // Visited operands then come from device memory as well, and their addresses need registers.
     int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
     // Dropout's factors are one more tile of the scores' shape, and so are scaled scores that their gradient is to see.
     int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
     // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic
-    // of scores; the addresses of wide heads' factors, and a band's two bounds beside them.
+    // of scores; the addresses of wide heads' operands, and a band's two bounds beside them.
     if (more > 0)
       most -= 40;
     if (!staysInRegisters && width > 64 && (work.products != 3 || work.bounds.count() > 1))
@@ -54,7 +54,7 @@ public:
     }
     if (!staysInRegisters || registers() > most)
       registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
-    // By the same reports there is no room for owned factors that could be elsewhere.
+    // By the same reports there is no room for owned operands that could be elsewhere.
     if (!staysInRegisters && more > 0)
       registersLeft = 0;
     // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
@@ -68,13 +68,13 @@ public:
       step /= 2;
   }
 
-  // Factors of 16 bits would be rounded once more.
+  // Operands of 16 bits would be rounded once more.
   Scales scales() const override { return Scales::Unit; }
   bool looksAtEachStep() const override { return false; }
   bool marksScores() const override { return true; }
   bool putsLongestFirst() const override { return true; }
 
-  OwnedFactor ownedFactor(Value value, double) override {
+  OwnedOperand ownedOperand(Value value, double) override {
     // Where tensor cores multiply; others stay in any case.
     int64_t bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
     int64_t registers = rows * width * bits / (32 * emitter.getLanes() * subgroups);
@@ -96,7 +96,7 @@ public:
       accumulator = scaleRows(accumulator, rescale);
     // Tensor cores take the right side transposed.
     Value right = emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true);
-    return tile::DotOp::create(b, accumulator.getType(), asFactor(weights), right, accumulator, false,
+    return tile::DotOp::create(b, accumulator.getType(), asOperand(weights), right, accumulator, false,
                                /*transposeRhs=*/true);
   }
 
@@ -104,38 +104,38 @@ protected:
   Value asLoaded(Value tile) override { return tile; }
 
 private:
-  /// Whether shared memory has room for two steps' factors of 16 bits, of which one is on its way, beside the owned
-  /// factors that registers do not hold.
-  bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedFactors) const {
+  /// Whether shared memory has room for two steps' operands of 16 bits, of which one is on its way, beside the owned
+  /// operands that registers do not hold.
+  bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedOperands) const {
     constexpr int64_t bytes = 2, visitedFactors = 2, stages = 2;
     int64_t inRegisters = registersLeft / std::max<int64_t>(1, rowsOfSubgroup * width / (2 * emitter.getLanes()));
-    int64_t owned = std::max<int64_t>(0, ownedFactors - std::max<int64_t>(0, inRegisters));
+    int64_t owned = std::max<int64_t>(0, ownedOperands - std::max<int64_t>(0, inRegisters));
     int64_t rows = owned * subgroups * rowsOfSubgroup + stages * visitedFactors * step;
     return rows * width * bytes <= emitter.getProfile().sharedBytesOfLane * subgroups * emitter.getLanes();
   }
 
-  /// A tile in the type of the kernel's factors.
-  Value asFactor(Value tile) {
+  /// A tile in the type of the kernel's operands.
+  Value asOperand(Value tile) {
     auto type = cast<RankedTensorType>(tile.getType());
     Type element = cast<RankedTensorType>(attention.query.getType()).getElementType();
     return type.getElementType() == element ? tile : arith::TruncFOp::create(b, type.clone(element), tile).getResult();
   }
 
   int64_t subgroups;
-  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned factors
+  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned operands
 };
 
 } // namespace
 
-/// Tensor cores' factors of 32 bits come from device memory to registers, of which the results of wide heads leave too
+/// Tensor cores' operands of 32 bits come from device memory to registers, of which the results of wide heads leave too
 /// few: those are better off in blocks.
 bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
   constexpr int64_t mostOfResults = 64; // registers of a lane
   const TargetProfile &profile = work.emitter.getProfile();
-  if (!work.attention.hasTensorFactors || profile.cooperative || profile.tensorAttentionSubgroups == 0)
+  if (!work.attention.hasTensorOperands || profile.cooperative || profile.tensorAttentionSubgroups == 0)
     return false;
   int64_t results = work.results() * work.attention.width() * profile.matrix.rows / profile.lanes;
-  return isTensorFactor(work.attention.query.getType()) || results <= mostOfResults ||
+  return isTensorOperand(work.attention.query.getType()) || results <= mostOfResults ||
          !canShareByBlocks(profile, work.attention.width());
 }
 

@@ -15,7 +15,7 @@ bool AttentionFrame::isOfOneQuery(AttentionOp op) {
   int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
   // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
   return op.getQuerySize().empty() && op.getDropout().isZero() && width % 4 == 0 &&
-         !hasTensorFactors(op, op.getQuery());
+         !hasTensorOperands(op, op.getQuery());
 }
 
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)

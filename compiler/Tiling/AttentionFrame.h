@@ -13,9 +13,9 @@ namespace mlir::heddle {
 /// columns. How lanes share them is the business of an AttentionSharing. Where keys are for several heads of queries, a
 /// query has a row for each of them (Attention::members), so that keys that are read serve them all.
 ///
-/// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are dealt
-/// to the lanes: the tile of scores is a column, a row of it a key of the step, and what is summed up are as many
-/// softmaxes, each of the keys that came to its row.
+/// Where a sequence has one query, a workgroup may own several heads that the same keys are for, and the keys are
+/// distributed to the lanes: the tile of scores is a column, a row of it a key of the step, and what is summed up are
+/// as many softmaxes, each of the keys that came to its row.
 class AttentionFrame {
 public:
   enum class Owns { Queries, Keys, OneQuery };
@@ -54,11 +54,11 @@ public:
   Value load(Value value, const Place &place) { return sharing->load(value, place); }
   /// The same of a step's visited rows.
   Value loadVisited(Value value, const Step &at) { return sharing->loadVisited(value, at); }
-  /// Owned rows as a factor.
-  using OwnedFactor = AttentionSharing::OwnedFactor;
-  OwnedFactor ownedFactor(Value value) { return sharing->ownedFactor(value, 1); }
+  /// Owned rows as an operand.
+  using OwnedOperand = AttentionSharing::OwnedOperand;
+  OwnedOperand ownedOperand(Value value) { return sharing->ownedOperand(value, 1); }
   /// The same of the side that the scores are made of.
-  OwnedFactor ownedOfScores(Value value) { return sharing->ownedFactor(value, ownedScale); }
+  OwnedOperand ownedOfScores(Value value) { return sharing->ownedOperand(value, ownedScale); }
   /// The scores from those rows: scaled, where a score region has yet to be applied to them.
   Value scaled(Value ownedRows, Value visitedRows);
   /// What the softmax is of. Its unit is a number of log(2) that a power takes in the instruction that subtracts.

@@ -17,7 +17,9 @@ using Owns = AttentionFrame::Owns;
 using Step = AttentionFrame::Step;
 
 /// Elsewhere a lane has whole rows, and no registers to spare.
-template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) { return hasTensorFactors(op, op.getQuery()); }
+template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) {
+  return hasTensorOperands(op, op.getQuery());
+}
 
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
   bool takesEpilogue(Operation *op) const {
@@ -34,7 +36,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
                          isOneQuery ? Owns::OneQuery : Owns::Queries, /*products=*/2);
     int64_t rows = frame.getRows(), width = frame.getWidth();
     frame.emit([&] {
-      SmallVector<AttentionFrame::OwnedFactor> queries;
+      SmallVector<AttentionFrame::OwnedOperand> queries;
       SmallVector<Value> begin; // of each head: the largest score, the sum of powers, and that of weighed values
       for (int64_t head = 0; head < frame.getHeads(); ++head) {
         frame.setHead(head);
@@ -135,8 +137,8 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
     auto grad = cast<AttentionGradQueryOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad).withMembers(emitter, op), Owns::Queries, /*products=*/3);
     frame.emit([&] {
-      AttentionFrame::OwnedFactor query = frame.ownedOfScores(grad.getQuery()),
-                                  gradient = frame.ownedFactor(grad.getGradient());
+      AttentionFrame::OwnedOperand query = frame.ownedOfScores(grad.getQuery()),
+                                   gradient = frame.ownedOperand(grad.getGradient());
       Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), frame.owned()), std::numbers::log2e);
       Value delta = frame.loadPerQuery(grad.getDelta(), frame.owned());
       Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
@@ -161,8 +163,8 @@ struct AttentionGradKeyValueKernel
     auto grad = cast<AttentionGradKeyValueOp>(op);
     AttentionFrame frame(emitter, Attention::of(grad), Owns::Keys, /*products=*/4);
     frame.emit([&] {
-      AttentionFrame::OwnedFactor keys = frame.ownedOfScores(grad.getKey()),
-                                  values = frame.ownedFactor(grad.getValue());
+      AttentionFrame::OwnedOperand keys = frame.ownedOfScores(grad.getKey()),
+                                   values = frame.ownedOperand(grad.getValue());
       Value zeros = emitter.constant(frame.getRows(), frame.getWidth(), 0);
       SmallVector<Value> totals =
           frame.visit({zeros, zeros}, [&](const Step &at, ValueRange state) -> SmallVector<Value> {

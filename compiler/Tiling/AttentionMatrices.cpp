@@ -16,7 +16,7 @@ struct Shape {
   int64_t allRows() const { return subgroups * rows; }
 };
 
-/// Bytes of shared memory: owned and visited factors, scores, what becomes a factor of them, and numbers a row.
+/// Bytes of shared memory: owned and visited operands, scores, what becomes an operand of them, and numbers a row.
 int64_t bytesOf(const AttentionSharing::Work &work, const Shape &shape) {
   constexpr int64_t halfPadding = 8, floatPadding = 4; // of rows (KernelEmitter::sharedTile)
   int64_t width = work.attention.width(), side = work.emitter.getProfile().matrix.rows;
@@ -35,7 +35,7 @@ std::optional<Shape> chooseShape(const AttentionSharing::Work &work) {
   int64_t side = profile.matrix.rows;
   // Of one query a matrix would have one row that counts.
   if (!profile.cooperative || profile.tensorAttentionSubgroups == 0 ||
-      !isTensorFactor(work.attention.query.getType()) || work.attention.pairKeys != 0 ||
+      !isTensorOperand(work.attention.query.getType()) || work.attention.pairKeys != 0 ||
       work.attention.width() % side != 0 || work.bounds.maximumOwned() == 1)
     return std::nullopt;
   Shape shape{profile.tensorAttentionSubgroups, profile.tensorAttentionRows, profile.tensorAttentionKeys};
@@ -78,7 +78,7 @@ public:
   bool looksAtEachStep() const override { return false; }
   bool putsLongestFirst() const override { return true; }
 
-  OwnedFactor ownedFactor(Value value, double) override {
+  OwnedOperand ownedOperand(Value value, double) override {
     Value shared = share(load(value, owned));
     if (registersOf(16) > registersLeft)
       return [shared] { return shared; };
@@ -106,7 +106,7 @@ public:
   }
 
   Value scaleRows(Value sums, Value factors) override {
-    tile::WaitOp::create(b, 0); // for those who still read the factors of the last step
+    tile::WaitOp::create(b, 0); // for those who still read the operands of the last step
     putFactors(factors);
     meet();
     return timesFactors(sums);
@@ -120,7 +120,7 @@ private:
   int64_t registersOf(int64_t bits) const { return rowsOfSubgroup * width * bits / (32 * emitter.getLanes()); }
 
   /// sums + left * right, `depth` places of the contracted dimension: a matrix's at a time, so that no more of the
-  /// factors is in registers. Both are in shared memory, or the left side is a tile.
+  /// operands is in registers. Both are in shared memory, or the left side is a tile.
   Value multiply(Value left, Value right, int64_t depth, bool transposeRhs, Value sums) {
     int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
     Value zero = emitter.index(0);
@@ -153,7 +153,7 @@ private:
   }
 
   const int64_t side, rowsOfSubgroup;
-  int64_t registersLeft; // of a lane, for owned factors
+  int64_t registersLeft; // of a lane, for owned operands
   Value rowFactors;
 };
 

@@ -12,7 +12,7 @@ namespace {
 class RowSharing final : public AttentionSharing {
 public:
   explicit RowSharing(const Work &work) : AttentionSharing(work) {
-    emitter.setSpread(tile::Spread::Rows);
+    emitter.setMapping(tile::LaneMapping::Rows);
     emitter.setVector({width, attention.pairKeys});
     const TargetProfile &profile = emitter.getProfile();
     // Where sequences are short, a lane need not own as many rows as it could.

@@ -27,7 +27,7 @@ Value AttentionSharing::load(Value value, const Place &place) {
   return asLoaded(emitter.evaluate(value, place, Padding::Any));
 }
 
-AttentionSharing::OwnedFactor AttentionSharing::ownedFactor(Value value, double scale) {
+AttentionSharing::OwnedOperand AttentionSharing::ownedOperand(Value value, double scale) {
   Value tile = load(value, owned);
   if (scale != 1)
     tile = mul(tile, scale);

@@ -1,5 +1,5 @@
 // The ways in which the lanes of a workgroup share attention's work. Each is a class of its own: it chooses the shape
-// of a workgroup's tile of scores, keeps the factors of products where its lanes reach them, and multiplies.
+// of a workgroup's tile of scores, keeps the operands of products where its lanes reach them, and multiplies.
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 
@@ -73,9 +73,9 @@ public:
   Value load(Value value, const Place &place);
   /// Owned rows as a factor, times `scale`: loaded once, ahead of the loop, or in each of its steps where a lane has no
   /// room for them.
-  using OwnedFactor = std::function<Value()>;
-  virtual OwnedFactor ownedFactor(Value value, double scale);
-  /// A step's visited rows as a factor.
+  using OwnedOperand = std::function<Value()>;
+  virtual OwnedOperand ownedOperand(Value value, double scale);
+  /// A step's visited rows as an operand.
   virtual Value loadVisited(Value value, const AttentionStep &at);
   /// The dot product of each owned row with each visited row, and what `sums` holds before.
   virtual Value products(Value ownedRows, Value visitedRows, Value sums) = 0;
@@ -103,10 +103,10 @@ protected:
   Place owned{};
 };
 
-/// Heads up to which shared memory has room for the owned factors in f32. Of wider heads they are read where they are.
+/// Heads up to which shared memory has room for the owned operands in f32. Of wider heads they are read where they are.
 inline constexpr int64_t kWidestOwned = 128;
 
-/// What ways have in common whose factors come to the lanes through shared memory.
+/// What ways have in common whose operands come to the lanes through shared memory.
 class SharedMemorySharing : public AttentionSharing {
 public:
   bool marksScores() const override { return true; }
@@ -130,7 +130,7 @@ private:
 /// A lane owns rows whole: devices whose lanes are fast alone.
 std::unique_ptr<AttentionSharing> shareByRows(const AttentionSharing::Work &work);
 
-/// Of one query, keys are dealt to lanes that share rows of them.
+/// Of one query, keys are distributed over lanes that share rows of them.
 std::unique_ptr<AttentionSharing> shareByQuads(const AttentionSharing::Work &work);
 
 /// Lanes of several subgroups share the rows and the columns of a tile of scores: GPUs without tensor cores.

@@ -88,7 +88,7 @@ private:
 
 void Drawing::emitFrame() {
   columns = typeOf(draw.getLogits()).getDimSize(1);
-  emitter.setSpread(tile::Spread::Columns);
+  emitter.setMapping(tile::LaneMapping::Columns);
   emitter.setVector({columns});
   emitter.narrowVector(columns);
   run = emitter.getLanes() * emitter.getVector();
@@ -272,7 +272,7 @@ struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, Penalis
     auto &b = emitter.builder();
     Value logits = emitter.memoryOfResult(penalise.getResult());
     Matrix places = *Matrix::of(typeOf(penalise.getRows()));
-    emitter.setSpread(tile::Spread::Columns);
+    emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({1});
     int64_t lanes = emitter.getLanes();
     int64_t atOnce = llvm::divideCeil(emitter.maximumRows(places), emitter.getProfile().maxWorkgroups);

@@ -260,7 +260,7 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     bool neighbours = rotary.getNeighbours();
     int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0),
             heads = matrix.columns / (neighbours ? half : 2 * half);
-    emitter.setSpread(tile::Spread::Columns);
+    emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({half, emitter.getVector()});
     emitter.narrowVector(half, /*fewest=*/neighbours ? 2 : 1);
     int64_t run = emitter.getLanes() * emitter.getVector();

@@ -33,7 +33,7 @@ bool heddle::hasFewRows(MatmulOp product, KernelEmitter &emitter) {
 LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
-  emitter.setSpread(tile::Spread::Columns);
+  emitter.setMapping(tile::LaneMapping::Columns);
   int64_t depth = lhs.columns, most = emitter.maximumRows(result);
   int64_t tile = emitter.getLanes() * emitter.getVector(); // columns of y, and of W at a time
   Value zero = emitter.index(0), rows = emitter.rowsOf(result);

@@ -119,7 +119,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
         widths.push_back(cast<RankedTensorType>(part.getType()).getDimSize(1));
   }
 
-  func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, spread, 1,
+  func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, mapping, 1,
                               /*row_lanes=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
   Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
@@ -141,7 +141,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
   b.setInsertionPointToEnd(entry);
   tile::ReturnOp::create(b);
-  func.setSpread(spread);
+  func.setMapping(mapping);
   func.setWorkgroup(workgroup);
   func.setVector(vector);
   if (rowLanes)
@@ -179,7 +179,7 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 void KernelEmitter::setTensorTiles(int64_t count) {
   setSubgroups(count);
-  spread = tile::Spread::Tensor;
+  mapping = tile::LaneMapping::Tensor;
 }
 
 int64_t KernelEmitter::joinSubgroups(int64_t groups) {
@@ -192,18 +192,18 @@ int64_t KernelEmitter::joinSubgroups(int64_t groups) {
 
 void KernelEmitter::setBlocks() {
   workgroup = profile.blockLanes;
-  spread = tile::Spread::Blocks;
+  mapping = tile::LaneMapping::Blocks;
 }
 
 void KernelEmitter::setSubgroups(int64_t count) { workgroup = count * profile.lanes; }
 
 void KernelEmitter::setQuads(int64_t lanes) {
-  spread = tile::Spread::Quads;
+  mapping = tile::LaneMapping::Quads;
   rowLanes = lanes;
 }
 
-bool KernelEmitter::usesTensorCores(Operation *product, Value factor) const {
-  return profile.tensorSubgroups > 0 && hasTensorFactors(product, factor);
+bool KernelEmitter::usesTensorCores(Operation *product, Value operand) const {
+  return profile.tensorSubgroups > 0 && hasTensorOperands(product, operand);
 }
 
 bool KernelEmitter::isElementwiseAround(Operation *anchor) {
@@ -214,7 +214,7 @@ bool KernelEmitter::isElementwiseAround(Operation *anchor) {
 
 bool KernelEmitter::readsHalves() {
   return llvm::any_of(kernel.getBody().front().getArguments(), [](Value value) {
-    return isTensorFactor(value.getType()) && !llvm::all_of(value.getUsers(), llvm::IsaPred<AdamOp>);
+    return isTensorOperand(value.getType()) && !llvm::all_of(value.getUsers(), llvm::IsaPred<AdamOp>);
   });
 }
 
@@ -301,7 +301,7 @@ RankedTensorType KernelEmitter::tileType(int64_t rows, int64_t columns, Type ele
 
 Value KernelEmitter::widen(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
-  return isTensorFactor(type) ? arith::ExtFOp::create(b, type.clone(b.getF32Type()), tile).getResult() : tile;
+  return isTensorOperand(type) ? arith::ExtFOp::create(b, type.clone(b.getF32Type()), tile).getResult() : tile;
 }
 
 Value KernelEmitter::constant(int64_t rows, int64_t columns, double value) {
@@ -480,12 +480,12 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
   constexpr size_t longEpilogue = 8; // ops, whose values are there at once
   bool isLong = kernel.getBody().front().getOperations().size() > longEpilogue;
-  int64_t mostElements = spread == tile::Spread::Blocks || isLong ? 16 : 32;
-  int64_t parts = spread == tile::Spread::Tensor || spread == tile::Spread::Blocks
+  int64_t mostElements = mapping == tile::LaneMapping::Blocks || isLong ? 16 : 32;
+  int64_t parts = mapping == tile::LaneMapping::Tensor || mapping == tile::LaneMapping::Blocks
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
-  if (spread == tile::Spread::Blocks) // of which each lane along a row has a register
+  if (mapping == tile::LaneMapping::Blocks) // of which each lane along a row has a register
     columns = std::max(columns, profile.blockRowLanes * vector);
   if (partColumns)
     columns = std::gcd(place.columns, *partColumns);
@@ -509,7 +509,8 @@ LogicalResult KernelEmitter::finish(RankedTensorType type, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  bool sumsAlone = spread == tile::Spread::Tensor && profile.cooperative; // what is loaded is dealt otherwise
+  bool sumsAlone =
+      mapping == tile::LaneMapping::Tensor && profile.cooperative; // what is loaded is distributed otherwise
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
     if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && memoryOf(value))) {
@@ -605,11 +606,11 @@ LogicalResult KernelEmitter::emitElementwise() {
   Matrix matrix = *Matrix::of(computedTypeOf(kernel.getBody().front().getTerminator()->getOperand(0)));
   int64_t rows, columns;
   if (matrix.columns == 1) {
-    setSpread(tile::Spread::Rows);
+    setMapping(tile::LaneMapping::Rows);
     rows = matrix.rows == 1 ? 1 : getLanes() * joinSubgroups(llvm::divideCeil(maximumRows(matrix), getLanes()));
     columns = 1;
   } else {
-    setSpread(tile::Spread::Columns);
+    setMapping(tile::LaneMapping::Columns);
     int64_t run = getLanes() * getVector();
     // Much arithmetic has many values at a time, and a lane no registers for those of many elements.
     constexpr int64_t mostOps = 24;

@@ -63,10 +63,10 @@ public:
 
   //===-- What an anchor decides ------------------------------------------------------------------------------===//
 
-  void setSpread(tile::Spread spread) { this->spread = spread; }
-  /// Tiles of products are dealt as tensor cores want them, and several subgroups share them.
+  void setMapping(tile::LaneMapping mapping) { this->mapping = mapping; }
+  /// Tiles of products are distributed as tensor cores want them, and several subgroups share them.
   void setTensorTiles(int64_t subgroups);
-  /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their factors
+  /// Tiles of products are blocks that the lanes of several subgroups share out along rows and columns; their operands
   /// come through shared memory.
   void setBlocks();
   /// So many lanes share each row, in turn with others that share further rows.
@@ -85,14 +85,14 @@ public:
   int64_t getVector() const { return vector; }
   int64_t getLanes() const { return profile.lanes; }
   const TargetProfile &getProfile() const { return profile; }
-  /// Whether the target's tensor cores compute a product, given one of its factors. Otherwise lanes do, in f32.
-  bool usesTensorCores(Operation *product, Value factor) const;
+  /// Whether the target's tensor cores compute a product, given one of its operands. Otherwise lanes do, in f32.
+  bool usesTensorCores(Operation *product, Value operand) const;
 
   /// Whether all values of the kernel but its anchor's are computed element by element, wherever a tile's rows come
   /// from.
   bool isElementwiseAround(Operation *anchor);
 
-  /// Whether there are factors of 16 bits.
+  /// Whether there are operands of 16 bits.
   bool readsHalves();
 
   MatrixTile chooseTile(const Product &product) const { return heddle::chooseTile(profile, product, choices); }
@@ -122,7 +122,7 @@ public:
   int64_t fewestRows(const Matrix &matrix, int64_t subgroups) const;
 
   RankedTensorType tileType(int64_t rows, int64_t columns, Type element = {});
-  /// A tile of 16-bit factors as lanes multiply them: in f32. Others are left as they are.
+  /// A tile of 16-bit operands as lanes multiply them: in f32. Others are left as they are.
   Value widen(Value tile);
   /// A tile of one f32, i32 or i1 value.
   Value constant(int64_t rows, int64_t columns, double value);
@@ -202,7 +202,7 @@ private:
   TileChoices *choices;
   ImplicitLocOpBuilder b;
   tile::FuncOp func;
-  tile::Spread spread = tile::Spread::Columns;
+  tile::LaneMapping mapping = tile::LaneMapping::Columns;
   int64_t vector = 1;
   std::optional<int64_t> rowLanes; // of quads
   int64_t workgroup;               // lanes

@@ -94,7 +94,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto sum = dyn_cast<SumOp>(other);
     return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
            !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
-           !hasTensorFactors(op, matmul.getRhs());
+           !hasTensorOperands(op, matmul.getRhs());
   }
 };
 
@@ -104,7 +104,7 @@ struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsK
     auto products = cast<PartialProductsOp>(op);
     if (!emitter.usesTensorCores(op, products.getLhs()))
       return emitter.fail() << "parts of a product are made on tensor cores, which " << emitter.getProfile().name
-                            << " does not have for these factors";
+                            << " does not have for these operands";
     bool transposeLhs = products.getTransposeLhs();
     Matrix lhs = *Matrix::of(typeOf(products.getLhs())), result = *Matrix::of(typeOf(products.getResult()));
     ProductFrame frame(emitter, transposeLhs, products.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs),

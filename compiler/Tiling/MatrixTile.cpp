@@ -22,8 +22,9 @@ namespace {
 /// The result's extent along the dimension that lies whole in each lane, and along the one that the lanes share out.
 struct Extents {
   explicit Extents(const Product &product)
-      : whole(product.transposeRhs ? product.n : product.m), dealt(product.transposeRhs ? product.m : product.n) {}
-  int64_t whole, dealt;
+      : whole(product.transposeRhs ? product.n : product.m), distributed(product.transposeRhs ? product.m : product.n) {
+  }
+  int64_t whole, distributed;
 };
 
 /// Lanes along columns take whole vectors of them; lanes along rows take rows one by one.
@@ -31,8 +32,9 @@ int64_t unitOf(const Product &product) { return product.transposeRhs ? 1 : produ
 
 /// Whether a lane can have the tile. What lies whole in it is loaded in vectors too.
 bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
-  return tile.dealt % unitOf(product) == 0 && (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
-         (tile.whole == 1 || tile.whole * tile.dealt <= profile.accumulators);
+  return tile.distributed % unitOf(product) == 0 &&
+         (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
+         (tile.whole == 1 || tile.whole * tile.distributed <= profile.accumulators);
 }
 
 } // namespace
@@ -41,25 +43,27 @@ double heddle::costOfTile(const TargetProfile &profile, const Product &product, 
   Extents extents(product);
   auto steps = static_cast<double>(llvm::divideCeil(product.k, product.vector));
   auto shared = static_cast<double>(tile.whole);
-  auto loads = static_cast<double>(tile.dealt + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
-  auto elements = static_cast<double>(tile.whole * tile.dealt), vector = static_cast<double>(product.vector);
+  auto loads = static_cast<double>(tile.distributed + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
+  auto elements = static_cast<double>(tile.whole * tile.distributed), vector = static_cast<double>(product.vector);
   // Writing a vector takes about as long as loading one.
   double time = steps * (loads * profile.loadCost + shared * profile.shareCost + elements * vector) +
                 elements / vector * profile.loadCost;
   auto tiles = static_cast<double>(llvm::divideCeil(extents.whole, tile.whole) *
-                                   llvm::divideCeil(extents.dealt, profile.lanes * tile.dealt));
+                                   llvm::divideCeil(extents.distributed, profile.lanes * tile.distributed));
   return time * std::max(1.0, tiles / static_cast<double>(profile.parallelGroups));
 }
 
 std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, const Product &product, size_t count) {
   Extents extents(product);
   int64_t unit = unitOf(product);
-  int64_t enough = llvm::alignTo(llvm::divideCeil(extents.dealt, profile.lanes), unit);
+  int64_t enough = llvm::alignTo(llvm::divideCeil(extents.distributed, profile.lanes), unit);
   std::vector<std::pair<double, MatrixTile>> tiles;
-  for (int64_t dealt = unit; dealt <= std::max(unit, std::min(enough, profile.accumulators)); dealt += unit)
-    for (int64_t whole = 1; whole == 1 || (whole <= extents.whole && whole * dealt <= profile.accumulators); ++whole)
-      if (isTile(profile, product, {whole, dealt}))
-        tiles.push_back({costOfTile(profile, product, {whole, dealt}), {whole, dealt}});
+  for (int64_t distributed = unit; distributed <= std::max(unit, std::min(enough, profile.accumulators));
+       distributed += unit)
+    for (int64_t whole = 1; whole == 1 || (whole <= extents.whole && whole * distributed <= profile.accumulators);
+         ++whole)
+      if (isTile(profile, product, {whole, distributed}))
+        tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
   llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });
   tiles.resize(std::min(count, tiles.size()));
   std::vector<MatrixTile> best;
@@ -84,7 +88,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
     return std::nullopt;
   BlockTile best{};
   double least = 0;
-  // Each lane brings a register of each factor to shared memory, at least. With fewer than four rows of the result it
+  // Each lane brings a register of each operand to shared memory, at least. With fewer than four rows of the result it
   // would do little else.
   constexpr int64_t fewestRows = 4;
   int64_t fewestColumns =
@@ -103,11 +107,11 @@ double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t
   auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
   auto bytes = [&](int64_t elements) { return static_cast<double>(elements * bits) / 8; };
   double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(bits) / 16;
-  double factors = bytes(tile.allRows() + tile.columns);
+  double operands = bytes(tile.allRows() + tile.columns);
   double clocks =
       std::max({waves * multiply / profile.tensorRate,
                 waves * bytes(tile.allRows() + tile.subgroups * tile.columns) / profile.sharedRate,
-                waves * factors / profile.cacheRate, static_cast<double>(tiles) * factors / profile.cacheRateOfAll});
+                waves * operands / profile.cacheRate, static_cast<double>(tiles) * operands / profile.cacheRateOfAll});
   return clocks / static_cast<double>(parts);
 }
 
@@ -117,7 +121,7 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int
   double least = 0;
   for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
     for (int64_t rows = std::max(fewestRows, profile.matrix.rows); rows <= profile.tensorRows; rows *= 2)
-      // Wider factors leave room for fewer sums in a lane.
+      // Wider operands leave room for fewer sums in a lane.
       for (int64_t columns = fewestColumns; columns <= profile.tensorColumns * 16 / bits; columns *= 2) {
         TensorTile tile{subgroups, rows, columns};
         double cost = costOfTensorTile(profile, m, n, bits, tile, parts);

@@ -17,7 +17,7 @@ struct Product {
   int64_t m, n, k;
   int64_t vector;
   bool transposeLhs, transposeRhs;
-  bool widens = false; // factors of 16 bits, for which lanes need registers too
+  bool widens = false; // operands of 16 bits, for which lanes need registers too
 
   /// "nt 2048x512x512 by 4": what a measured tile is filed under, after the target's name.
   std::string describe() const;
@@ -26,15 +26,15 @@ struct Product {
 /// The part of a tile of the result that one lane computes. The lanes share out the columns of the tile, or its rows
 /// where the right side is transposed; the other dimension lies whole in each of them.
 struct MatrixTile {
-  int64_t whole; // elements of the dimension that every lane has
-  int64_t dealt; // elements of the other that a lane has
+  int64_t whole;       // elements of the dimension that every lane has
+  int64_t distributed; // elements of the other that a lane has
 
   bool operator==(const MatrixTile &other) const = default;
 };
 
 /// The model's time for a product, in multiply-adds of one f32 in each lane. Per step of `vector` along the contracted
 /// dimension a lane
-///   - loads its own part of the dealt side, and its share of the other, which the lanes hand round;
+///   - loads its own part of the distributed side, and its share of the other, which the lanes hand round;
 ///   - multiplies and adds its part of the tile;
 /// there are as many steps as tiles need, and as many waves of workgroups as the device needs for the tiles.
 double costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile);
@@ -48,8 +48,8 @@ struct BlockTile {
 };
 
 /// The model's time for a product in blocks, in multiply-adds of one f32 in each lane. Per step of one along the
-/// contracted dimension a lane multiplies and adds its part of the tile, reads its rows and columns of the factors from
-/// shared memory, and brings its share of the tile's factors there; there are as many waves as with other tiles.
+/// contracted dimension a lane multiplies and adds its part of the tile, reads its rows and columns of the operands
+/// from shared memory, and brings its share of the tile's operands there; there are as many waves as with other tiles.
 double costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile);
 
 /// The part that the model likes best; nothing where the result is too small to share out in blocks, or the target has
@@ -63,9 +63,10 @@ struct TensorTile {
   int64_t allRows() const { return subgroups * rows; }
 };
 
-/// The model's time for a product m x n with factors of `bits` each, in clocks for a depth of one. It is the longest of
+/// The model's time for a product m x n with operands of `bits` each, in clocks for a depth of one. It is the longest
+/// of
 ///   - the multiplications of the tiles that one processor computes, one after the other;
-///   - reading the factors of these tiles from shared memory, as often as subgroups need them;
+///   - reading the operands of these tiles from shared memory, as often as subgroups need them;
 ///   - bringing them there from the cache that processors share, by what one of them and all together can get.
 /// Each of `parts` of the contracted dimension has workgroups of its own.
 double costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile,

@@ -20,7 +20,7 @@ void PairsFrame::emit(ArrayRef<int64_t> extents, bool whole, function_ref<void()
   // By lists of their users keys own pairs without looking at sequences.
   bool byUsers = !ownsQueries && hasList();
   auto sequences = cast<RankedTensorType>((byUsers ? attention.users[2] : attention.queryStarts).getType());
-  emitter.setSpread(tile::Spread::Columns);
+  emitter.setMapping(tile::LaneMapping::Columns);
   SmallVector<int64_t> widths(extents);
   widths.push_back(emitter.getVector());
   emitter.setVector(widths);

@@ -18,7 +18,7 @@ struct SegmentKernel : KernelOpInterface::ExternalModel<SegmentKernel, SegmentOp
     auto &b = emitter.builder();
     Matrix result = *Matrix::of(segment.getResult().getType());
     int64_t longest = segment.getRowSize().empty() ? 1 : emitter.maximumOf(segment.getRowSize());
-    emitter.setSpread(tile::Spread::Columns);
+    emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({result.columns});
     emitter.narrowVector(result.columns);
     int64_t run = emitter.getLanes() * emitter.getVector();

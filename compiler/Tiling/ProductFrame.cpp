@@ -16,7 +16,7 @@ static constexpr int64_t kStep = 4;
 
 /// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
 /// in registers all at once, beside sums and those of the step.
-static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDealt = 8;
+static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
@@ -103,18 +103,18 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
   // among themselves and load vectors too: lanes then stand along the rows of the result.
   int64_t rows = emitter.maximumRows(result), columns = result.columns;
-  emitter.setSpread(transposeRhs ? tile::Spread::Rows : tile::Spread::Columns);
+  emitter.setMapping(transposeRhs ? tile::LaneMapping::Rows : tile::LaneMapping::Columns);
   MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
   if (group) {
     part.whole = std::min(part.whole, kPackedWhole);
-    part.dealt = std::min(part.dealt, kPackedDealt);
+    part.distributed = std::min(part.distributed, kPackedDistributed);
   }
   if (transposeRhs) {
-    rows = lanes * part.dealt;
+    rows = lanes * part.distributed;
     columns = llvm::alignTo(part.whole, vector);
   } else {
     rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
-    columns = lanes * part.dealt;
+    columns = lanes * part.distributed;
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
@@ -135,19 +135,19 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
   if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
     return std::nullopt;
   emitter.setBlocks();
-  emitter.setVector({}); // factors come from shared memory, whose rows are aligned whatever the matrices' are
+  emitter.setVector({}); // operands come from shared memory, whose rows are aligned whatever the matrices' are
   // Rows that stand elsewhere come to lanes through no shared memory: all of a step's are in registers.
   step = moved ? profile.blockDepth / 2 : profile.blockDepth;
   return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
 
-std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t factorBits, int64_t parts) {
+std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
   const TargetProfile &profile = emitter.getProfile();
-  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, factorBits, parts);
+  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, operandBits, parts);
   emitter.setTensorTiles(best.subgroups);
   constexpr int64_t shortest = 16; // less is not worth a barrier
   int64_t shallowest = std::max(shortest, profile.matrix.depth);
-  int64_t deepest = std::max(shallowest, profile.tensorDepth * 16 / factorBits);
+  int64_t deepest = std::max(shallowest, profile.tensorDepth * 16 / operandBits);
   step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, shallowest)));
   return {best.allRows(), best.columns};
 }

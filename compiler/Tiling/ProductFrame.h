@@ -9,9 +9,9 @@ namespace mlir::heddle {
 
 class ProductFrame {
 public:
-  /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's spread and the first two
+  /// A product that contracts the rows of `contracted` and makes `result`; sets the kernel's mapping and the first two
   /// axes of its grid. `loops` loops over the contracted dimension share the target's limit on iterations.
-  /// Factors of `tensorBits` bits, if those are not 0, are multiplied on tensor cores. Each of `parts` of the
+  /// Operands of `tensorBits` bits, if those are not 0, are multiplied on tensor cores. Each of `parts` of the
   /// contracted dimension has workgroups of its own, along the third axis. `group`: of rows of the right side, in whole
   /// steps of which it has to be taken. `moved`: rows of the left side stand elsewhere.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
@@ -34,15 +34,15 @@ public:
   void storeSums(Value result, Value sums, Value shift = {}) const;
 
 private:
-  /// These set the spread and `step`, and return the rows and columns of the workgroup's tile; of blocks, nothing where
-  /// the product is not computed in blocks.
+  /// These set the mapping and `step`, and return the rows and columns of the workgroup's tile; of blocks, nothing
+  /// where the product is not computed in blocks.
   std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                               std::optional<int64_t> group);
   /// These set the grid, and return the first row and column of a workgroup's tile.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
-  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t factorBits, int64_t parts);
+  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
   /// Bounds the loop over the contracted dimension to the workgroup's part of it.
   void takePart(int64_t parts);
   Value sumOfRows(Value rows) const;

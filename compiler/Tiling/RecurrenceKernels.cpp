@@ -76,7 +76,7 @@ struct RankKernel : KernelOpInterface::ExternalModel<RankKernel, RankOp> {
     Matrix numbers = *Matrix::of(typeOf(rank.getLengths()));
     if (!numbers.isDynamic())
       return emitter.fail() << "ranks are of as many numbers as a run-time size says";
-    emitter.setSpread(tile::Spread::Rows);
+    emitter.setMapping(tile::LaneMapping::Rows);
     int64_t rows = emitter.getLanes();
     Value row = emitter.mul(emitter.setGrid(0, numbers.rows, numbers.size, rows), rows);
     Place place{row, emitter.index(0), rows, 1, emitter.rowsOf(numbers), {}};
@@ -103,7 +103,7 @@ struct StepSizesKernel : KernelOpInterface::ExternalModel<StepSizesKernel, StepS
     auto sizes = cast<StepSizesOp>(op);
     auto &b = emitter.builder();
     Matrix sequences = *Matrix::of(typeOf(sizes.getLengths())), steps = *Matrix::of(typeOf(sizes.getStarts()));
-    emitter.setSpread(tile::Spread::Columns);
+    emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({1});
     int64_t columns = emitter.getLanes();
     Value column = emitter.mul(emitter.setGrid(0, steps.columns, {}, columns), columns);

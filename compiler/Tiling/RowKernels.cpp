@@ -55,7 +55,7 @@ struct RowFrame {
     bool divides = width % together == 0, isNarrow = width < together;
     // Most lanes have a part of the row, or else rows of their own.
     bool shared = shares && (divides || (isNarrow ? 2 * width > together : matrix.parts == 1));
-    emitter.setSpread(shared ? tile::Spread::Columns : tile::Spread::Rows);
+    emitter.setMapping(shared ? tile::LaneMapping::Columns : tile::LaneMapping::Rows);
     // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (matrix.rows != 1) {
@@ -145,7 +145,7 @@ template <typename SumLike>
 LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t groups, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
-  emitter.setSpread(tile::Spread::Columns);
+  emitter.setMapping(tile::LaneMapping::Columns);
   if (emitter.getProfile().sharesRows)
     emitter.narrowVector(input.partColumns());
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector(), width = input.partColumns();
@@ -372,10 +372,10 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
           return {largest, exponentials, sum, score};
         });
     Value logSumExp = arith::AddFOp::create(b, totals[0], math::LogOp::create(b, totals[1]));
-    Value spread = arith::MulFOp::create(
+    Value mapping = arith::MulFOp::create(
         b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
     Value score = arith::MulFOp::create(b, totals[3], emitter.constant(frame.rows, 1, 1 - smoothing));
-    Value loss = arith::SubFOp::create(b, arith::SubFOp::create(b, logSumExp, score), spread);
+    Value loss = arith::SubFOp::create(b, arith::SubFOp::create(b, logSumExp, score), mapping);
     emitter.define(entropy.getLoss(), frame.column(), loss);
     emitter.define(entropy.getLogSumExp(), frame.column(), logSumExp);
     LogicalResult finished = emitter.finish(typeOf(entropy.getLoss()), frame.column());
@@ -492,10 +492,10 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     // Lanes that share a head's columns read neighbours of each other, each of some rows at once.
     if (emitter.getProfile().sharesRows && width % lanes == 0) {
       rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // what a lane has registers for
-      emitter.setSpread(tile::Spread::Columns);
+      emitter.setMapping(tile::LaneMapping::Columns);
       emitter.setVector({width / lanes});
     } else {
-      emitter.setSpread(tile::Spread::Rows);
+      emitter.setMapping(tile::LaneMapping::Rows);
       emitter.setVector({width});
     }
     rows *= emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(tokens), rows) * result.columns);

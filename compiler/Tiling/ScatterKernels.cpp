@@ -31,7 +31,7 @@ void forEachRow(KernelEmitter &emitter, Value rows, Value indices,
                 function_ref<void(Value index, const Place &strip)> body) {
   auto &b = emitter.builder();
   Matrix matrix = *Matrix::of(typeOf(rows));
-  emitter.setSpread(tile::Spread::Columns);
+  emitter.setMapping(tile::LaneMapping::Columns);
   int64_t columns = emitter.getLanes() * emitter.getVector();
   int64_t parts = partsOf(emitter.getProfile(), llvm::divideCeil(matrix.columns, columns));
   Value column = emitter.mul(emitter.setGrid(0, matrix.columns, {}, columns), columns);
@@ -115,7 +115,7 @@ struct FindFirstKernel : KernelOpInterface::ExternalModel<FindFirstKernel, FindF
     auto find = cast<FindFirstOp>(op);
     auto &b = emitter.builder();
     Matrix numbers = *Matrix::of(typeOf(find.getFirst())), indices = *Matrix::of(typeOf(find.getIndices()));
-    emitter.setSpread(tile::Spread::Rows);
+    emitter.setMapping(tile::LaneMapping::Rows);
     int64_t rows = emitter.getLanes() * kNumbersOfLane;
     Value row = emitter.mul(emitter.setGrid(0, numbers.rows, numbers.size, rows), rows);
     Value limit = numbers.isDynamic() || numbers.rows % rows != 0 ? emitter.rowsOf(numbers) : Value();

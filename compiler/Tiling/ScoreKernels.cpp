@@ -17,7 +17,7 @@ struct LocateKernel : KernelOpInterface::ExternalModel<LocateKernel, LocateOp> {
     auto locate = cast<LocateOp>(op);
     auto &b = emitter.builder();
     auto sequences = cast<RankedTensorType>(locate.getStarts().getType());
-    emitter.setSpread(tile::Spread::Rows);
+    emitter.setMapping(tile::LaneMapping::Rows);
     int64_t rows = emitter.getLanes();
     Value first = emitter.mul(emitter.setGrid(0, 1, locate.getRowSize(), rows), rows);
     Value sequence = emitter.setGrid(1, sequences.getDimSize(0), getSizeName(sequences, 0), 1);

@@ -32,7 +32,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
       return emitter.fail() << "a segment of " << longest << " rows of " << columns
                             << " has more elements than an i32 can number; lower the maximum of size "
                             << topK.getRowSize();
-    emitter.setSpread(tile::Spread::Columns);
+    emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({columns});
     int64_t run = emitter.getLanes() * emitter.getVector();
     int64_t chunk = llvm::alignTo(std::min(kChunk, columns), run);

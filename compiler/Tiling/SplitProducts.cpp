@@ -57,7 +57,7 @@ private:
       if (!isa<KernelOpInterface>(op))
         continue;
       auto matmul = dyn_cast<MatmulOp>(op);
-      if (!matmul || !hasTensorFactors(matmul, matmul.getLhs()))
+      if (!matmul || !hasTensorOperands(matmul, matmul.getLhs()))
         return {};
       products.push_back(matmul);
     }
@@ -95,7 +95,7 @@ private:
     products->setDiscardableAttrs(product->getDiscardableAttrDictionary());
     YieldOp::create(builder, product.getLoc(), products.getResult());
 
-    // The rest of the kernel stays, with the partial products in place of the factors that nothing else reads.
+    // The rest of the kernel stays, with the partial products in place of the operands that nothing else reads.
     Block &body = kernel.getBody().front();
     BlockArgument argument = body.addArgument(partial, product.getLoc());
     builder.setInsertionPoint(product);

@@ -195,7 +195,7 @@ defvar Heddle_AttentionSequences = [{
 defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 
 def AttentionOp : Heddle_AttentionBase<"attention",
-    (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value, Optional<Heddle_I32Matrix>:$key_rows),
+    (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value, Optional<Heddle_I32Matrix>:$key_rows),
     (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
   let description = [{
@@ -244,8 +244,8 @@ def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forwa
 defvar Heddle_AttentionGradRegions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$score_gradient);
 defvar Heddle_AttentionGradFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta",
     Heddle_AttentionSequences, "(`score` $score^ `score_gradient` $score_gradient)?", Heddle_AttentionEnd);
-defvar Heddle_AttentionGradOperands = (ins Heddle_Factor:$query, Heddle_Factor:$key, Heddle_Factor:$value,
-    Heddle_Factor:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
+defvar Heddle_AttentionGradOperands = (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value,
+    Heddle_ProductOperand:$gradient, Heddle_F32Matrix:$log_sum_exp, Heddle_F32Matrix:$delta);
 
 def AttentionGradQueryOp : Heddle_AttentionBase<"attention_grad_query", Heddle_AttentionGradOperands,
                                                    Heddle_AttentionGradRegions> {

@@ -127,11 +127,11 @@ LogicalResult SumOp::canonicalize(SumOp op, PatternRewriter &rewriter) {
 
 //===-- Products ------------------------------------------------------------------------------------------------===//
 
-SmallVector<OpOperand *> MatmulOp::getFactors() { return {&getLhsMutable(), &getRhsMutable()}; }
+SmallVector<OpOperand *> MatmulOp::getProductOperands() { return {&getLhsMutable(), &getRhsMutable()}; }
 
 /// Attention has none where sequences have one query each: their products are of matrices and vectors.
 template <typename AttentionLike>
-static SmallVector<OpOperand *> getFactorsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
+static SmallVector<OpOperand *> getProductOperandsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
   if (attention.getQuerySize().empty())
     return {};
   return llvm::to_vector(factors);
@@ -141,16 +141,16 @@ template <typename AttentionLike> static int64_t getHeadWidthOf(AttentionLike at
   return cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
 }
 
-SmallVector<OpOperand *> AttentionOp::getFactors() {
+SmallVector<OpOperand *> AttentionOp::getProductOperands() {
   if (getKeyRows()) // gathered rows are no fragments
     return {};
-  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
+  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
 }
-SmallVector<OpOperand *> AttentionGradQueryOp::getFactors() {
-  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
+SmallVector<OpOperand *> AttentionGradQueryOp::getProductOperands() {
+  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
 }
-SmallVector<OpOperand *> AttentionGradKeyValueOp::getFactors() {
-  return getFactorsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
+SmallVector<OpOperand *> AttentionGradKeyValueOp::getProductOperands() {
+  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
 }
 
 std::optional<int64_t> AttentionOp::getHeadWidth() { return getHeadWidthOf(*this); }

@@ -20,13 +20,13 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
 
 def ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let cppNamespace = "::mlir::heddle";
-  let description = [{ An op that consists of matrix products, which tensor cores compute from factors of 16 bits. }];
+  let description = [{ An op that consists of matrix products, which tensor cores compute from operands of 16 bits. }];
   let methods = [InterfaceMethod<[{
-      The operands that are factors. All of them have one element type.
+      Which operands are the sides of products. All of them have one element type.
     }],
-    "::llvm::SmallVector<::mlir::OpOperand *>", "getFactors", (ins)>,
+    "::llvm::SmallVector<::mlir::OpOperand *>", "getProductOperands", (ins)>,
     InterfaceMethod<[{
-      The columns of a head, where products are made head by head: whether their factors can be of 16 bits depends on it.
+      The columns of a head, where products are made head by head: whether their operands can be of 16 bits depends on it.
     }],
     "::std::optional<int64_t>", "getHeadWidth", (ins), "", [{ return ::std::nullopt; }]>];
 }

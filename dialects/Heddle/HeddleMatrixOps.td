@@ -4,7 +4,7 @@ def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Differentiab
                                      DeclareOpInterfaceMethods<ProductOpInterface>,
                                      DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Matrix product, either side transposed on request";
-  let arguments = (ins Heddle_Factor:$lhs, Heddle_Factor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Heddle_ProductOperand:$lhs, Heddle_ProductOperand:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;
@@ -21,7 +21,7 @@ def PartialProductsOp : Heddle_Op<"partial_products", [Pure]> {
       : tensor<?x512xbf16, #tokens>, tensor<?x256xbf16, #tokens> -> tensor<512x4x256xf32>
     ```
   }];
-  let arguments = (ins Heddle_Factor:$lhs, Heddle_Factor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Heddle_ProductOperand:$lhs, Heddle_ProductOperand:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;

@@ -81,7 +81,7 @@ def Heddle_F32Matrix : 2DTensorOf<[F32]>;
 def Heddle_I32Matrix : 2DTensorOf<[I32]>;
 def Heddle_Matrix : 2DTensorOf<[F32, I32]>;
 def Heddle_Table : TensorRankOf<[F32, I32], [1, 2, 3]>;
-def Heddle_Factor : 2DTensorOf<[F32, BF16, F16]>; // what a matrix product multiplies
+def Heddle_ProductOperand : 2DTensorOf<[F32, BF16, F16]>; // what a matrix product multiplies
 def Heddle_StoredMatrix : 2DTensorOf<[F32, BF16, F16, I32]>;
 def Heddle_F32Vector : 1DTensorOf<[F32]>;
 def Heddle_I32Vector : 1DTensorOf<[I32]>;

@@ -12,10 +12,10 @@ class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32E
   let genSpecializedAttr = 0;
 }
 
-def Tile_Spread : Tile_Enum<"Spread", "how the lanes of a workgroup stand over a tile", [
+def Tile_LaneMapping : Tile_Enum<"LaneMapping", "how the lanes of a workgroup stand over a tile", [
     I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">, I32EnumAttrCase<"Quads", 2, "quads">,
     I32EnumAttrCase<"Blocks", 3, "blocks">, I32EnumAttrCase<"Tensor", 4, "tensor">]>;
-def Tile_SpreadAttr : EnumAttr<Tile_Dialect, Tile_Spread, "spread"> {
+def Tile_LaneMappingAttr : EnumAttr<Tile_Dialect, Tile_LaneMapping, "mapping"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
@@ -24,10 +24,10 @@ def Tile_MatrixUse : Tile_Enum<"MatrixUse", "what a matrix is in a product", [
 
 def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "simt";
-  let summary = "Elements dealt to lanes in turn along each dimension";
+  let summary = "Elements distributed over lanes in turn along each dimension";
   let description = [{
     Along dimension d stand `lanes[d]` lanes; the coordinate of a lane there is (lane / strides[d]) mod lanes[d]. A run
-    of `vector` neighbouring columns is held together in one register; runs and rows are dealt to the lanes in turn:
+    of `vector` neighbouring columns is held together in one register; runs and rows are distributed over the lanes in turn:
     lane (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... Where lanes[d] is 1, or where the tile has
     one element along d, every lane holds all of it. That covers an operand of a product (all of the contracted
     dimension in each lane), a row vector to be repeated and the result of a reduction.

@@ -44,9 +44,9 @@ LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType
   if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "a tile has two static dimensions";
   if (shape[0] != 1 && shape[0] % getRowLanes() != 0)
-    return emitError() << shape[0] << " rows cannot be dealt to " << getRowLanes() << " lanes";
+    return emitError() << shape[0] << " rows cannot be distributed over " << getRowLanes() << " lanes";
   if (shape[1] != 1 && shape[1] % (getColumnLanes() * getVector()) != 0)
-    return emitError() << shape[1] << " columns cannot be dealt to " << getColumnLanes() << " lanes in runs of "
+    return emitError() << shape[1] << " columns cannot be distributed over " << getColumnLanes() << " lanes in runs of "
                        << getVector();
   return success();
 }
@@ -117,10 +117,10 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (getRowLanes() || getSpread() == Spread::Quads) {
+  if (getRowLanes() || getMapping() == LaneMapping::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
-      return emitOpError() << "expects 'row_lanes' of " << stringifySpread(getSpread())
+      return emitOpError() << "expects 'row_lanes' of " << stringifyLaneMapping(getMapping())
                            << " to divide the workgroup of " << getWorkgroup() << ", got " << along;
   }
   if (getFunctionType().getNumResults() != 0)

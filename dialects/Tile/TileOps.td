@@ -13,7 +13,7 @@ include "mlir/IR/SymbolInterfaces.td"
 class TileOf<list<Type> elements> : 2DTensorOf<elements>;
 def Tile_F32 : TileOf<[F32]>;
 def Tile_I32 : TileOf<[I32]>;
-def Tile_Factor : TileOf<[F32, BF16, F16]>;
+def Tile_ProductOperand : TileOf<[F32, BF16, F16]>;
 def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
 def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
@@ -22,7 +22,7 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
     Arguments are matrices in device memory (memref) and run-time sizes (index). Its attributes say how the work is shared,
-    from which phase `layout` chooses who has what. `workgroup` is the number of lanes, `spread` how they stand over a
+    from which phase `layout` chooses who has what. `workgroup` is the number of lanes, `mapping` how they stand over a
     tile: along its `rows` or `columns`, several along each row (`quads`, four as a rule), in `blocks` of the results of
     products, or as `tensor` cores want it. Of several subgroups along columns each has rows of its own, unless all
     tiles have one row. `vector` is how many neighbouring columns a register may hold.
@@ -31,7 +31,7 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
     Without it, those are all lanes of the workgroup.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
-                       Tile_SpreadAttr:$spread, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
+                       Tile_LaneMappingAttr:$mapping, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
@@ -177,8 +177,8 @@ def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
 
 def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "accumulator + lhs * rhs, either side transposed on request";
-  let description = [{ The factors may be of 16 bits; their products and sums are of 32. }];
-  let arguments = (ins Tile_Factor:$lhs, Tile_Factor:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
+  let description = [{ The operands may be of 16 bits; their products and sums are of 32. }];
+  let arguments = (ins Tile_ProductOperand:$lhs, Tile_ProductOperand:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
                        UnitAttr:$transpose_rhs);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";

@@ -45,8 +45,8 @@ struct DeviceInfo {
   uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
   uint32_t processors = 0;                 // each of which runs workgroups by itself; 0: the driver does not say
   std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
-  bool halves = false;                     // 16-bit floats, rounded to nearest, in memory and registers; Vulkan only
-  bool shorts = false;                     // 16-bit whole numbers, in memory too; Vulkan only
+  bool float16 = false;                    // 16-bit floats, rounded to nearest, in memory and registers; Vulkan only
+  bool int16 = false;                      // 16-bit whole numbers, in memory too; Vulkan only
   std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
   bool compilesOnly = false;               // unusable, but for codeReports: it has no memory, and runs nothing
   std::string unusable;                    // the reason why Heddle cannot run on this device; empty where it can

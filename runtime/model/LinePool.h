@@ -26,10 +26,10 @@ public:
   // Gives a worker a line; is called in the worker's thread.
   using Line = std::function<Status(Worker &)>;
 
-  explicit LinePool(std::vector<std::unique_ptr<Worker>> workers) : lanes(workers.size()) {
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      lanes[i].worker = std::move(workers[i]);
-      lanes[i].thread = std::thread([this, i] { work(lanes[i], i); });
+  explicit LinePool(std::vector<std::unique_ptr<Worker>> workers) : threads(workers.size()) {
+    for (size_t i = 0; i < threads.size(); ++i) {
+      threads[i].worker = std::move(workers[i]);
+      threads[i].thread = std::thread([this, i] { work(threads[i], i); });
     }
   }
   // Waits for the steps in work; lines without an answer are dropped.
@@ -39,32 +39,32 @@ public:
       stopped = true;
     }
     wake.notify_all();
-    for (Lane &lane : lanes)
-      lane.thread.join();
+    for (DeviceThread &device : threads)
+      device.thread.join();
   }
   LinePool(const LinePool &) = delete;
   LinePool &operator=(const LinePool &) = delete;
 
   // The next line. Workers get it at the next step(), so that lines that come together are batched together.
   void add(Line line) {
-    Lane &lane = *std::ranges::min_element(lanes, {}, &Lane::lines);
-    lane.dealt.push_back({answers.add(), std::move(line)});
-    ++lane.lines;
+    DeviceThread &device = *std::ranges::min_element(threads, {}, &DeviceThread::lines);
+    device.distributed.push_back({answers.add(), std::move(line)});
+    ++device.lines;
   }
   // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later,
   // so that answers which are there by then can be taken.
   Status step() {
     std::unique_lock lock(mutex);
-    for (Lane &lane : lanes)
-      std::ranges::move(std::exchange(lane.dealt, {}), std::back_inserter(lane.queue));
+    for (DeviceThread &device : threads)
+      std::ranges::move(std::exchange(device.distributed, {}), std::back_inserter(device.queue));
     wake.notify_all();
     changed.wait(lock, [&] { return failure || steps != seenSteps || !busy(); });
     bool isTold = failureSeen; // by the step before this one, whose answers were taken
     failureSeen = failure.has_value();
     seenSteps = steps;
-    for (Lane &lane : lanes) {
-      lane.lines -= lane.done.size();
-      for (auto &[number, answer] : std::exchange(lane.done, {}))
+    for (DeviceThread &device : threads) {
+      device.lines -= device.done.size();
+      for (auto &[number, answer] : std::exchange(device.done, {}))
         answers.finish(number, std::move(answer));
     }
     return isTold ? Status(*failure) : Status(Success());
@@ -72,7 +72,7 @@ public:
   std::vector<Answer> take() { return answers.take(); }
   uint64_t held() const { return answers.held(); }
   bool busy() const {
-    return std::ranges::any_of(lanes, [](const Lane &lane) { return lane.lines != 0; });
+    return std::ranges::any_of(threads, [](const DeviceThread &device) { return device.lines != 0; });
   }
 
 private:
@@ -80,33 +80,33 @@ private:
     uint64_t number;
     Line line;
   };
-  struct Lane {
+  struct DeviceThread {
     // Of the pool's thread: lines that step() is to hand over, and with them the lines whose answers it has not seen.
-    std::vector<Job> dealt;
+    std::vector<Job> distributed;
     size_t lines = 0;
     // Of both threads, under the mutex.
     std::vector<Job> queue;
     std::vector<std::pair<uint64_t, Answer>> done;
-    // Of the lane's thread.
+    // Of the device's thread.
     std::unique_ptr<Worker> worker;
     std::deque<uint64_t> numbers; // of the worker's lines, in their order
     std::thread thread;
   };
   using Done = std::vector<std::pair<uint64_t, Answer>>;
 
-  void work(Lane &lane, size_t index) {
+  void work(DeviceThread &device, size_t index) {
     nameThread(str("device worker ", index));
     std::unique_lock lock(mutex);
     while (true) {
-      wake.wait(lock, [&] { return stopped || !lane.queue.empty() || lane.worker->busy(); });
+      wake.wait(lock, [&] { return stopped || !device.queue.empty() || device.worker->busy(); });
       if (stopped)
         return;
-      std::vector<Job> jobs = std::exchange(lane.queue, {});
+      std::vector<Job> jobs = std::exchange(device.queue, {});
       lock.unlock();
-      Result<Done> done = stepOf(lane, jobs);
+      Result<Done> done = stepOf(device, jobs);
       lock.lock();
       if (done.ok())
-        std::ranges::move(*done, std::back_inserter(lane.done));
+        std::ranges::move(*done, std::back_inserter(device.done));
       else if (!failure)
         failure = done.error();
       ++steps;
@@ -116,17 +116,17 @@ private:
     }
   }
 
-  static Result<Done> stepOf(Lane &lane, const std::vector<Job> &jobs) {
+  static Result<Done> stepOf(DeviceThread &device, const std::vector<Job> &jobs) {
     for (const Job &job : jobs) {
-      lane.worker->skipTo(job.number);
-      lane.numbers.push_back(job.number);
-      HEDDLE_CHECK(job.line(*lane.worker));
+      device.worker->skipTo(job.number);
+      device.numbers.push_back(job.number);
+      HEDDLE_CHECK(job.line(*device.worker));
     }
-    HEDDLE_CHECK(lane.worker->step());
+    HEDDLE_CHECK(device.worker->step());
     Done done;
-    for (Answer &answer : lane.worker->take()) {
-      done.emplace_back(lane.numbers.front(), std::move(answer));
-      lane.numbers.pop_front();
+    for (Answer &answer : device.worker->take()) {
+      done.emplace_back(device.numbers.front(), std::move(answer));
+      device.numbers.pop_front();
     }
     return done;
   }
@@ -139,7 +139,7 @@ private:
   uint64_t steps = 0;                    // of all workers
   std::optional<Error> failure;
   bool stopped = false;
-  std::vector<Lane> lanes; // the last member: their threads use the others
+  std::vector<DeviceThread> threads; // the last member: their threads use the others
 };
 
 } // namespace heddle

@@ -92,10 +92,10 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
     return str("kernel '", view(kernel.name()), "' is written for subgroups of ", kernel.subgroup(), " lanes, and '",
                device.name, "' has ", device.maxSubgroupSize, " at most; --lanes=", device.maxSubgroupSize,
                " of heddle-compile makes kernels for these");
-  if (kernel.halves() && !device.halves)
+  if (kernel.uses_float16() && !device.float16)
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, rounded to nearest, which '", device.name,
                "' lacks; compile with --precision=f32");
-  if (kernel.shorts() && !device.shorts)
+  if (kernel.uses_int16() && !device.int16)
     return str("kernel '", view(kernel.name()), "' has whole numbers of 16 bits, which '", device.name,
                "' lacks; compile with --moments=f32");
   if (uint32_t side = kernel.cooperative_side();

@@ -152,7 +152,7 @@ Result<BatchPart> BatchSource::nextPart(uint32_t part, uint32_t parts) {
     result.batch = std::move(whole);
     return result;
   }
-  std::vector<size_t> begins = dealSequences(costs, parts);
+  std::vector<size_t> begins = splitSequences(costs, parts);
   size_t begin = begins[part], end = begins[part + 1];
   if (begin == end) {
     result.counts = false;
@@ -179,7 +179,7 @@ void BatchTotals::add(const BatchTotals &other) {
   sentences += other.sentences;
 }
 
-std::vector<size_t> dealSequences(std::span<const int64_t> costs, uint32_t parts) {
+std::vector<size_t> splitSequences(std::span<const int64_t> costs, uint32_t parts) {
   int64_t all = std::accumulate(costs.begin(), costs.end(), int64_t(0)), before = 0;
   std::vector<size_t> begins{0};
   for (size_t i = 0; i < costs.size(); ++i) {

@@ -97,7 +97,7 @@ private:
 
 // Where the parts of so many sequences begin, and the last one ends, that cost alike: `costs` has the tokens of each
 // sequence.
-std::vector<size_t> dealSequences(std::span<const int64_t> costs, uint32_t parts);
+std::vector<size_t> splitSequences(std::span<const int64_t> costs, uint32_t parts);
 
 // Cuts the examples into batches as described above: `order` gets all of them, `ends` where each batch ends in it.
 void planBatches(const Examples &examples, const BatchOptions &options, uint64_t epoch, uint64_t window,

@@ -147,9 +147,10 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   std::optional<Span> gathering(std::in_place, "get batches");
   BatchTotals whole;
   for (uint64_t i = 0; i < options.microBatches; ++i) {
-    HEDDLE_ASSIGN(BatchPart part, dealsBatches() ? batches->nextPart(0, 1) : batches->nextPart(rank, rankCount()));
+    HEDDLE_ASSIGN(BatchPart part,
+                  sharesOutWholeBatches() ? batches->nextPart(0, 1) : batches->nextPart(rank, rankCount()));
     whole.add(part.whole);
-    if (!dealsBatches() || i / batchesOfRank() == rank)
+    if (!sharesOutWholeBatches() || i / batchesOfRank() == rank)
       parts.push_back(std::move(part));
   }
   report.sourceTokens = whole.sourceTokens;

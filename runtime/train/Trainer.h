@@ -77,8 +77,10 @@ private:
   uint32_t rankCount() const { return options.ranks ? options.ranks->ranks() : 1; }
   bool isFirst() const { return !options.ranks || options.ranks->isFirst(); }
   // Whether each rank takes whole batches of a step, rather than a part of each.
-  bool dealsBatches() const { return options.microBatches % rankCount() == 0; }
-  uint64_t batchesOfRank() const { return dealsBatches() ? options.microBatches / rankCount() : options.microBatches; }
+  bool sharesOutWholeBatches() const { return options.microBatches % rankCount() == 0; }
+  uint64_t batchesOfRank() const {
+    return sharesOutWholeBatches() ? options.microBatches / rankCount() : options.microBatches;
+  }
   std::vector<std::string_view> entriesOfStep() const; // the first is called for each batch of this rank
   void busy(std::string_view what) const;              // for the other ranks
   void serveFrom(DataCursor cursor);

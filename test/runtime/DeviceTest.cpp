@@ -114,7 +114,7 @@ TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
   kernel.name = "matmul";
   kernel.lanes = 128;
   kernel.subgroup = 32;
-  kernel.halves = true;
+  kernel.uses_float16 = true;
   kernel.cooperative_side = 16;
   kernel.code = {0};
   flatbuffers::FlatBufferBuilder builder;
@@ -125,7 +125,7 @@ TEST(TargetTest, whatADeviceLacksRulesATargetOut) {
   device.maxLanes = 1024;
   device.maxSubgroupSize = 32;
   expectPart(misfit(packed, device), "kernel 'matmul' has floats of 16 bits, rounded to nearest, which 'a GPU' lacks");
-  device.halves = true;
+  device.float16 = true;
   expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has no such matrices");
   device.cooperativeSides = {8};
   expectPart(misfit(packed, device), "multiplies cooperative matrices of 16 x 16, and 'a GPU' has other sizes");

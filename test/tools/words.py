@@ -10,8 +10,8 @@ import tree
 
 source = pathlib.Path(sys.argv[1]).resolve()
 glossary = (source / "docs/glossary.md").read_text().split("## Words given up")[1]
-# A row: what is looked for, as a regular expression; what to write; and where, if not everywhere.
-rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \|(?: ([^|\n]*) \|)?$", glossary, flags=re.MULTILINE)
+# A row: what is looked for, as a regular expression; what to write; and where.
+rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|\n]*) \|$", glossary, flags=re.MULTILINE)
 if not rows:
     sys.exit("words: docs/glossary.md lists no words that were given up")
 mistakes = []
@@ -21,7 +21,7 @@ for file in tree.files(source, "*.cpp", "*.h", "*.td", "*.md", "*.py", "*.mlir",
         continue
     text = file.read_text(errors="replace")
     for word, instead, folders in rows:
-        if folders and not any(name.startswith(folder.strip(" `")) for folder in folders.split(",")):
+        if folders != "everywhere" and not any(name.startswith(folder.strip(" `")) for folder in folders.split(",")):
             continue
         for match in re.finditer(word.replace("\\|", "|"), text):
             mistakes.append(f"{name}:{text.count(chr(10), 0, match.start()) + 1}: '{match.group(0)}'; the word is now {instead.strip()}")

@@ -75,7 +75,7 @@ struct Flags {
                                cl::value_desc("trace.json"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("The format that factors of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
+      cl::desc("The format that operands of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
                "where the target has them; with f16 the loss is scaled (loss_scale)"),
       cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
   cl::opt<std::string> caches{

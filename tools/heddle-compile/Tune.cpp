@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kCandidates = 6;
 constexpr int kRuns = 5;
 
-/// The file: {"device": NAME, "tiles": {"TARGET PRODUCT": {"whole": N, "dealt": N, "ms": T}, ...}}.
+/// The file: {"device": NAME, "tiles": {"TARGET PRODUCT": {"whole": N, "distributed": N, "ms": T}, ...}}.
 class TuningFile {
 public:
   TuningFile(MLIRContext *context, StringRef path) : context(context), path(path) {}
@@ -51,11 +51,11 @@ public:
     for (auto &[key, value] : *tiles) {
       llvm::json::Object *tile = value.getAsObject();
       std::optional<int64_t> whole = tile ? tile->getInteger("whole") : std::nullopt;
-      std::optional<int64_t> dealt = tile ? tile->getInteger("dealt") : std::nullopt;
+      std::optional<int64_t> distributed = tile ? tile->getInteger("distributed") : std::nullopt;
       std::optional<double> time = tile ? tile->getNumber("ms") : std::nullopt;
-      if (!whole || !dealt || !time || *whole < 1 || *dealt < 1 || *whole * *dealt > 4096)
+      if (!whole || !distributed || !time || *whole < 1 || *distributed < 1 || *whole * *distributed > 4096)
         return fail("has no usable tile for \"" + key.str() + "\"");
-      choices.measured[key.str()] = {*whole, *dealt};
+      choices.measured[key.str()] = {*whole, *distributed};
       times[key.str()] = *time;
     }
     return success();
@@ -64,7 +64,7 @@ public:
   LogicalResult write(const TileChoices &choices) {
     llvm::json::Object tiles;
     for (const auto &[key, tile] : choices.measured)
-      tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"dealt", tile.dealt}, {"ms", times[key]}};
+      tiles[key] = llvm::json::Object{{"whole", tile.whole}, {"distributed", tile.distributed}, {"ms", times[key]}};
     llvm::json::Value root = llvm::json::Object{{"device", device}, {"tiles", std::move(tiles)}};
     return writeOutput(context, "--tune", path, [&](raw_ostream &stream) { stream << llvm::formatv("{0:2}\n", root); });
   }

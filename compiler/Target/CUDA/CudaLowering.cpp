@@ -13,7 +13,7 @@ using namespace mlir::heddle;
 void heddle::buildCudaLowering(OpPassManager &passes, StringRef chip) {
   OpPassManager &kernels = passes.nest<tile::FuncOp>();
   buildLaneProgram(kernels);
-  kernels.addPass(createSinkLoadsPass({.factors = true}));
+  kernels.addPass(createSinkLoadsPass({.operands = true}));
   kernels.addPass(createExpandMathPass());
   passes.addPass(createLowerToNvvmPass({.chip = chip.str()}));
 }

@@ -50,7 +50,7 @@ public:
                   builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
     // Else ptxas aims at more workgroups on a processor, and cuts registers for it until lanes that have sums in them
     // spill. Kernels that wait for memory are better off as it makes them.
-    if (kernel.getSpread() == tile::Spread::Blocks)
+    if (kernel.getMapping() == tile::LaneMapping::Blocks)
       main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     main.getBody().takeBody(kernel.getBody());
     bindArguments(main);

@@ -160,7 +160,7 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
     Location loc = op.getLoc();
     Type element = cast<VectorType>(op.getMatrixA().getType()).getElementType();
     if (!element.isBF16() && !element.isF16() && !element.isF32())
-      return rewriter.notifyMatchFailure(op, "only factors of 16 bits and of f32 are lowered");
+      return rewriter.notifyMatchFailure(op, "only operands of 16 bits and of f32 are lowered");
     // The instruction takes pairs of bf16 as words, tf32 as a word each, and sums one by one.
     auto words = [&](Value registers) {
       auto array = cast<LLVM::LLVMArrayType>(registers.getType());

@@ -47,22 +47,22 @@ constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::Coo
 
 /// What a kernel does that not all do.
 struct Uses {
-  bool exchange, texels, halves, shorts, cooperative;
+  bool exchange, texels, float16, int16, cooperative;
 };
 
 /// Whether a workgroup may have several subgroups whose lanes exchange values.
 bool hasSubgroups(tile::FuncOp kernel) {
-  switch (kernel.getSpread()) {
-  case tile::Spread::Rows:
-  case tile::Spread::Columns:
+  switch (kernel.getMapping()) {
+  case tile::LaneMapping::Rows:
+  case tile::LaneMapping::Columns:
     return kernel.getRowLanes().has_value();
-  case tile::Spread::Quads:
+  case tile::LaneMapping::Quads:
     return false;
-  case tile::Spread::Blocks:
-  case tile::Spread::Tensor:
+  case tile::LaneMapping::Blocks:
+  case tile::LaneMapping::Tensor:
     return true;
   }
-  llvm_unreachable("unknown spread");
+  llvm_unreachable("unknown mapping");
 }
 
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
@@ -71,9 +71,9 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
     llvm::append_range(capabilities, ArrayRef(kExchangeCapabilities));
   if (uses.texels)
     capabilities.push_back(spirv::Capability::SampledBuffer);
-  if (uses.halves)
+  if (uses.float16)
     llvm::append_range(capabilities, ArrayRef(kHalfCapabilities));
-  if (uses.shorts)
+  if (uses.int16)
     for (spirv::Capability capability : kShortCapabilities)
       if (!llvm::is_contained(capabilities, capability))
         capabilities.push_back(capability);
@@ -97,15 +97,15 @@ public:
   LogicalResult run() {
     Uses uses{};
     uses.exchange = kernel.walk([](gpu::ShuffleOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    uses.cooperative = kernel.getSpread() == tile::Spread::Tensor;
+    uses.cooperative = kernel.getMapping() == tile::LaneMapping::Tensor;
     auto takes = [&](auto is) {
       return llvm::any_of(kernel.getArgumentTypes(), [&](Type type) {
         auto matrix = dyn_cast<MemRefType>(type);
         return matrix && is(matrix.getElementType());
       });
     };
-    uses.halves = takes([](Type element) { return element.isF16(); });
-    uses.shorts = takes([](Type element) { return element.isBF16(); });
+    uses.float16 = takes([](Type element) { return element.isF16(); });
+    uses.int16 = takes([](Type element) { return element.isBF16(); });
     if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -128,7 +128,7 @@ public:
     spirv::EntryPointOp::create(builder, kernel.getLoc(), spirv::ExecutionModel::GLCompute, main, interface);
     spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::LocalSize,
                                    {static_cast<int32_t>(kernel.getWorkgroup()), 1, 1});
-    if (uses.halves) // or the device may as well round toward zero, as Mesa 26's lavapipe does
+    if (uses.float16) // or the device may as well round toward zero, as Mesa 26's lavapipe does
       spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::RoundingModeRTE, {16});
     return success();
   }

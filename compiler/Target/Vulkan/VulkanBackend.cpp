@@ -48,8 +48,8 @@ LogicalResult VulkanBackend::serialize(Operation *kernel, const TargetProfile &p
   auto has = [&](spirv::Capability capability) {
     return llvm::is_contained(module.getVceTripleAttr().getCapabilities(), capability);
   };
-  code.halves = has(spirv::Capability::Float16);
-  code.shorts = has(spirv::Capability::Int16);
+  code.float16 = has(spirv::Capability::Float16);
+  code.int16 = has(spirv::Capability::Int16);
   module.walk([&](spirv::KHRCooperativeMatrixMulAddOp op) {
     code.cooperativeSide = cast<spirv::CooperativeMatrixType>(op.getResult().getType()).getRows();
     code.subgroup = static_cast<uint32_t>(profile.lanes);

@@ -187,8 +187,8 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   DeviceFeatures features(device);
   if (!features.v13.subgroupSizeControl)
     info.minSubgroupSize = info.maxSubgroupSize = info.subgroupSize;
-  info.halves = features.halves() && properties.v12.shaderRoundingModeRTEFloat16;
-  info.shorts = features.shorts();
+  info.float16 = features.float16() && properties.v12.shaderRoundingModeRTEFloat16;
+  info.int16 = features.int16();
   if (features.cooperative.cooperativeMatrix)
     info.cooperativeSides = cooperativeSides(instance, device);
   uint32_t timestampBits = 0;

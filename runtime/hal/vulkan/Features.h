@@ -17,8 +17,8 @@ struct DeviceFeatures {
 
   // `codeReports`: whether pipelines are asked what they became.
   void keepUseful(bool codeReports);
-  bool halves() const { return v12.shaderFloat16 && v11.storageBuffer16BitAccess; }
-  bool shorts() const { return core.features.shaderInt16 && v11.storageBuffer16BitAccess; }
+  bool float16() const { return v12.shaderFloat16 && v11.storageBuffer16BitAccess; }
+  bool int16() const { return core.features.shaderInt16 && v11.storageBuffer16BitAccess; }
   std::string missing() const; // names of the required features that are not there, comma-separated
 
   VkPhysicalDeviceFeatures2 core{};

@@ -69,7 +69,7 @@ func.func @weights(%x: !x, %p: !p, %g: !g) -> tensor<24x4xf32> {
   return %y : tensor<24x4xf32>
 }
 
-// Tensor cores take factors from memory.
+// Tensor cores take operands from memory.
 // CHECK-LABEL: func.func @cores
 // CHECK: %[[U:.*]] = heddle.join
 // CHECK: heddle.matmul %[[U]]

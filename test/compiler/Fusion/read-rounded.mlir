@@ -44,7 +44,7 @@ func.func @relu(%y: !x, %g: !x, %w: tensor<8x8xf32>) -> (!x, !x) {
   return %next, %other : !x, !x
 }
 
-// Attention's result and its gradient are factors: of the projection's weight, and of the products of its own gradient.
+// Attention's result and its gradient are operands: of the projection's weight, and of the products of its own gradient.
 // CHECK-LABEL: func.func @delta(
 // CHECK-DAG: %[[RX:.*]] = arith.truncf %arg0
 // CHECK-DAG: %[[RG:.*]] = arith.truncf %arg1

@@ -17,7 +17,7 @@
 heddle.size @n max 64
 heddle.size @longest max 16 longest "lengths"
 
-// A factor is rounded once, where it is made; sums stay in f32.
+// An operand is rounded once, where it is made; sums stay in f32.
 // CHECK-LABEL: func.func @twice
 // CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x8xf32>)
 // CHECK-DAG: %[[RX:.*]] = arith.truncf %[[X]] : tensor<?x8xf32, {{.*}}> to tensor<?x8xbf16, {{.*}}>

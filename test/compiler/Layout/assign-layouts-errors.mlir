@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts))' --verify-diagnostics --split-input-file
 
-tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x8xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x12xf32>
@@ -13,7 +13,7 @@ tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i6
 
 // -----
 
-tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x4xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
@@ -26,9 +26,9 @@ tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i
 
 // -----
 
-tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{the tile 'tensor<12x8xf32>' does not fit the layout #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>: 12 rows cannot be dealt to 8 lanes}}
+  // expected-error @+1 {{the tile 'tensor<12x8xf32>' does not fit the layout #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>: 12 rows cannot be distributed over 8 lanes}}
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<12x8xf32>
   tile.store %a, %x[%c0, %c0] : tensor<12x8xf32>, memref<64x64xf32>
   tile.return
@@ -36,9 +36,9 @@ tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spre
 
 // -----
 
-tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{16 columns cannot be dealt to 8 lanes in runs of 4}}
+  // expected-error @+1 {{16 columns cannot be distributed over 8 lanes in runs of 4}}
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x16xf32>
   tile.store %a, %x[%c0, %c0] : tensor<4x16xf32>, memref<64x64xf32>
   tile.return
@@ -47,14 +47,14 @@ tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, s
 // -----
 
 // expected-error @+1 {{target vulkan:software has no tensor cores}}
-tile.func @tensor() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @tensor() attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // Of a transposed right side lanes have columns one by one, of another one four at a time.
-tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, row_lanes = 8 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, row_lanes = 8 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<64x4xf32>
   %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x32xf32>

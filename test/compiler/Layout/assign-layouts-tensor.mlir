@@ -2,8 +2,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=cuda:sm_80}))' | FileCheck %s --check-prefix=FRAGMENTS
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=MATRICES
 
-// The left side and the sums are dealt alike to all subgroups, and the right side whole to each. What is computed of the
-// sums is dealt like them.
+// The left side and the sums are distributed alike to all subgroups, and the right side whole to each. What is computed of the
+// sums is distributed like them.
 // FRAGMENTS-LABEL: tile.func @product
 // FRAGMENTS-SAME: row_lanes = 32
 // FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
@@ -11,7 +11,7 @@
 // FRAGMENTS-NOT: tile.convert_layout
 // FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
 
-// Matrices come from shared memory: factors that do not are converted, and so are sums for all that lanes compute.
+// Matrices come from shared memory: operands that do not are converted, and so are sums for all that lanes compute.
 // MATRICES-LABEL: tile.func @product
 // MATRICES-SAME: row_lanes = 32
 // MATRICES: %[[X:.*]] = tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<
@@ -21,7 +21,7 @@
 // MATRICES: %[[SUMS:.*]] = tile.dot %[[LEFT]], %[[RIGHT]]
 // MATRICES: %[[DEALT:.*]] = tile.convert_layout %[[SUMS]] : tensor<64x64xf32, #tile.cooperative<sum, side = 16, subgroups = 4>> -> tensor<64x64xf32, #tile.simt<
 // MATRICES: math.exp %[[DEALT]]
-tile.func @product(%x: memref<?x64xf16>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+tile.func @product(%x: memref<?x64xf16>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xf16> -> tensor<64x16xf16>
   %rhs = tile.load %x[%c0, %c0] {transposed} : memref<?x64xf16> -> tensor<64x16xf16>

@@ -7,7 +7,7 @@
 // CHECK: tile.broadcast %[[INSIDE]] : tensor<16x1xi1, [[LEFT]]> -> tensor<16x64xi1, [[LEFT]]>
 // CHECK: tile.dot
 tile.func @gradient_of_windows(%x: memref<256x64xf32>, %p: memref<256x1xi32>, %g: memref<256x64xf32>, %w: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %sums = arith.constant dense<0.0> : tensor<64x64xf32>
   %none = arith.constant dense<0.0> : tensor<16x64xf32>
   %one = arith.constant dense<1> : tensor<16x1xi32>

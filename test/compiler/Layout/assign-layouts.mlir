@@ -1,9 +1,9 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts))' > %t
 // RUN: FileCheck %s --input-file=%t -DCOLUMNS='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DROWS='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>' -DWHOLE='#tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>'
 
-// Columns are dealt to the lanes in turn, 4 at a time; a tile of one column lies in each lane whole under the same layout.
+// Columns are distributed over the lanes in turn, 4 at a time; a tile of one column lies in each lane whole under the same layout.
 // CHECK-LABEL: tile.func @columns
-tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %arg0{{.*}} -> tensor<4x32xf32, [[COLUMNS]]>
   %a = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<4x32xf32>
@@ -24,7 +24,7 @@ tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {wo
 
 // A row belongs to a lane, and so does what a reduction makes of it; loops carry both.
 // CHECK-LABEL: tile.func @rows
-tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
@@ -44,7 +44,7 @@ tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgro
 
 // With lanes along the columns, the left side of a product is the one that every lane needs whole.
 // CHECK-LABEL: tile.func @product_along_columns
-tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[L:.*]] = tile.load %arg0{{.*}} -> tensor<16x4xf32, [[WHOLE]]>
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<16x4xf32>
@@ -59,7 +59,7 @@ tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) at
 
 // Along the rows it is the right one. What is computed of it before is whole as well, in a lane of its own each.
 // CHECK-LABEL: tile.func @product_along_rows
-tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %arg0{{.*}} -> tensor<8x8xf32, [[ROWS]]>
   %lhs = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<8x8xf32>
@@ -76,7 +76,7 @@ tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attri
 
 // A constant that both sides use is made twice, once in each layout.
 // CHECK-LABEL: tile.func @constant_in_two_layouts
-tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK-DAG: %[[A:.*]] = arith.constant dense<1.000000e+00> : tensor<32x32xf32, [[WHOLE]]>
   // CHECK-DAG: %[[B:.*]] = arith.constant dense<1.000000e+00> : tensor<32x32xf32, [[COLUMNS]]>
@@ -93,7 +93,7 @@ tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup 
 // CHECK: %[[A:.*]] = tile.load {{.*}} -> tensor<32x32xf32, [[WHOLE]]>
 // CHECK: %[[RIGHT:.*]] = tile.convert_layout %[[A]] : tensor<32x32xf32, [[WHOLE]]> -> tensor<32x32xf32, [[COLUMNS]]>
 // CHECK: tile.dot %[[A]], %[[RIGHT]], %{{.*}} : tensor<32x32xf32, [[WHOLE]]>, tensor<32x32xf32, [[COLUMNS]]> -> tensor<32x32xf32, [[COLUMNS]]>
-tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>
   %zero = arith.constant dense<0.0> : tensor<32x32xf32>
@@ -107,7 +107,7 @@ tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread
 // CHECK: %[[E:.*]] = math.exp %{{.*}} : tensor<8x32xf32, [[COLUMNS]]>
 // CHECK: %[[LEFT:.*]] = tile.convert_layout %[[E]] : tensor<8x32xf32, [[COLUMNS]]> -> tensor<8x32xf32, [[WHOLE]]>
 // CHECK: tile.dot %[[LEFT]]
-tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @chain(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x32xf32>
   %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x32xf32>

@@ -2,7 +2,7 @@
 
 // Sixteen lanes down and eight along a block: a lane reads its rows of the left side and its columns of the right side,
 // four places of the contracted dimension at a time. The next tiles are read by neighbouring lanes side by side, and are in
-// shared memory by the next iteration. What is added up of a factor comes from its ring too, each element to one lane.
+// shared memory by the next iteration. What is added up of an operand comes from its ring too, each element to one lane.
 // CHECK-LABEL: tile.func @product
 // CHECK: %[[A:.*]] = tile.shared : memref<128x16xf32, strided<[20, 1]>
 // CHECK: %[[B:.*]] = tile.shared : memref<32x64xf32, strided<[68, 1]>
@@ -26,7 +26,7 @@
 // CHECK: tile.store %[[NEXT_A]], %[[A]]
 // CHECK: tile.store %[[NEXT_B]], %[[B]]
 tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64x64xf32>, %s: memref<16x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %none = arith.constant dense<0.0> : tensor<16x64xf32>
   %c0 = arith.constant 0 : index
@@ -46,7 +46,7 @@ tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64
 }
 
 // A left side that lies the other way round is turned on its way to shared memory; the rows of a transposed right side are
-// dealt one by one, and so are the columns of the result. Factors of 16 bits are widened in registers. The second loop
+// distributed one by one, and so are the columns of the result. Operands of 16 bits are widened in registers. The second loop
 // takes the ring of the first, when all lanes have done with it.
 // CHECK-LABEL: tile.func @turned
 // CHECK: %[[A:.*]] = tile.shared : memref<128x16xf16, strided<[24, 1]>
@@ -65,7 +65,7 @@ tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64
 // CHECK: tile.store %{{.*}}, %[[A]]
 // CHECK: scf.for
 tile.func @turned(%a: memref<256x64xf16>, %b: memref<64x256xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index

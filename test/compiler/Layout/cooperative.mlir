@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=LAYOUT
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-// Factors and sums are cooperative matrices. What comes from memory and goes there is dealt to lanes row by row: the 128
+// Operands and sums are cooperative matrices. What comes from memory and goes there is distributed over lanes row by row: the 128
 // lanes are 8 along a row of the part of 32 columns that is stored, four elements each.
 // LAYOUT-LABEL: tile.func @product
 // LAYOUT: arith.constant dense<0.000000e+00> : tensor<128x64xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
@@ -21,7 +21,7 @@
 // Each of four subgroups has two times four pieces of the sum, of which two times two are in the part that is stored.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   // CHECK: %[[ZERO:.*]] = gpu.subgroup_mma_constant_matrix %{{.*}} : !gpu.mma_matrix<16x16xf32, "COp">
   // CHECK: gpu.barrier
   // CHECK: %[[SUBGROUP:.*]] = gpu.subgroup_id : index
@@ -54,10 +54,10 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
   tile.wait 0
   tile.store %part, %sums[%c0, %c0] : tensor<128x32xf32>, memref<128x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
   tile.wait 0
-  %dealt = tile.load %sums[%c0, %c0] {any_padding} : memref<128x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> tensor<128x32xf32>
+  %distributed = tile.load %sums[%c0, %c0] {any_padding} : memref<128x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> tensor<128x32xf32>
   %row = tile.load %bias[%c0, %c32] : memref<1x64xf32> -> tensor<1x32xf32>
   %rows = tile.broadcast %row : tensor<1x32xf32> -> tensor<128x32xf32>
-  %result = arith.addf %dealt, %rows : tensor<128x32xf32>
+  %result = arith.addf %distributed, %rows : tensor<128x32xf32>
   tile.store %result, %c[%c0, %c32] : tensor<128x32xf32>, memref<128x64xf32>
   tile.return
 }
@@ -65,7 +65,7 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
 // A row's largest number is that of the four neighbours that have a part of it, in subgroups of 32. A lane has two rows.
 // CHECK-LABEL: tile.func @rescaled
 tile.func @rescaled()
-    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   // CHECK: gpu.barrier
   // CHECK: gpu.shuffle xor %{{.*}}, %c1{{.*}}, %c32
   // CHECK: gpu.shuffle xor %{{.*}}, %c2{{.*}}, %c32
@@ -81,7 +81,7 @@ tile.func @rescaled()
   %scores = tile.shared : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
   %left = tile.shared : memref<64x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
   %right = tile.shared : memref<32x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>>
-  %factors = tile.shared : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
+  %operands = tile.shared : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x32xf32>
   %c0 = arith.constant 0 : index
   %x = tile.load %left[%c0, %c0] {any_padding} : memref<64x16xf16, strided<[24, 1]>, #gpu.address_space<workgroup>> -> tensor<64x16xf16>
@@ -89,12 +89,12 @@ tile.func @rescaled()
   %sum = tile.dot %x, %y, %zero {transpose_rhs} : tensor<64x16xf16>, tensor<32x16xf16> -> tensor<64x32xf32>
   tile.store %sum, %scores[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
   tile.wait 0
-  %dealt = tile.load %scores[%c0, %c0] {any_padding} : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> tensor<64x32xf32>
-  %largest = tile.reduce max %dealt dim 1 : tensor<64x32xf32> -> tensor<64x1xf32>
+  %distributed = tile.load %scores[%c0, %c0] {any_padding} : memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> tensor<64x32xf32>
+  %largest = tile.reduce max %distributed dim 1 : tensor<64x32xf32> -> tensor<64x1xf32>
   %repeated = tile.broadcast %largest : tensor<64x1xf32> -> tensor<64x16xf32>
-  tile.store %repeated, %factors[%c0, %c0] : tensor<64x16xf32>, memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
+  tile.store %repeated, %operands[%c0, %c0] : tensor<64x16xf32>, memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>>
   tile.wait 0
-  %alike = tile.load %factors[%c0, %c0] {any_padding} : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>> -> tensor<64x16xf32>
+  %alike = tile.load %operands[%c0, %c0] {any_padding} : memref<64x16xf32, strided<[20, 1]>, #gpu.address_space<workgroup>> -> tensor<64x16xf32>
   %all = tile.broadcast %alike : tensor<64x16xf32> -> tensor<64x32xf32>
   %product = arith.mulf %sum, %all : tensor<64x32xf32>
   tile.store %product, %scores[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>

@@ -23,7 +23,7 @@
 // LANES: gpu.barrier
 // LANES-COUNT-8: vector.load %{{.*}}[%[[LANE]], %c{{[0-9]+}}] : memref<8x32xf32, strided<[36, 1]>
 // LANES-NOT: gpu.barrier
-tile.func @through_memory(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @through_memory(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %t = tile.load %a[%c0, %c0] : memref<8x32xf32> -> tensor<8x32xf32, #columns>
   %r = tile.convert_layout %t : tensor<8x32xf32, #columns> -> tensor<8x32xf32, #rows>
@@ -41,7 +41,7 @@ tile.func @through_memory(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64,
 // LANES: %[[FIRST:.*]] = vector.extract %{{.*}}[0] : f32 from vector<4xf32>
 // LANES: memref.store %[[FIRST]]
 // LANES-COUNT-7: memref.store
-tile.func @in_place(%a: memref<8x8xf32>, %b: memref<8x9xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @in_place(%a: memref<8x8xf32>, %b: memref<8x9xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %t = tile.load %a[%c0, %c0] : memref<8x8xf32> -> tensor<8x8xf32, #rows>
   %r = tile.convert_layout %t : tensor<8x8xf32, #rows> -> tensor<8x8xf32, #apart>
@@ -56,7 +56,7 @@ tile.func @in_place(%a: memref<8x8xf32>, %b: memref<8x9xf32>) attributes {workgr
 // CHECK: tile.store %[[WIDE]]
 // CHECK: %[[LOADED:.*]] = tile.load {{.*}} -> tensor<8x32xi32, #tile.simt<lanes = [8, 1]
 // CHECK: arith.trunci %[[LOADED]] : tensor<8x32xi32, #tile.simt<lanes = [8, 1]{{.*}} to tensor<8x32xi1
-tile.func @bits(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @bits(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<8x32xf32, #columns>
   %t = tile.load %a[%c0, %c0] : memref<8x32xf32> -> tensor<8x32xf32, #columns>
@@ -78,7 +78,7 @@ tile.func @bits(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, spread = 
 // CHECK-NEXT: tile.store %{{.*}}, %[[SHARED]]
 // CHECK-NEXT: tile.wait 0
 // CHECK-NEXT: tile.load %[[SHARED]]
-tile.func @one_after_the_other(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @one_after_the_other(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %t = tile.load %a[%c0, %c0] : memref<8x32xf32> -> tensor<8x32xf32, #columns>
   %r = tile.convert_layout %t : tensor<8x32xf32, #columns> -> tensor<8x32xf32, #rows>
@@ -106,7 +106,7 @@ tile.func @one_after_the_other(%a: memref<8x32xf32>) attributes {workgroup = 8 :
 // CHECK: scf.yield
 // CHECK: tile.wait 0
 // CHECK-NEXT: tile.store %{{.*}}, %{{.*}}[{{.*}}memref<8x32xf32, strided<[36, 1]>
-tile.func @in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %t = tile.load %a[%c0, %c0] : memref<8x32xf32> -> tensor<8x32xf32, #columns>
@@ -128,7 +128,7 @@ tile.func @in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 
 // CHECK-NEXT: tile.store
 // CHECK-NEXT: tile.wait 0
 // CHECK-NEXT: tile.load
-tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %t = tile.load %a[%c0, %c0] : memref<8x32xf32> -> tensor<8x32xf32, #columns>
@@ -142,7 +142,7 @@ tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgrou
   tile.return
 }
 
-// Sums leave cooperative matrices through memory, and become factors the same way.
+// Sums leave cooperative matrices through memory, and become operands the same way.
 // CHECK-LABEL: tile.func @matrices
 // CHECK: tile.store %{{.*}}, %[[SUMS:.*]][{{.*}} : tensor<8x32xf32, #tile.cooperative<sum, side = 8, subgroups = 1>>
 // CHECK: tile.load %[[SUMS]][{{.*}} -> tensor<8x32xf32, #tile.simt<lanes = [1, 8]
@@ -155,13 +155,13 @@ tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgrou
 // LANES: vector.store
 // LANES: gpu.barrier
 // LANES-COUNT-4: gpu.subgroup_mma_load_matrix {{.*}} "AOp"
-tile.func @matrices() attributes {workgroup = 8 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @matrices() attributes {workgroup = 8 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %right = tile.shared : memref<8x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
   %out = tile.shared : memref<8x8xf32, strided<[12, 1]>, #gpu.address_space<workgroup>>
   %t = arith.constant dense<0.0> : tensor<8x32xf32, #sum>
-  %dealt = tile.convert_layout %t : tensor<8x32xf32, #sum> -> tensor<8x32xf32, #columns>
-  %half = arith.truncf %dealt : tensor<8x32xf32, #columns> to tensor<8x32xf16, #columns>
+  %distributed = tile.convert_layout %t : tensor<8x32xf32, #sum> -> tensor<8x32xf32, #columns>
+  %half = arith.truncf %distributed : tensor<8x32xf32, #columns> to tensor<8x32xf16, #columns>
   %l = tile.convert_layout %half : tensor<8x32xf16, #columns> -> tensor<8x32xf16, #left>
   %r = tile.load %right[%c0, %c0] : memref<8x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>> -> tensor<8x32xf16, #tile.cooperative<right, side = 8, subgroups = 1>>
   %zero = arith.constant dense<0.0> : tensor<8x8xf32, #sum>

@@ -9,7 +9,7 @@
 // CHECK: memref.load %[[M]][%[[ROW]], %{{.*}}] : memref<?x64xf32>
 // CHECK: memref.load %[[M]][%{{.*}}, %{{.*}}] : memref<?x64xf32>
 tile.func @gather(%m: memref<?x64xf32>, %list: memref<?x8xi32>, %to: memref<?x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : index
   %rows = tile.load %list[%c0, %c0] : memref<?x8xi32> -> tensor<1x8xi32, #columns>

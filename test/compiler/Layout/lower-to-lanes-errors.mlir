@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes))' --split-input-file --verify-diagnostics
 
-tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{has no layout for 'tensor<4x64xf32>'; run heddle-assign-layouts first}}
   %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
@@ -9,26 +9,26 @@ tile.func @layout(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-tile.func @contracted() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
-  %l = arith.constant dense<1.0> : tensor<4x32xf32, #dealt>
-  %r = arith.constant dense<1.0> : tensor<32x64xf32, #dealt>
-  %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+tile.func @contracted() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %l = arith.constant dense<1.0> : tensor<4x32xf32, #distributed>
+  %r = arith.constant dense<1.0> : tensor<32x64xf32, #distributed>
+  %a = arith.constant dense<0.0> : tensor<4x64xf32, #distributed>
   // expected-error @+1 {{needs all of the contracted dimension in each lane}}
-  %0 = tile.dot %l, %r, %a : tensor<4x32xf32, #dealt>, tensor<32x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  %0 = tile.dot %l, %r, %a : tensor<4x32xf32, #distributed>, tensor<32x64xf32, #distributed> -> tensor<4x64xf32, #distributed>
   tile.return
 }
 
 // -----
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @columns() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %r = arith.constant dense<1.0> : tensor<8x64xf32, #whole>
-  %a = arith.constant dense<0.0> : tensor<4x64xf32, #dealt>
+  %a = arith.constant dense<0.0> : tensor<4x64xf32, #distributed>
   // expected-error @+1 {{cannot deal the columns of 'tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>'}}
-  %0 = tile.dot %l, %r, %a : tensor<4x8xf32, #whole>, tensor<8x64xf32, #whole> -> tensor<4x64xf32, #dealt>
+  %0 = tile.dot %l, %r, %a : tensor<4x8xf32, #whole>, tensor<8x64xf32, #whole> -> tensor<4x64xf32, #distributed>
   tile.return
 }
 
@@ -38,7 +38,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<colu
 #columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 // Each lane has neighbouring columns of the left side, but rows of the result that lie eight apart.
-tile.func @transposed() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @transposed() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x64xf32, #columns>
   %r = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %a = arith.constant dense<0.0> : tensor<64x8xf32, #rows>
@@ -51,7 +51,7 @@ tile.func @transposed() attributes {workgroup = 8 : i64, spread = #tile.spread<r
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @kept() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kept() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
   // expected-error @+1 {{keeps a dimension, which}}
   %0 = tile.reduce sum %t dim 1 : tensor<8x64xf32, #rows> -> tensor<8x1xf32, #whole>
@@ -61,7 +61,7 @@ tile.func @kept() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, 
 // -----
 
 #six = #tile.simt<lanes = [6, 1], strides = [1, 1], vector = 4>
-tile.func @exchange() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @exchange() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<12x64xf32, #six>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 8}}
   %0 = tile.reduce sum %t dim 0 : tensor<12x64xf32, #six> -> tensor<1x64xf32, #six>
@@ -72,7 +72,7 @@ tile.func @exchange() attributes {workgroup = 8 : i64, spread = #tile.spread<row
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @broadcast() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @broadcast() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<8x1xf32, #whole>
   // expected-error @+1 {{keeps dimension 0, which}}
   %0 = tile.broadcast %t : tensor<8x1xf32, #whole> -> tensor<8x64xf32, #rows>
@@ -82,7 +82,7 @@ tile.func @broadcast() attributes {workgroup = 8 : i64, spread = #tile.spread<ro
 // -----
 
 #eight = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @columns() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<1x64xf32, #eight>
   // expected-error @+1 {{takes whole registers of every lane, 32 columns each}}
   %0 = tile.columns %t from 16 : tensor<1x64xf32, #eight> -> tensor<1x32xf32, #eight>
@@ -92,7 +92,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, spread = #tile.spread<colu
 // -----
 
 #scalars = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 1>
-tile.func @swap() attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} {
+tile.func @swap() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} {
   %t = arith.constant dense<1.0> : tensor<1x64xf32, #scalars>
   // expected-error @+1 {{exchanges columns within a lane's registers, which hold no pairs in}}
   %0 = tile.swap %t : tensor<1x64xf32, #scalars>
@@ -103,7 +103,7 @@ tile.func @swap() attributes {workgroup = 8 : i64, spread = #tile.spread<columns
 
 #four = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #one = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
-tile.func @registers() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @registers() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<1x64xf32, #four>
   // expected-error @+1 {{cannot change the registers of}}
   %0 = tile.broadcast %t : tensor<1x64xf32, #four> -> tensor<8x64xf32, #one>
@@ -114,7 +114,7 @@ tile.func @registers() attributes {workgroup = 8 : i64, spread = #tile.spread<ro
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
   // expected-error @+1 {{cannot deal the rows of}}
@@ -126,7 +126,7 @@ tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 #columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 1>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
-tile.func @gatherTransposed(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} {
+tile.func @gatherTransposed(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<1x8xi32, #whole>
   // expected-error @+1 {{cannot deal the columns of}}
@@ -138,7 +138,7 @@ tile.func @gatherTransposed(%m: memref<?x64xf32>) attributes {workgroup = 8 : i6
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
   %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
@@ -151,7 +151,7 @@ tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread
 
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
-tile.func @random() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @random() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %s = arith.constant 1 : i32
   %t = arith.constant dense<1> : tensor<8x64xi32, #whole>
   // expected-error @+1 {{cannot deal 'tensor<8x64xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>' otherwise than its places}}
@@ -162,7 +162,7 @@ tile.func @random() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>
 // -----
 
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 2>
-tile.func @constant() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @constant() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   // expected-error @+1 {{is a tile whose elements differ; a lane knows only constants that all lanes share}}
   %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #whole>
   tile.return
@@ -170,45 +170,45 @@ tile.func @constant() attributes {workgroup = 8 : i64, spread = #tile.spread<row
 
 // -----
 
-#dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
-tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+#distributed = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #dealt>
-  %zero = arith.constant dense<0.0> : tensor<16x16xf32, #dealt>
+  %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #distributed>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32, #distributed>
   // expected-error @+1 {{takes 16 rows a subgroup and a depth of 16 at a time, which do not divide}}
-  %p = tile.dot %a, %a, %zero {transpose_rhs} : tensor<16x8xbf16, #dealt>, tensor<16x8xbf16, #dealt> -> tensor<16x16xf32, #dealt>
+  %p = tile.dot %a, %a, %zero {transpose_rhs} : tensor<16x8xbf16, #distributed>, tensor<16x8xbf16, #distributed> -> tensor<16x16xf32, #distributed>
   tile.return
 }
 
 // -----
 
-#dealt = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+#distributed = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
 #rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
-tile.func @layout_of_factors(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+tile.func @layout_of_operands(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<32x16xbf16, #rows>
-  %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #dealt>
-  %zero = arith.constant dense<0.0> : tensor<32x16xf32, #dealt>
-  // expected-error @+1 {{multiplies factors that are dealt as fragments}}
-  %p = tile.dot %a, %b, %zero {transpose_rhs} : tensor<32x16xbf16, #rows>, tensor<16x16xbf16, #dealt> -> tensor<32x16xf32, #dealt>
+  %b = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x16xbf16, #distributed>
+  %zero = arith.constant dense<0.0> : tensor<32x16xf32, #distributed>
+  // expected-error @+1 {{multiplies operands that are distributed as fragments}}
+  %p = tile.dot %a, %b, %zero {transpose_rhs} : tensor<32x16xbf16, #rows>, tensor<16x16xbf16, #distributed> -> tensor<32x16xf32, #distributed>
   tile.return
 }
 
 // -----
 
-#dealt = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
-tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+#distributed = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
+tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #dealt>
+  %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #distributed>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 32}}
-  %p = tile.reduce sum %a dim 0 : tensor<16x8xf32, #dealt> -> tensor<1x8xf32, #dealt>
+  %p = tile.reduce sum %a dim 0 : tensor<16x8xf32, #distributed> -> tensor<1x8xf32, #distributed>
   tile.return
 }
 
 // -----
 
 #sum = #tile.cooperative<sum, side = 16, subgroups = 4>
-tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x16xf32, #sum>
   // expected-error @+1 {{does not work on cooperative matrices}}
   %y = arith.addf %x, %x : tensor<64x16xf32, #sum>
@@ -218,7 +218,7 @@ tile.func @elementwise(%c: memref<64x16xf32>) attributes {workgroup = 128 : i64,
 // -----
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
-tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{moves cooperative matrices, which is possible from and to shared memory, without limits}}
   %x = tile.load %a[%c0, %c0] : memref<64x16xf16> -> tensor<64x16xf16, #left>
@@ -229,7 +229,7 @@ tile.func @memory(%a: memref<64x16xf16>) attributes {workgroup = 128 : i64, spre
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
 #sum = #tile.cooperative<sum, side = 16, subgroups = 4>
-tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @uses() attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x64xf16, #left>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sum>
   // expected-error @+1 {{multiplies a left and a right tile of cooperative matrices to a sum}}
@@ -240,7 +240,7 @@ tile.func @uses() attributes {workgroup = 128 : i64, spread = #tile.spread<tenso
 // -----
 
 #left = #tile.cooperative<left, side = 16, subgroups = 4>
-tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @repeats_rows() attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %x = arith.constant dense<1.0> : tensor<64x16xf16, #left>
   // expected-error @+1 {{repeats columns of cooperative matrices}}
   %y = tile.broadcast %x : tensor<64x16xf16, #left> -> tensor<128x16xf16, #left>
@@ -249,11 +249,11 @@ tile.func @repeats_rows() attributes {workgroup = 128 : i64, spread = #tile.spre
 
 // -----
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
-tile.func @conversion() attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
-  %t = arith.constant dense<1.0> : tensor<8x32xf32, #dealt>
+tile.func @conversion() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<8x32xf32, #distributed>
   // expected-error @+1 {{gives lanes other elements than they have; run heddle-lower-conversions first}}
-  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #rows>
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #distributed> -> tensor<8x32xf32, #rows>
   tile.return
 }

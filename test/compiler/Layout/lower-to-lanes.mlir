@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
@@ -8,7 +8,7 @@
 // read from the last one instead, and one branch a row keeps them from being written.
 // CHECK-LABEL: tile.func @elementwise
 tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   // CHECK-DAG: %[[LANE:.*]] = gpu.thread_id x
   // CHECK-DAG: %[[ROW:.*]] = gpu.block_id y
   // CHECK: %[[COLUMN:.*]] = arith.muli %[[LANE]], %c4
@@ -27,9 +27,9 @@ tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   // CHECK-NOT: scf.if
   %c0 = arith.constant 0 : index
   %row = gpu.block_id y
-  %x = tile.load %a[%row, %c0] rows(%n) : memref<?x64xf32> -> tensor<1x64xf32, #dealt>
-  %y = math.tanh %x : tensor<1x64xf32, #dealt>
-  tile.store %y, %b[%row, %c0] rows(%n) : tensor<1x64xf32, #dealt>, memref<?x64xf32>
+  %x = tile.load %a[%row, %c0] rows(%n) : memref<?x64xf32> -> tensor<1x64xf32, #distributed>
+  %y = math.tanh %x : tensor<1x64xf32, #distributed>
+  tile.store %y, %b[%row, %c0] rows(%n) : tensor<1x64xf32, #distributed>, memref<?x64xf32>
   tile.return
 }
 
@@ -43,18 +43,18 @@ tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
 // CHECK: %[[Y:.*]] = vector.from_elements %[[B]], %[[A]], %[[D]], %[[C]] : vector<4xf32>
 // CHECK: vector.store %[[Y]]
 tile.func @swap(%a: memref<1x32xf32>, %b: memref<1x32xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #dealt>
-  %y = tile.swap %x : tensor<1x32xf32, #dealt>
-  tile.store %y, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<1x32xf32>
+  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #distributed>
+  %y = tile.swap %x : tensor<1x32xf32, #distributed>
+  tile.store %y, %b[%c0, %c0] : tensor<1x32xf32, #distributed>, memref<1x32xf32>
   tile.return
 }
 
 // A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>
   // CHECK-COUNT-1: vector.load %{{.*}} : memref<16x64xf32>, vector<4xf32>
   // CHECK-COUNT-8: gpu.shuffle idx
@@ -69,21 +69,21 @@ tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x3
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
-  %zero = arith.constant dense<0.0> : tensor<16x32xf32, #dealt>
-  %sum = scf.for %k = %c0 to %c64 step %c4 iter_args(%s = %zero) -> tensor<16x32xf32, #dealt> {
+  %zero = arith.constant dense<0.0> : tensor<16x32xf32, #distributed>
+  %sum = scf.for %k = %c0 to %c64 step %c4 iter_args(%s = %zero) -> tensor<16x32xf32, #distributed> {
     %l = tile.load %a[%c0, %k] : memref<16x64xf32> -> tensor<16x4xf32, #whole>
-    %r = tile.load %b[%k, %c0] : memref<64x32xf32> -> tensor<4x32xf32, #dealt>
-    %d = tile.dot %l, %r, %s : tensor<16x4xf32, #whole>, tensor<4x32xf32, #dealt> -> tensor<16x32xf32, #dealt>
-    scf.yield %d : tensor<16x32xf32, #dealt>
+    %r = tile.load %b[%k, %c0] : memref<64x32xf32> -> tensor<4x32xf32, #distributed>
+    %d = tile.dot %l, %r, %s : tensor<16x4xf32, #whole>, tensor<4x32xf32, #distributed> -> tensor<16x32xf32, #distributed>
+    scf.yield %d : tensor<16x32xf32, #distributed>
   }
-  tile.store %sum, %c[%c0, %c0] : tensor<16x32xf32, #dealt>, memref<16x32xf32>
+  tile.store %sum, %c[%c0, %c0] : tensor<16x32xf32, #distributed>, memref<16x32xf32>
   tile.return
 }
 
 // With a row a lane, a reduction along it needs no other lane.
 // CHECK-LABEL: tile.func @ownRow
 tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   // CHECK-NOT: gpu.shuffle
   // CHECK: arith.maxnumf %{{.*}}, %{{.*}} fastmath<nnan> : vector<4xf32>
   // CHECK-COUNT-3: arith.maxnumf {{.*}} : f32
@@ -99,33 +99,33 @@ tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
 // With a row over all lanes, they exchange their parts over distances 1, 2 and 4; all have the result, one writes it.
 // CHECK-LABEL: tile.func @sharedRow
 tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   // CHECK-COUNT-3: gpu.shuffle xor
   // CHECK-NOT: gpu.shuffle
   // CHECK: %[[OWNER:.*]] = arith.cmpi eq, %{{.*}}, %c0
   // CHECK: scf.if %[[OWNER]]
   // CHECK-NEXT: memref.store
   %c0 = arith.constant 0 : index
-  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #dealt>
-  %sum = tile.reduce sum %x dim 1 : tensor<1x32xf32, #dealt> -> tensor<1x1xf32, #dealt>
-  tile.store %sum, %b[%c0, %c0] : tensor<1x1xf32, #dealt>, memref<1x1xf32>
+  %x = tile.load %a[%c0, %c0] : memref<1x32xf32> -> tensor<1x32xf32, #distributed>
+  %sum = tile.reduce sum %x dim 1 : tensor<1x32xf32, #distributed> -> tensor<1x1xf32, #distributed>
+  tile.store %sum, %b[%c0, %c0] : tensor<1x1xf32, #distributed>, memref<1x1xf32>
   tile.return
 }
 
 // Columns that a register numbers are the four words of one counter: ten rounds of two products serve it.
 // CHECK-LABEL: tile.func @random
 tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   // CHECK-COUNT-20: arith.mului_extended
   // CHECK-NOT: arith.mului_extended
   // CHECK: vector.from_elements
   // CHECK: arith.sitofp %{{.*}} : vector<4xi32> to vector<4xf32>
   %c0 = arith.constant 0 : index
   %s = memref.load %seed[%c0, %c0] : memref<1x2xi32>
-  %i = tile.index %c0 dim 0 : tensor<1x32xi32, #dealt>
-  %j = tile.index %c0 dim 1 : tensor<1x32xi32, #dealt>
-  %r = tile.random seed(%s, %s) step %s stream %s at(%i, %j) : tensor<1x32xi32, #dealt> -> tensor<1x32xf32, #dealt>
-  tile.store %r, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<1x32xf32>
+  %i = tile.index %c0 dim 0 : tensor<1x32xi32, #distributed>
+  %j = tile.index %c0 dim 1 : tensor<1x32xi32, #distributed>
+  %r = tile.random seed(%s, %s) step %s stream %s at(%i, %j) : tensor<1x32xi32, #distributed> -> tensor<1x32xf32, #distributed>
+  tile.store %r, %b[%c0, %c0] : tensor<1x32xf32, #distributed>, memref<1x32xf32>
   tile.return
 }
 
@@ -145,16 +145,16 @@ tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
 // CHECK: %[[SCALE:.*]] = memref.load %[[SCALES]][%[[ROW]], %{{.*}}] : memref<64x1xf32>
 // CHECK: vector.broadcast %[[SCALE]] : f32 to vector<4xf32>
 tile.func @packed(%words: memref<8x32xi32>, %scales: memref<64x1xf32>, %out: memref<64x32xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %k = gpu.block_id y
   %row = arith.muli %k, %c8 : index
-  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<8x32xi32, #dealt>
-  %s = tile.load %scales[%row, %c0] {any_padding, repeats = 32} : memref<64x1xf32> -> tensor<8x32xf32, #dealt>
-  %f = arith.sitofp %w : tensor<8x32xi32, #dealt> to tensor<8x32xf32, #dealt>
-  %x = arith.mulf %f, %s : tensor<8x32xf32, #dealt>
-  tile.store %x, %out[%row, %c0] : tensor<8x32xf32, #dealt>, memref<64x32xf32>
+  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<8x32xi32, #distributed>
+  %s = tile.load %scales[%row, %c0] {any_padding, repeats = 32} : memref<64x1xf32> -> tensor<8x32xf32, #distributed>
+  %f = arith.sitofp %w : tensor<8x32xi32, #distributed> to tensor<8x32xf32, #distributed>
+  %x = arith.mulf %f, %s : tensor<8x32xf32, #distributed>
+  tile.store %x, %out[%row, %c0] : tensor<8x32xf32, #distributed>, memref<64x32xf32>
   tile.return
 }
 
@@ -169,13 +169,13 @@ tile.func @packed(%words: memref<8x32xi32>, %scales: memref<64x1xf32>, %out: mem
 // CHECK-NOT: vector.load
 // CHECK: tile.return
 tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %k = gpu.block_id y
   %row = arith.muli %k, %c4 : index
-  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<4x32xi32, #dealt>
-  tile.store %w, %out[%row, %c0] : tensor<4x32xi32, #dealt>, memref<64x32xi32>
+  %w = tile.load %words[%row, %c0] {packed = 4} : memref<8x32xi32> -> tensor<4x32xi32, #distributed>
+  tile.store %w, %out[%row, %c0] : tensor<4x32xi32, #distributed>, memref<64x32xi32>
   tile.return
 }
 
@@ -185,10 +185,10 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
 // CHECK: %[[ROW:.*]] = arith.maxsi %{{.*}}, %[[ZERO]]
 // CHECK: vector.load %{{.*}}[%[[ROW]], %{{.*}}]
 tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  %0 = tile.load %a[%row, %c0] {clamped} : memref<?x32xf32> -> tensor<1x32xf32, #dealt>
-  tile.store %0, %b[%c0, %c0] : tensor<1x32xf32, #dealt>, memref<?x32xf32>
+  %0 = tile.load %a[%row, %c0] {clamped} : memref<?x32xf32> -> tensor<1x32xf32, #distributed>
+  tile.store %0, %b[%c0, %c0] : tensor<1x32xf32, #distributed>, memref<?x32xf32>
   tile.return
 }
 
@@ -208,7 +208,7 @@ tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
 // CHECK: %[[TO:.*]] = arith.divui %[[NUMBER]], %[[THREE]]
 // CHECK: vector.store %{{.*}}[%[[TO]], %{{.*}}]
 tile.func @members(%a: memref<?x96xf32>, %y: memref<?x96xf32>, %row: index, %c: index, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %0 = tile.load %a[%row, %c] rows(%n) {any_padding, members = 3, apart = 16} : memref<?x96xf32> -> tensor<8x4xf32, #rows>
   tile.store %0, %y[%row, %c] rows(%n) {members = 3, apart = 16} : tensor<8x4xf32, #rows>, memref<?x96xf32>
   tile.return
@@ -221,7 +221,7 @@ tile.func @members(%a: memref<?x96xf32>, %y: memref<?x96xf32>, %row: index, %c: 
 // CHECK-NOT: gpu.shuffle
 // CHECK: tile.return
 tile.func @several_subgroups(%a: memref<4x1xf32>, %b: memref<4x64xf32>)
-    attributes {workgroup = 128 : i64, row_lanes = 8 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, row_lanes = 8 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %x = tile.load %a[%c0, %c0] : memref<4x1xf32> -> tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>
   %y = tile.broadcast %x : tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s
 
-!factors = memref<64x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
+!operands = memref<64x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
 
 // Sums stay matrices through the loop and through a multiplication by a number; a function of them is for lanes.
 // CHECK-LABEL: tile.func @result
@@ -11,16 +11,16 @@
 // CHECK: math.exp %[[DEALT]]
 // CHECK: arith.addf %{{.*}}, %[[DEALT]]
 tile.func @result(%c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
-  %left = tile.shared : !factors
-  %right = tile.shared : !factors
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
+  %left = tile.shared : !operands
+  %right = tile.shared : !operands
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %half = arith.constant dense<0.5> : tensor<64x64xf32>
   %sums = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> tensor<64x64xf32> {
-    %x = tile.load %left[%c0, %c0] {any_padding} : !factors -> tensor<64x32xf16>
-    %y = tile.load %right[%c0, %c0] {any_padding} : !factors -> tensor<64x32xf16>
+    %x = tile.load %left[%c0, %c0] {any_padding} : !operands -> tensor<64x32xf16>
+    %y = tile.load %right[%c0, %c0] {any_padding} : !operands -> tensor<64x32xf16>
     %d = tile.dot %x, %y, %s {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
     scf.yield %d : tensor<64x64xf32>
   }
@@ -31,15 +31,15 @@ tile.func @result(%c: memref<64x64xf32>, %n: index)
   tile.return
 }
 
-// A factor that lanes have made, and one from device memory.
-// CHECK-LABEL: tile.func @factors
+// An operand that lanes have made, and one from device memory.
+// CHECK-LABEL: tile.func @operands
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %{{.*}} : tensor<64x32xf32, #tile.simt
 // CHECK: %[[LEFT:.*]] = tile.convert_layout %[[ROUNDED]] : {{.*}} -> tensor<64x32xf16, #tile.cooperative<left, side = 16, subgroups = 4>>
 // CHECK: %[[LOADED:.*]] = tile.load %arg1{{.*}} -> tensor<64x32xf16, #tile.simt
 // CHECK: %[[RIGHT:.*]] = tile.convert_layout %[[LOADED]] : {{.*}} -> tensor<64x32xf16, #tile.cooperative<right, side = 16, subgroups = 4>>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
-tile.func @factors(%a: memref<64x32xf32>, %b: memref<64x32xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+tile.func @operands(%a: memref<64x32xf32>, %b: memref<64x32xf16>, %c: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %x = tile.load %a[%c0, %c0] : memref<64x32xf32> -> tensor<64x32xf32>

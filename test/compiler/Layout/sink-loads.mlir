@@ -3,7 +3,7 @@
 // A load goes down to its first use, with what only picks an element of it, but not past a write.
 // CHECK-LABEL: tile.func @sink
 tile.func @sink(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -32,7 +32,7 @@ tile.func @sink(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
 // A use in a loop is a use at the loop: nothing is loaded more often than before.
 // CHECK-LABEL: tile.func @loop
 tile.func @loop(%a: memref<8x8xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   // CHECK: %[[X:.*]] = vector.load

@@ -8,7 +8,7 @@
 // those of the ring, and writes the next ones beside them. The last turn reads its own tiles once more.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<128x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
   // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<64x64xf16, strided<[72, 1]>, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -49,7 +49,7 @@ tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64
 // CHECK-COUNT-1: tile.shared
 // CHECK-NOT: tile.shared
 tile.func @square(%a: memref<64x64xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index

@@ -3,9 +3,9 @@
 #g = #tile.grid<"", 1, 1>
 heddle.variable @v weight : tensor<8192xf32>
 tile.func @copy(%a: memref<1x8192xf32>, %r: memref<1x8192xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @add(%a: memref<1x8192xf32>, %b: memref<1x8192xf32>, %r: memref<1x8192xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 // The second launch needs both values.
 func.func @both() -> (tensor<8192xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8192xf32>
@@ -21,7 +21,7 @@ func.func @both() -> (tensor<8192xf32> {heddle.name = "y"}) {
 #g = #tile.grid<"", 1, 1>
 heddle.variable @v weight : tensor<8xf32>
 tile.func @shift(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 func.func @elsewhere() {
   %v = heddle.read @v : tensor<8xf32>
   %a = tile.launch @shift(%v) grid [#g, #g, #g] sizes [] reuse [-1] : (tensor<8xf32>) -> tensor<8xf32>
@@ -53,7 +53,7 @@ func.func @reader() -> (tensor<8xf32> {heddle.name = "y"}) {
 #g = #tile.grid<"", 1, 1>
 heddle.variable @v weight : tensor<8xf32>
 tile.func @scatter(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 func.func @keeps() -> (tensor<8xf32> {heddle.name = "y"}) {
   %v = heddle.read @v : tensor<8xf32>
   // expected-error @+1 {{entry 'keeps': @scatter changes its input in place, but the input is still needed, or is a variable that keeps its value: add an op that copies it}}
@@ -109,7 +109,7 @@ func.func @beyond(%x: tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "x"}) ->
 #g = #tile.grid<"", 1, 1>
 heddle.size @n max 20
 heddle.size @first max 8 of @n from 0
-tile.func @make(%r: memref<?x4xf32>, %n: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+tile.func @make(%r: memref<?x4xf32>, %n: index) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 func.func @short() -> (tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
   %a = tile.launch @make() grid [#g, #g, #g] sizes ["first"] reuse [-1] : () -> tensor<?x4xf32, #heddle.dims<"first">>
   // expected-error @+1 {{entry 'short' concatenates 128 bytes to 320}}
@@ -123,7 +123,7 @@ func.func @short() -> (tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
 #g = #tile.grid<"", 1, 1>
 heddle.variable @both weight : tensor<16xf32>
 heddle.variable @left weight : tensor<8xf32> in @both from 0
-tile.func @make(%r: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }
+tile.func @make(%r: memref<1x8xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 func.func @stale() -> (tensor<16xf32> {heddle.name = "y"}) {
   %a = tile.launch @make() grid [#g, #g, #g] sizes [] reuse [-1] : () -> tensor<8xf32>
   heddle.write @left, %a : tensor<8xf32>

@@ -10,7 +10,7 @@ heddle.size @tail max 12 of @n from 8
 !h = tensor<?x4xf32, #heddle.dims<"head">>
 !t = tensor<?x4xf32, #heddle.dims<"tail">>
 tile.func @copy(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 
 // CHECK-LABEL: plan.entry @chunks
 // CHECK:       plan.input "x" : {{.*}} at [[X:0]] bytes 320
@@ -37,7 +37,7 @@ heddle.size @n max 20
 !x = tensor<?x4xf32, #heddle.dims<"n">>
 !p = tensor<?x2x2xf32, #heddle.dims<"n">>
 tile.func @copy(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 // CHECK-LABEL: plan.entry @shapes
 // CHECK:       plan.input "x" : {{.*}} at 0 bytes 320
 // CHECK:       plan.output "y" : {{.*}} at [[Y:[0-9]+]] bytes 320
@@ -55,9 +55,9 @@ func.func @shapes(%x: !x {heddle.name = "x"}) -> (!x {heddle.name = "y"}) {
 
 // The whole lives as long as any of its parts is read; what a part's user reads is waited for.
 #g = #tile.grid<"", 1, 1>
-tile.func @make(%r: memref<1x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }
+tile.func @make(%r: memref<1x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 tile.func @use(%a: memref<1x64xf32>, %r: memref<1x64xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 // CHECK-LABEL: plan.entry @parts arena 1024
 // CHECK:       plan.launch @make {{.*}} [#plan.binding<arena "", [[A:[0-9]+]], 256>]
 // CHECK-NEXT:  plan.launch @make {{.*}} [#plan.binding<arena "", [[B:[0-9]+]], 256>]
@@ -84,9 +84,9 @@ heddle.variable @left weight : tensor<64xf32> in @both from 0
 heddle.variable @right weight : tensor<64xf32> in @both from 64
 heddle.variable @both weight : tensor<128xf32>
 tile.func @use(%a: memref<1x64xf32>, %r: memref<1x64xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 tile.func @update(%a: memref<1x128xf32>, %r: memref<1x128xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 // CHECK-LABEL: plan.entry @views
 // CHECK:       plan.launch @use {{.*}} [#plan.binding<variable "both", 256, 256>, #plan.binding<arena "", {{.*}}, 256>]
 // CHECK-NEXT:  plan.launch barrier @update {{.*}} [#plan.binding<variable "both", 0, 512>, #plan.binding<variable "both", 0, 512>]

@@ -4,9 +4,9 @@
 heddle.size @n max 100
 #n = #heddle.dims<"n">
 tile.func @k(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 tile.func @embed(%i: memref<?x1xi32>, %r: memref<?x4xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 
 // 100 rows of 16 bytes are 1600 bytes, 1792 with alignment, and two of the four live at a time.
 // CHECK-LABEL: plan.entry @chain arena
@@ -38,9 +38,9 @@ func.func @chain(%tokens: tensor<?xi32, #n> {heddle.name = "tokens", heddle.limi
 // A result takes over the memory of an input that dies, and only then. Launches that do not meet need no barrier.
 #g = #tile.grid<"", 1, 1>
 tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @add(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 
 // CHECK-LABEL: plan.entry @reuse arena
 // CHECK:       plan.input "x" : tensor<8xf32> at [[X:[0-9]+]] bytes 32
@@ -67,13 +67,13 @@ heddle.variable @w weight : tensor<2048xf32>
 heddle.variable @v weight : tensor<2048xf32>
 heddle.variable @count counter : tensor<1xi32>
 tile.func @grad(%a: memref<1x2048xf32>, %r: memref<1x2048xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @masked(%a: memref<1x2048xf32>, %c: memref<1x1xi32>, %r: memref<1x2048xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @update(%a: memref<1x2048xf32>, %b: memref<1x2048xf32>, %r: memref<1x2048xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 
 // CHECK-LABEL: plan.entry @step arena 16384
 // CHECK-NEXT:  plan.launch @grad {{.*}} [#plan.binding<variable "w", 0, 8192>, #plan.binding<arena "", [[G:[0-9]+]], 8192>]
@@ -105,9 +105,9 @@ func.func @step() {
 #g = #tile.grid<"", 1, 1>
 heddle.variable @count counter : tensor<1xi32>
 tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @both(%a: memref<1x1xi32>, %c: memref<1x1xi32>, %r: memref<1x2048xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 // CHECK-LABEL: plan.entry @counted
 // CHECK:       plan.launch @next {{.*}} [#plan.binding<variable "count", 0, 4>, #plan.binding<arena "", [[N:[0-9]+]], 4>]
 // CHECK-NEXT:  plan.launch barrier @both {{.*}} [#plan.binding<arena "", [[N]], 4>, #plan.binding<variable "count", 0, 4>
@@ -128,9 +128,9 @@ func.func @counted() -> (tensor<2048xf32> {heddle.name = "y"}) {
 #g = #tile.grid<"", 1, 1>
 heddle.variable @cache cache : tensor<8xf32>
 tile.func @scatter(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 
 // CHECK-LABEL: plan.entry @scatters arena
 // CHECK:       plan.output "y" : tensor<8xf32> at [[Y:[0-9]+]] bytes 32
@@ -155,7 +155,7 @@ func.func @scatters(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {he
 #g = #tile.grid<"", 1, 1>
 heddle.variable @w weight : tensor<8xf32>
 tile.func @relu(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 1 : i64} { tile.return }
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
 // CHECK-LABEL: plan.entry @through
 // CHECK:       plan.input "x" : tensor<8xf32> at [[X:[0-9]+]] bytes 32
 // CHECK:       plan.output "x" : tensor<8xf32> at [[X]] bytes 32

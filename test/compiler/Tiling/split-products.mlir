@@ -60,7 +60,7 @@ func.func @adapted(%x: !long, %w: tensor<16384x1024xbf16>, %low: tensor<?x8xbf16
   return %y : tensor<?x1024xf32, #heddle.dims<"few">>
 }
 
-// As many tiles as processors, a short contracted dimension, factors that lanes multiply: one product.
+// As many tiles as processors, a short contracted dimension, operands that lanes multiply: one product.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: partial_products
 func.func @left_alone(%x: !wide, %g: !wide, %a: !few, %b: !few, %c: tensor<?x512xf32, #heddle.dims<"tokens">>)

@@ -11,7 +11,7 @@ heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
 // CHECK-LABEL: tile.func @attention_Tx128(
-// CHECK-SAME: spread = #tile.spread<blocks>, vector = 4 : i64, workgroup = 128
+// CHECK-SAME: mapping = #tile.mapping<blocks>, vector = 4 : i64, workgroup = 128
 // CHECK: tile.shared : memref<32x16xf32, strided<[20, 1]>
 // CHECK-COUNT-2: tile.shared : memref<16x64xf32, strided<[68, 1]>
 // CHECK: %[[QUERY:.*]] = tile.shared : memref<32x64xf32, strided<[68, 1]>

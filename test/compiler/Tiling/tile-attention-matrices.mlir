@@ -13,9 +13,9 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// Four subgroups own 16 queries each, as factors that stay in registers.
+// Four subgroups own 16 queries each, as operands that stay in registers.
 // CHECK-LABEL: tile.func @attention_Tx128(
-// CHECK-SAME: attributes {spread = #tile.spread<tensor>, vector = 4 : i64, workgroup = 128
+// CHECK-SAME: attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 128
 // CHECK: %[[FACTORS:.*]] = tile.shared : memref<64x16xf32
 // CHECK: %[[P:.*]] = tile.shared : memref<64x32xf16
 // CHECK: %[[VALUES:.*]] = tile.shared : memref<32x64xf16
@@ -86,14 +86,14 @@ heddle.size @length max 256 longest "lengths"
 // LANES: tile.func @attention_grad_key_value_Tx128(
 
 // BLOCKS-LABEL: tile.func @attention_Tx128(
-// BLOCKS-SAME: spread = #tile.spread<blocks>
+// BLOCKS-SAME: mapping = #tile.mapping<blocks>
 func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segments) -> (!sums, !heads) {
   %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!sums, !heads)
   return %y, %lse : !sums, !heads
 }
 
-// Two tiles of scores and two of factors leave room for half as long a step in 48 KiB, and results no registers for owned
-// factors.
+// Two tiles of scores and two of operands leave room for half as long a step in 48 KiB, and results no registers for owned
+// operands.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx128(
 // CHECK: tile.store %{{.*}}, %[[KEYS:[0-9]+]][
 // CHECK: tile.store %{{.*}}, %[[VALUES:[0-9]+]][
@@ -113,7 +113,7 @@ func.func @gradients(%q: !x, %k: !x, %v: !x, %dy: !x, %lse: !heads, %delta: !hea
 
 // Of one query a matrix would have one row that counts.
 // CHECK-LABEL: tile.func @attention_Tx128_2(
-// CHECK-SAME: spread = #tile.spread<blocks>
+// CHECK-SAME: mapping = #tile.mapping<blocks>
 func.func @one_query(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segments) -> (!sums, !heads) {
   %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "", key_size = "length"} : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!sums, !heads)
   return %y, %lse : !sums, !heads

@@ -86,7 +86,7 @@ heddle.size @sequences max 1
 heddle.size @length max 4096 longest "lengths"
 
 // Heads of 128: a lane's registers are full of scores and results, so that owned rows are loaded in each step, which
-// heddle-stage-factors makes a load from shared memory. Keys and values have both their gradients there: fewer rows.
+// heddle-stage-operands makes a load from shared memory. Keys and values have both their gradients there: fewer rows.
 // CHECK-LABEL: tile.func @attention_Tx256(
 // CHECK: scf.for {{.*}} step %c32
 // CHECK:   tile.load %{{.*}} : memref<?x256xbf16> -> tensor<128x128xbf16>

@@ -15,7 +15,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK-LABEL: func.func @causal(
 // CHECK: tile.launch @attention_Tx64(%arg0, %arg1, %arg2) grid [#tile.grid<"length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>] sizes [] reuse [-1, -1] :
 // CHECK-LABEL: tile.func @attention_Tx64(
-// CHECK-SAME: %[[X:.*]]: memref<?x64xf32>, %[[STARTS:.*]]: memref<?x1xi32>, %[[LENGTHS:.*]]: memref<?x1xi32>, %[[OUT:.*]]: memref<?x64xf32>, %[[LSE:.*]]: memref<?x4xf32>) attributes {spread = #tile.spread<rows>
+// CHECK-SAME: %[[X:.*]]: memref<?x64xf32>, %[[STARTS:.*]]: memref<?x1xi32>, %[[LENGTHS:.*]]: memref<?x1xi32>, %[[OUT:.*]]: memref<?x64xf32>, %[[LSE:.*]]: memref<?x4xf32>) attributes {mapping = #tile.mapping<rows>
 // CHECK: %[[BLOCK:.*]] = gpu.block_id x
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[SEQUENCE:.*]] = gpu.block_id z
@@ -108,12 +108,12 @@ func.func @window(%x: !x, %s: !segments, %l: !segments, %seed: tensor<2xi32>, %s
 heddle.size @sequences max 64
 heddle.size @cache_length max 256 longest "cache_lengths"
 
-// One query a sequence over a cache: one workgroup for each head and sequence. A step's keys are dealt to the lanes, four
+// One query a sequence over a cache: one workgroup for each head and sequence. A step's keys are distributed over the lanes, four
 // of them along each; every row of the tiles has a softmax of its own, and the rows' are made one at the end.
 // CHECK-LABEL: func.func @decode(
 // CHECK: tile.launch @attention_Tx64({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 // CHECK-LABEL: tile.func @attention_Tx64(
-// CHECK-SAME: attributes {row_lanes = 4 : i64, spread = #tile.spread<quads>, vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-SAME: attributes {mapping = #tile.mapping<quads>, row_lanes = 4 : i64, vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[Q:.*]] = tile.load %arg0{{.*}} -> tensor<1x16xf32>
 // CHECK: %[[ALL:.*]]:3 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}}) -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>)
 // CHECK: tile.load %arg1{{.*}} -> tensor<32x16xf32>
@@ -184,7 +184,7 @@ heddle.size @tokens max 2048
 // GPU-LABEL: func.func @wide_delta(
 // GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
 // GPU-LABEL: tile.func @attention_delta_Tx4(
-// GPU-SAME: attributes {spread = #tile.spread<columns>, vector = 2 : i64, workgroup = 128 : i64}
+// GPU-SAME: attributes {mapping = #tile.mapping<columns>, vector = 2 : i64, workgroup = 128 : i64}
 // GPU-COUNT-2: arith.extf %{{.*}} : tensor<32x64xbf16> to tensor<32x64xf32>
 // GPU: tile.reduce sum %{{.*}} dim 1 : tensor<32x64xf32> -> tensor<32x1xf32>
 func.func @wide_delta(%forward: !x, %gradient: !x) -> !heads {

@@ -11,7 +11,7 @@ heddle.size @rows max 64
 // CHECK-LABEL: func.func @draw(
 // CHECK: tile.launch @draw_T({{.*}}) grid [#tile.grid<"rows", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [-1]
 // CHECK-LABEL: tile.func @draw_T(
-// CHECK-SAME: %[[X:.*]]: memref<?x120xf32>, %[[T:.*]]: memref<?x1xf32>, %[[K:.*]]: memref<?x1xi32>, %[[P:.*]]: memref<?x1xf32>, %[[LOW:.*]]: memref<?x1xi32>, %[[HIGH:.*]]: memref<?x1xi32>, %[[TOKEN:.*]]: memref<?x1xi32>) attributes {spread = #tile.spread<columns>, vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-SAME: %[[X:.*]]: memref<?x120xf32>, %[[T:.*]]: memref<?x1xf32>, %[[K:.*]]: memref<?x1xi32>, %[[P:.*]]: memref<?x1xf32>, %[[LOW:.*]]: memref<?x1xi32>, %[[HIGH:.*]]: memref<?x1xi32>, %[[TOKEN:.*]]: memref<?x1xi32>) attributes {mapping = #tile.mapping<columns>, vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[ROW:.*]] = gpu.block_id
 // CHECK: memref.load %[[K]][%[[ROW]], %c0]
 // CHECK: %[[ISFEW:.*]] = arith.andi

@@ -9,7 +9,7 @@ heddle.size @tokens max 64
 // CHECK: tile.launch @[[NORM:sum_mulf_mulf_[^(]*]]({{.*}}grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 3>, #tile.grid<"", 1, 1>]
 // CHECK: tile.launch @[[SUM:sum_mulf_36[^(]*]]({{.*}}grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 3>]
 // CHECK: tile.func @[[NORM]](%arg0: memref<?x36xf32>, %arg1: memref<1x12xf32>, %arg2: memref<?x3xf32>, %arg3: memref<?x36xf32>, %arg4: index)
-// CHECK-SAME: spread = #tile.spread<rows>, vector = 4
+// CHECK-SAME: mapping = #tile.mapping<rows>, vector = 4
 // CHECK: %[[PART:.*]] = gpu.block_id y
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c12
 // CHECK: %[[X:.*]] = tile.load %arg0[%{{.*}}, %[[FIRST]]]

@@ -19,7 +19,7 @@ func.func @elementwise(%x: !x) -> !x {
 // VULKAN: tile.launch @sum_T({{.*}}) grid [#tile.grid<"tokens", 5, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CUDA: tile.launch @sum_T({{.*}}) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-LABEL: tile.func @sum_T(
-// CHECK-SAME: spread = #tile.spread<columns>
+// CHECK-SAME: mapping = #tile.mapping<columns>
 // VULKAN: tile.load %{{.*}} rows(%{{.*}}) : memref<?x256xf32> -> tensor<5x256xf32>
 // CUDA: tile.load %{{.*}} rows(%{{.*}}) : memref<?x256xf32> -> tensor<8x256xf32>
 func.func @rows(%x: !x) -> !column {

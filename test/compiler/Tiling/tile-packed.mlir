@@ -71,7 +71,7 @@ heddle.size @sequences max 4
 // times 32, and the sums come from shared memory as rows.
 // CHECK-LABEL: tile.func @matmul_exp_Tx128(
 // CHECK-SAME: memref<?x72xf32>, %[[W:.*]]: memref<128x72xf32>
-// CHECK-SAME: spread = #tile.spread<columns>
+// CHECK-SAME: mapping = #tile.mapping<columns>
 // CHECK: %[[SHARED:.*]] = tile.shared
 // CHECK: scf.for %[[BLOCK:.*]] = %c0{{.*}} to %c32{{.*}} step %c4
 // CHECK: scf.for %[[ROW:.*]] = %c0

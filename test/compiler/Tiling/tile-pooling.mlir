@@ -12,7 +12,7 @@ heddle.size @longest max 33
 // A workgroup has 32 columns of a segment. What makes the rows and what takes the result is computed on the way.
 // CHECK-LABEL: func.func @max(
 // CHECK: tile.launch @[[KERNEL:.*]](%{{.*}}) grid [#tile.grid<"segments", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>] sizes []
-// CHECK: tile.func @[[KERNEL]](%[[X:.*]]: memref<?x120xf32>, %[[S:.*]]: memref<?x1xi32>, %[[L:.*]]: memref<?x1xi32>, %[[C:.*]]: memref<?x120xi32>, %[[Y:.*]]: memref<?x120xf32>) attributes {spread = #tile.spread<columns>, vector = 4 : i64, workgroup = 8 : i64}
+// CHECK: tile.func @[[KERNEL]](%[[X:.*]]: memref<?x120xf32>, %[[S:.*]]: memref<?x1xi32>, %[[L:.*]]: memref<?x1xi32>, %[[C:.*]]: memref<?x120xi32>, %[[Y:.*]]: memref<?x120xf32>) attributes {mapping = #tile.mapping<columns>, vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[SEGMENT:.*]] = gpu.block_id x
 // CHECK: %[[COLUMN:.*]] = arith.muli %block_id_y, %c32
 // CHECK: memref.load %[[S]][%[[SEGMENT]], %c0]

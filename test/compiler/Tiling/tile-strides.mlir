@@ -27,7 +27,7 @@ func.func @taken(%x: !x) -> !y {
 // CHECK: %[[WIDE:.*]] = tile.broadcast %[[IS_THERE]]
 // CHECK: %[[Y:.*]] = tile.gather
 // CHECK: arith.select %[[WIDE]], %[[Y]]
-func.func @spread(%y: !y) -> !x {
+func.func @mapping(%y: !y) -> !x {
   %x = heddle.upsample %y width 6 stride 3 at (1, 2) : !y -> !x
   return %x : !x
 }

@@ -23,12 +23,12 @@ func.func @adapted(%x: !wide, %low: !narrow, %w: tensor<64x64xf32>, %b: tensor<8
 // CHECK: %[[BOTH:.*]] = scf.for %{{.*}} = %{{.*}} to %c8{{.*}} iter_args(%{{.*}} = %[[FIRST]])
 // CHECK: arith.addf %[[BOTH]], %{{.*}}
 
-// On tensor cores too, where factors are of one kind.
+// On tensor cores too, where operands are of one kind.
 // TENSOR-LABEL: func.func @adapted(
 // TENSOR: tile.launch @matmul_matmul_addf_addf_Tx64(
 // TENSOR-NEXT: return
 // TENSOR-LABEL: tile.func @matmul_matmul_addf_addf_Tx64(
-// TENSOR-SAME: spread = #tile.spread<tensor>
+// TENSOR-SAME: mapping = #tile.mapping<tensor>
 // TENSOR: %[[FIRST:.*]] = scf.for %{{.*}} = %{{.*}} to %c64{{.*}} step %c64
 // TENSOR:   tile.dot {{.*}} : tensor<64x64xbf16>, tensor<32x64xbf16>
 // TENSOR: scf.for %{{.*}} = %{{.*}} to %c8{{.*}} step %c64{{.*}} iter_args(%{{.*}} = %[[FIRST]])
@@ -52,7 +52,7 @@ heddle.size @tokens max 2048
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[BASE]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c8{{.*}} iter_args(%{{.*}} = %[[SCALED]])
 // TENSOR-LABEL: tile.func @matmul_matmul_addf_Tx64(
-// TENSOR-SAME: spread = #tile.spread<columns>
+// TENSOR-SAME: mapping = #tile.mapping<columns>
 // TENSOR: tile.load {{.*}} {packed = 8 : i64}
 // TENSOR: arith.extf %{{.*}} : tensor<{{.*}}xbf16> to
 func.func @packed(%x: !wide, %low: !narrow, %words: tensor<16x64xi32>, %scales: tensor<1x64xf32>, %b: tensor<8x64xf32>) -> !wide {

@@ -31,8 +31,8 @@ func.func @gradient(%x: !rows) -> tensor<64x64xf32> {
 
 // CHECK-LABEL: tile.func @matmul_Tx64(
 // SOFTWARE-SAME: workgroup = 8
-// PORTABLE-SAME: spread = #tile.spread<blocks>, vector = 4 : i64, workgroup = 128
-// NVIDIA-SAME: spread = #tile.spread<blocks>, vector = 4 : i64, workgroup = 128
+// PORTABLE-SAME: mapping = #tile.mapping<blocks>, vector = 4 : i64, workgroup = 128
+// NVIDIA-SAME: mapping = #tile.mapping<blocks>, vector = 4 : i64, workgroup = 128
 
 // 600000 rows in steps of 8 are 75000 iterations. A device that ends loops silently after 65535 gets steps of 16; one that
 // any Vulkan program may run on could be such a device.

@@ -1,4 +1,4 @@
-// Tiles of products on tensor cores: large where there are enough of them, so that factors are read less often; what
+// Tiles of products on tensor cores: large where there are enough of them, so that operands are read less often; what
 // follows a product is computed in parts of 32 columns, which leaves a lane room for its operands.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s
 
@@ -31,7 +31,7 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 }
 
 // CHECK: tile.func @matmul_addf_Tx1024(
-// CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {spread = #tile.spread<tensor>, vector = 4 : i64, workgroup = 256 : i64}
+// CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 256 : i64}
 // Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
 // CHECK: %[[NUMBER:.*]] = gpu.block_id x
 // CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c64

@@ -9,7 +9,7 @@ heddle.size @tokens max 2048
 // CHECK-LABEL: func.func @elementwise(
 // CHECK: tile.launch @exp_Tx64(%arg0) grid [#tile.grid<"", 1, 2>, #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [0] :
 // CHECK-LABEL: tile.func @exp_Tx64(
-// CHECK-SAME: %[[IN:.*]]: memref<?x64xf32>, %[[OUT:.*]]: memref<?x64xf32>, %[[N:.*]]: index) attributes {spread = #tile.spread<columns>, vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-SAME: %[[IN:.*]]: memref<?x64xf32>, %[[OUT:.*]]: memref<?x64xf32>, %[[N:.*]]: index) attributes {mapping = #tile.mapping<columns>, vector = 4 : i64, workgroup = 8 : i64}
 // CHECK: %[[X:.*]] = gpu.block_id x
 // CHECK: %[[COLUMN:.*]] = arith.muli %[[X]], %c32
 // CHECK: %[[Y:.*]] = gpu.block_id y
@@ -45,10 +45,10 @@ heddle.size @tokens max 2048
 
 // A column has nothing to share out but its rows. A row of 50 is read in vectors of 2, up to its end.
 // CHECK-LABEL: tile.func @negf_T(
-// CHECK-SAME: memref<?x1xf32>, %{{.*}}: memref<?x1xf32>, %[[N:.*]]: index) attributes {spread = #tile.spread<rows>
+// CHECK-SAME: memref<?x1xf32>, %{{.*}}: memref<?x1xf32>, %[[N:.*]]: index) attributes {mapping = #tile.mapping<rows>
 // CHECK: tile.load %arg0[{{.*}}] rows(%[[N]]) : memref<?x1xf32> -> tensor<8x1xf32>
 // CHECK-LABEL: tile.func @negf_50(
-// CHECK-SAME: memref<1x50xf32>, %{{.*}}: memref<1x50xf32>) attributes {spread = #tile.spread<columns>, vector = 2
+// CHECK-SAME: memref<1x50xf32>, %{{.*}}: memref<1x50xf32>) attributes {mapping = #tile.mapping<columns>, vector = 2
 // CHECK: %[[END:.*]] = arith.constant 50 : index
 // CHECK: tile.load %arg0[{{.*}}] columns(%[[END]]) : memref<1x50xf32> -> tensor<1x16xf32>
 // CHECK: tile.store {{.*}} columns(%[[END]]) : tensor<1x16xf32>, memref<1x50xf32>
@@ -69,7 +69,7 @@ heddle.size @tokens max 2048
 // CHECK-LABEL: func.func @matmul(
 // CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
 // CHECK-LABEL: tile.func @matmul_addf_Tx50(
-// CHECK-SAME: %[[A:.*]]: memref<?x64xf32>, %[[B:.*]]: memref<64x50xf32>, %[[BIAS:.*]]: memref<1x50xf32>, %[[OUT:.*]]: memref<?x50xf32>, %[[N:.*]]: index) attributes {spread = #tile.spread<columns>, vector = 2
+// CHECK-SAME: %[[A:.*]]: memref<?x64xf32>, %[[B:.*]]: memref<64x50xf32>, %[[BIAS:.*]]: memref<1x50xf32>, %[[OUT:.*]]: memref<?x50xf32>, %[[N:.*]]: index) attributes {mapping = #tile.mapping<columns>, vector = 2
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<24x64xf32>
 // CHECK: %[[P:.*]] = scf.for %[[K:.*]] = %c0{{.*}} to %c64{{.*}} step %c4{{.*}} iter_args(%[[STATE:.*]] = %[[ZERO]]) -> (tensor<24x64xf32>) {
 // CHECK-NEXT:   %[[L:.*]] = tile.load %[[A]][%[[ROW:.*]], %[[K]]] rows(%[[N]]) {any_padding} : {{.*}} -> tensor<24x4xf32>
@@ -96,7 +96,7 @@ heddle.size @tokens max 2048
 
 // The lanes stand along the rows, so that both sides are loaded in vectors along the contracted dimension.
 // CHECK-LABEL: tile.func @matmul_Tx96(
-// CHECK-SAME: spread = #tile.spread<rows>
+// CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: scf.for {{.*}} step %c8
 // CHECK: %[[L:.*]] = tile.load %arg0[{{.*}}] rows(%arg3) {any_padding} : memref<?x64xf32> -> tensor<64x8xf32>
 // CHECK: %[[R:.*]] = tile.load %arg1[{{.*}}] {any_padding} : memref<96x64xf32> -> tensor<24x8xf32>
@@ -116,7 +116,7 @@ heddle.size @tokens max 2048
 // CHECK-LABEL: func.func @matmul_tn(
 // CHECK: tile.launch @matmul_64x96(%arg0, %arg1) grid [#tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"]
 // CHECK-LABEL: tile.func @matmul_64x96(
-// CHECK-SAME: %[[N:[^:]*]]: index) attributes {spread = #tile.spread<columns>
+// CHECK-SAME: %[[N:[^:]*]]: index) attributes {mapping = #tile.mapping<columns>
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %[[N]] step %c4
 // CHECK: %[[L:.*]] = tile.load %arg0[%[[K]], %{{.*}}] rows(%[[N]]) : memref<?x64xf32> -> tensor<4x16xf32>
 // CHECK: %[[R:.*]] = tile.load %arg1[%[[K]], %{{.*}}] rows(%[[N]]) : memref<?x96xf32> -> tensor<4x96xf32>
@@ -134,7 +134,7 @@ heddle.size @tokens max 2048
 
 // The prologue exp makes ones of the zeros past the last row: they are masked before they are summed.
 // CHECK-LABEL: tile.func @sum_exp_256(
-// CHECK-SAME: %[[N:[^:]*]]: index) attributes {spread = #tile.spread<columns>
+// CHECK-SAME: %[[N:[^:]*]]: index) attributes {mapping = #tile.mapping<columns>
 // CHECK: %[[S:.*]] = scf.for %[[ROW:.*]] = %c0{{.*}} to %[[N]] step %c8{{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (tensor<1x32xf32>)
 // CHECK:   %[[X:.*]] = tile.load %arg0[%[[ROW]], %{{.*}}] rows(%[[N]]) : {{.*}} -> tensor<8x32xf32>
 // CHECK:   %[[E:.*]] = math.exp %[[X]]
@@ -161,7 +161,7 @@ heddle.size @tokens max 2048
 // CHECK-LABEL: func.func @sum_columns(
 // CHECK: tile.launch @sum_T(%arg0) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-LABEL: tile.func @sum_T(
-// CHECK-SAME: spread = #tile.spread<rows>
+// CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: scf.for {{.*}} to %c256{{.*}} step %c64{{.*}} -> (tensor<8x1xf32>)
 // CHECK:   %[[X:.*]] = tile.load %arg0[{{.*}}] rows(%arg2) : {{.*}} -> tensor<8x64xf32>
 // CHECK:   tile.reduce sum %[[X]] dim 1 : tensor<8x64xf32> -> tensor<8x1xf32>
@@ -179,7 +179,7 @@ heddle.size @tokens max 2048
 
 // Three walks over a row: mean, variance, result. The residual's sum is the epilogue of the last one.
 // CHECK-LABEL: tile.func @layer_norm_addf_Tx256(
-// CHECK-SAME: spread = #tile.spread<rows>
+// CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: scf.for {{.*}} step %c64
 // CHECK:   tile.reduce sum
 // CHECK: scf.for {{.*}} step %c64
@@ -206,7 +206,7 @@ heddle.size @tokens max 2048
 
 // One walk: the largest logit so far, the exponentials relative to it, the sum, the target's logit.
 // CHECK-LABEL: tile.func @cross_entropy_T(
-// CHECK-SAME: spread = #tile.spread<rows>
+// CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: %[[T:.*]] = tile.load %arg1[{{.*}}] rows(%{{.*}}) : memref<?x1xi32> -> tensor<8x1xi32>
 // CHECK: %{{.*}}:4 = scf.for {{.*}} step %c64
 // CHECK:   %[[X:.*]] = tile.load %arg0
@@ -270,7 +270,7 @@ heddle.size @tokens max 2048
 // CHECK-LABEL: func.func @dropout(
 // CHECK: tile.launch @dropout_Tx64(%arg0, %arg1, %arg2) {{.*}} sizes ["tokens", "number_7"] reuse [0]
 // CHECK-LABEL: tile.func @dropout_Tx64(
-// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>, {{.*}}, %[[NUMBER:.*]]: index) attributes {spread = #tile.spread<columns>, vector = 4
+// CHECK-SAME: memref<?x64xf32>, %[[SEED:.*]]: memref<1x2xi32>, %[[STEP:.*]]: memref<1x1xi32>, {{.*}}, %[[NUMBER:.*]]: index) attributes {mapping = #tile.mapping<columns>, vector = 4
 // CHECK-DAG: %[[ROWS:.*]] = tile.index %{{.*}} dim 0
 // CHECK-DAG: %[[COLUMNS:.*]] = tile.index %{{.*}} dim 1
 // CHECK-DAG: %[[R:.*]] = tile.broadcast %[[ROWS]]
@@ -488,7 +488,7 @@ heddle.size @longest max 4 longest "lengths"
 // CHECK-LABEL: func.func @top_k(
 // CHECK: tile.launch @top_k_addf_Tx3(%arg0, %arg1, %arg2, %arg3) grid [#tile.grid<"groups", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-LABEL: tile.func @top_k_addf_Tx3(
-// CHECK-SAME: spread = #tile.spread<columns>
+// CHECK-SAME: mapping = #tile.mapping<columns>
 // CHECK: %[[WALKS:.*]]:2 = scf.for %[[NUMBER:.*]] = %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<1x1xf32>, tensor<1x1xi32>)
 // CHECK:   scf.for %[[AT:[^ ]*]] = {{.*}} -> (tensor<1x64xf32>, tensor<1x64xi32>)
 // CHECK:     %[[ROW:.*]] = arith.divui %[[AT]], %c2

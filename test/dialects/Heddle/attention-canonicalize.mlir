@@ -18,9 +18,9 @@ func.func @identity(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
 }
 
 // A factor belongs to the scale, whichever side it is on.
-// CHECK-LABEL: func.func @factor
+// CHECK-LABEL: func.func @operand
 // CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64, {{.*}} scale = 2.000000e+00 : f32}
-func.func @factor(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
+func.func @operand(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   %y, %lse = heddle.attention %x, %x, %x queries(%s, %l) keys(%s, %l) score {
   ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
     %four = arith.constant 4.0 : f32

@@ -74,8 +74,8 @@ func.func @training(%loss: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
     %rise = arith.divf %s, %warmup : tensor<1xf32>
     %square = arith.divf %warmup, %s : tensor<1xf32>
     %fall = math.sqrt %square : tensor<1xf32>
-    %factor = arith.minimumf %rise, %fall : tensor<1xf32>
-    %r = arith.mulf %peak, %factor : tensor<1xf32>
+    %operand = arith.minimumf %rise, %fall : tensor<1xf32>
+    %r = arith.mulf %peak, %operand : tensor<1xf32>
     heddle.yield %r : tensor<1xf32>
   }
   // CHECK: heddle.accumulate %[[LOSS]]
@@ -89,8 +89,8 @@ func.func @training(%loss: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
     %rise = arith.divf %s, %warmup : tensor<1xf32>
     %square = arith.divf %warmup, %s : tensor<1xf32>
     %fall = math.sqrt %square : tensor<1xf32>
-    %factor = arith.minimumf %rise, %fall : tensor<1xf32>
-    %r = arith.mulf %peak, %factor : tensor<1xf32>
+    %operand = arith.minimumf %rise, %fall : tensor<1xf32>
+    %r = arith.mulf %peak, %operand : tensor<1xf32>
     heddle.yield %r : tensor<1xf32>
   }
   return %0, %1 : tensor<1xf32>, tensor<1xf32>

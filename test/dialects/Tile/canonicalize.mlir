@@ -1,23 +1,23 @@
 // RUN: heddle-opt %s --canonicalize | FileCheck %s
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #turned = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
 // A conversion to the layout that a tile has is the tile.
 // CHECK-LABEL: func.func @same
 // CHECK-NEXT: return %arg0
-func.func @same(%t: tensor<8x32xf32, #dealt>) -> tensor<8x32xf32, #dealt> {
-  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #dealt>
-  return %0 : tensor<8x32xf32, #dealt>
+func.func @same(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #distributed> {
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #distributed> -> tensor<8x32xf32, #distributed>
+  return %0 : tensor<8x32xf32, #distributed>
 }
 
 // Of two in a row the second alone is left.
 // CHECK-LABEL: func.func @twice
 // CHECK-NEXT: %[[RESULT:.*]] = tile.convert_layout %arg0 : tensor<8x32xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<8x32xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>
 // CHECK-NEXT: return %[[RESULT]]
-func.func @twice(%t: tensor<8x32xf32, #dealt>) -> tensor<8x32xf32, #whole> {
-  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #turned>
+func.func @twice(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #whole> {
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #distributed> -> tensor<8x32xf32, #turned>
   %1 = tile.convert_layout %0 : tensor<8x32xf32, #turned> -> tensor<8x32xf32, #whole>
   return %1 : tensor<8x32xf32, #whole>
 }
@@ -25,8 +25,8 @@ func.func @twice(%t: tensor<8x32xf32, #dealt>) -> tensor<8x32xf32, #whole> {
 // There and back is nowhere.
 // CHECK-LABEL: func.func @back
 // CHECK-NEXT: return %arg0
-func.func @back(%t: tensor<8x32xf32, #dealt>) -> tensor<8x32xf32, #dealt> {
-  %0 = tile.convert_layout %t : tensor<8x32xf32, #dealt> -> tensor<8x32xf32, #turned>
-  %1 = tile.convert_layout %0 : tensor<8x32xf32, #turned> -> tensor<8x32xf32, #dealt>
-  return %1 : tensor<8x32xf32, #dealt>
+func.func @back(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #distributed> {
+  %0 = tile.convert_layout %t : tensor<8x32xf32, #distributed> -> tensor<8x32xf32, #turned>
+  %1 = tile.convert_layout %0 : tensor<8x32xf32, #turned> -> tensor<8x32xf32, #distributed>
+  return %1 : tensor<8x32xf32, #distributed>
 }

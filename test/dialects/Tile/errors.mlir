@@ -11,13 +11,13 @@
 // -----
 
 #l = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
-// expected-error @+1 {{4 rows cannot be dealt to 8 lanes}}
+// expected-error @+1 {{4 rows cannot be distributed over 8 lanes}}
 func.func private @rows(tensor<4x64xf32, #l>)
 
 // -----
 
 #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-// expected-error @+1 {{48 columns cannot be dealt to 8 lanes in runs of 4}}
+// expected-error @+1 {{48 columns cannot be distributed over 8 lanes in runs of 4}}
 func.func private @columns(tensor<4x48xf32, #l>)
 
 // -----
@@ -51,44 +51,44 @@ func.func private @dynamic(tensor<?x64xf32, #l>)
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::tile::Spread to be one of: rows, columns, quads, blocks, tensor}}
+// expected-error @+2 {{expected ::mlir::tile::LaneMapping to be one of: rows, columns, quads, blocks, tensor}}
 // expected-error @+1 {{failed to parse}}
-tile.func @spread() attributes {workgroup = 8 : i64, spread = #tile.spread<diagonals>, vector = 4 : i64} {
+tile.func @mapping() attributes {workgroup = 8 : i64, mapping = #tile.mapping<diagonals>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects a workgroup of at least 1 lane}}
-tile.func @workgroup() attributes {workgroup = 0 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @workgroup() attributes {workgroup = 0 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 48}}
-tile.func @kernel() attributes {workgroup = 128 : i64, row_lanes = 48 : i64, spread = #tile.spread<blocks>, vector = 4 : i64} {
+tile.func @kernel() attributes {workgroup = 128 : i64, row_lanes = 48 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects 'row_lanes' of quads to divide the workgroup of 32, got 0}}
-tile.func @kernel() attributes {workgroup = 32 : i64, spread = #tile.spread<quads>, vector = 4 : i64} {
+tile.func @kernel() attributes {workgroup = 32 : i64, mapping = #tile.mapping<quads>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{returns nothing: a kernel writes its results to memory}}
-tile.func @returns() -> index attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @returns() -> index attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
 // expected-error @+1 {{expects matrices in memory and sizes as arguments, got 'f32'}}
-tile.func @arguments(%x: f32) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @arguments(%x: f32) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 
@@ -102,7 +102,7 @@ func.func @nothing(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>, %y: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>, %y: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @count(%x: tensor<4xf32>) {
@@ -113,7 +113,7 @@ func.func @count(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @grid(%x: tensor<4xf32>) {
@@ -124,7 +124,7 @@ func.func @grid(%x: tensor<4xf32>) {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @reuse() {
@@ -135,7 +135,7 @@ func.func @reuse() {
 
 // -----
 
-tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }
 func.func @reused() {
@@ -326,7 +326,7 @@ func.func @converted_to_nothing(%t: tensor<4x64xf32, #whole>) {
 
 // -----
 
-tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{unpacks numbers of 4 or 8 bits, got 3}}
   %0 = tile.load %a[%c0, %c0] {packed = 3} : memref<?x64xi32> -> tensor<4x64xi32>
@@ -335,7 +335,7 @@ tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
-tile.func @packed(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @packed(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{unpacks words to i32, but the tile is 'tensor<4x64xf32>'}}
   %0 = tile.load %a[%c0, %c0] {packed = 8} : memref<?x64xf32> -> tensor<4x64xf32>
@@ -344,7 +344,7 @@ tile.func @packed(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread 
 
 // -----
 
-tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{transposes neither packed nor repeated elements}}
   %0 = tile.load %a[%c0, %c0] {packed = 8, transposed} : memref<?x64xi32> -> tensor<64x4xi32>
@@ -354,7 +354,7 @@ tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, spread 
 // -----
 
 tile.func @repeats(%a: memref<?x64xi32>, %ids: memref<?x1xi32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = tile.load %ids[%c0, %c0] : memref<?x1xi32> -> tensor<4x1xi32>
   // expected-error @+1 {{repeats each element at least once, and packed elements no more, got 2}}
@@ -365,7 +365,7 @@ tile.func @repeats(%a: memref<?x64xi32>, %ids: memref<?x1xi32>)
 // -----
 
 tile.func @clamped(%a: memref<?x64xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{begins before the first row neither transposed nor of packed elements}}
   %0 = tile.load %a[%c0, %c0] {clamped, transposed} : memref<?x64xf32> -> tensor<64x4xf32>
@@ -374,7 +374,7 @@ tile.func @clamped(%a: memref<?x64xf32>)
 
 // -----
 
-tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   // expected-error @+1 {{expects members at least a column apart, got 3 that are 0 apart}}
   %0 = tile.load %a[%c, %c] {members = 3} : memref<?x64xf32> -> tensor<8x16xf32>
   tile.return
@@ -382,7 +382,7 @@ tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i
 
 // -----
 
-tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   // expected-error @+1 {{has members where rows are the matrix's rows in their order, none of them cut or repeated}}
   %0 = tile.load %a[%c, %c] {transposed, members = 3, apart = 16} : memref<?x64xf32> -> tensor<16x8xf32>
   tile.return

@@ -1,11 +1,11 @@
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-#dealt = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
-// CHECK-LABEL: tile.func @memory(%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<?x1xi32>, %{{.*}}: index) attributes {spread = #tile.spread<columns>, vector = 4 : i64, workgroup = 8 : i64}
+// CHECK-LABEL: tile.func @memory(%{{.*}}: memref<?x64xf32>, %{{.*}}: memref<?x1xi32>, %{{.*}}: index) attributes {mapping = #tile.mapping<columns>, vector = 4 : i64, workgroup = 8 : i64}
 tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x64xf32> -> tensor<4x64xf32>
   %0 = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32>
@@ -40,35 +40,35 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
 
 // CHECK-LABEL: tile.func @values
 tile.func @values(%a: memref<?x64xf32>, %b: memref<?x4xf32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1 : i32
   %half = arith.constant 0.5 : f32
   // CHECK: tile.splat %{{.*}} : f32 -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %sum = tile.splat %half : f32 -> tensor<4x64xf32, #dealt>
+  %sum = tile.splat %half : f32 -> tensor<4x64xf32, #distributed>
   %l = tile.load %b[%c0, %c0] : memref<?x4xf32> -> tensor<4x4xf32, #whole>
-  %r = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32, #dealt>
+  %r = tile.load %a[%c0, %c0] : memref<?x64xf32> -> tensor<4x64xf32, #distributed>
   // CHECK: tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x4xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>, tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %d = tile.dot %l, %r, %sum : tensor<4x4xf32, #whole>, tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  %d = tile.dot %l, %r, %sum : tensor<4x4xf32, #whole>, tensor<4x64xf32, #distributed> -> tensor<4x64xf32, #distributed>
   // CHECK: tile.dot {{.*}} {transpose_lhs}
-  %t = tile.dot %l, %r, %sum {transpose_lhs} : tensor<4x4xf32, #whole>, tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  %t = tile.dot %l, %r, %sum {transpose_lhs} : tensor<4x4xf32, #whole>, tensor<4x64xf32, #distributed> -> tensor<4x64xf32, #distributed>
   // CHECK: tile.reduce max %{{.*}} dim 1 : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x1xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %max = tile.reduce max %d dim 1 : tensor<4x64xf32, #dealt> -> tensor<4x1xf32, #dealt>
+  %max = tile.reduce max %d dim 1 : tensor<4x64xf32, #distributed> -> tensor<4x1xf32, #distributed>
   // CHECK: tile.reduce sum
-  %total = tile.reduce sum %d dim 0 : tensor<4x64xf32, #dealt> -> tensor<1x64xf32, #dealt>
+  %total = tile.reduce sum %d dim 0 : tensor<4x64xf32, #distributed> -> tensor<1x64xf32, #distributed>
   // CHECK: tile.broadcast %{{.*}} : tensor<4x1xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %wide = tile.broadcast %max : tensor<4x1xf32, #dealt> -> tensor<4x64xf32, #dealt>
+  %wide = tile.broadcast %max : tensor<4x1xf32, #distributed> -> tensor<4x64xf32, #distributed>
   // CHECK: tile.columns %{{.*}} from 32 : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x32xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %part = tile.columns %wide from 32 : tensor<4x64xf32, #dealt> -> tensor<4x32xf32, #dealt>
+  %part = tile.columns %wide from 32 : tensor<4x64xf32, #distributed> -> tensor<4x32xf32, #distributed>
   // CHECK: tile.swap %{{.*}} : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %swapped = tile.swap %wide : tensor<4x64xf32, #dealt>
+  %swapped = tile.swap %wide : tensor<4x64xf32, #distributed>
   // CHECK: tile.index %{{.*}} dim 0 : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %i = tile.index %c0 dim 0 : tensor<4x64xi32, #dealt>
-  %j = tile.index %c0 dim 1 : tensor<4x64xi32, #dealt>
+  %i = tile.index %c0 dim 0 : tensor<4x64xi32, #distributed>
+  %j = tile.index %c0 dim 1 : tensor<4x64xi32, #distributed>
   // CHECK: tile.random seed(%{{.*}}, %{{.*}}) step %{{.*}} stream %{{.*}} at(%{{.*}}, %{{.*}}) : tensor<4x64xi32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>
-  %random = tile.random seed(%one, %one) step %one stream %one at(%i, %j) : tensor<4x64xi32, #dealt> -> tensor<4x64xf32, #dealt>
+  %random = tile.random seed(%one, %one) step %one stream %one at(%i, %j) : tensor<4x64xi32, #distributed> -> tensor<4x64xf32, #distributed>
   // CHECK: tile.convert_layout %{{.*}} : tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>
-  %known = tile.convert_layout %wide : tensor<4x64xf32, #dealt> -> tensor<4x64xf32, #whole>
+  %known = tile.convert_layout %wide : tensor<4x64xf32, #distributed> -> tensor<4x64xf32, #whole>
   tile.return
 }
 
@@ -81,13 +81,13 @@ func.func @entry(%x: tensor<?x64xf32>, %i: tensor<?xi32>) -> tensor<?x64xf32> {
 }
 
 tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>, %tokens: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 1 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 1 : i64} {
   tile.return
 }
 
 // CHECK-LABEL: tile.func @staged
-// CHECK-SAME: spread = #tile.spread<tensor>
-tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+// CHECK-SAME: mapping = #tile.mapping<tensor>
+tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
   %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

@@ -176,7 +176,7 @@ TEST(BatchSource, PartsAreTheWhole) {
 
 TEST(BatchSource, PartsCostAlike) {
   using Begins = std::vector<size_t>;
-  auto deal = [](std::vector<int64_t> costs, uint32_t parts) { return dealSequences(costs, parts); };
+  auto deal = [](std::vector<int64_t> costs, uint32_t parts) { return splitSequences(costs, parts); };
   EXPECT_EQ(deal({1, 1, 1, 1}, 2), (Begins{0, 2, 4}));
   EXPECT_EQ(deal({4, 1, 1, 2}, 2), (Begins{0, 1, 4}));
   EXPECT_EQ(deal({1, 1, 6}, 2), (Begins{0, 2, 3}));

@@ -1,7 +1,7 @@
 #include "tools/heddle-compile/page/PlaceTable.h"
 
 #include "compiler/Language/ModelText.h"
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -17,7 +17,7 @@ int64_t PlaceTable::add(Location location) {
   auto [known, isNew] = numbers.try_emplace(location, -1);
   if (!isNew)
     return known->second;
-  Place place{describePlace(location), {}, {}};
+  Place place{describeLocation(location), {}, {}};
   for (StringRef part : getPartsOfPlace(location))
     place.parts.push_back(part.str());
   location->walk([&](Location part) {

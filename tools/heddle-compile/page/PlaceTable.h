@@ -1,4 +1,4 @@
-// The places in a model that ops come from (compiler/Places), as a page knows them: by number.
+// The places in a model that ops come from (compiler/Locations), as a page knows them: by number.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 

@@ -161,7 +161,7 @@ private:
         for (int32_t place = 0; place < count; ++place)
           values[next++] = place;
     } else if (port.name == "seen_rows" || port.name == "seen_tokens") {
-      // Tokens that the sequences have, dealt to them in turns: no pair of a sequence and a token comes twice.
+      // Tokens that the sequences have, distributed over them in turns: no pair of a sequence and a token comes twice.
       auto sequences = size_t(extentOf(this->port("token")->dims[0]));
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = int32_t(port.name == "seen_rows" ? i % sequences : i / sequences % size_t(port.valueLimit));

@@ -2,7 +2,7 @@
 
 // The power of two is the device's; what the product's rounding took away is made good.
 // CHECK-LABEL: tile.func @exp
-tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lane = gpu.thread_id x
   %x = memref.load %a[%c0, %lane] : memref<1x32xf32>
@@ -22,7 +22,7 @@ tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = 
 
 // Vectors as well; what has an instruction stays.
 // CHECK-LABEL: tile.func @others
-tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lane = gpu.thread_id x
   %x = vector.load %a[%lane, %c0] : memref<?x4xf32>, vector<4xf32>

@@ -6,7 +6,7 @@
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 32>
 // CHECK: %[[SIZE:.*]] = llvm.load %[[N]] invariant {alignment = 4 : i64} : !llvm.ptr<1> -> i32
 tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
-    attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c4 = arith.constant 4 : index
   // CHECK: %[[ROW:.*]] = nvvm.read.ptx.sreg.ctaid.y : i32
   %row = gpu.block_id y
@@ -34,7 +34,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
 }
 
 // CHECK-LABEL: gpu.module @exchange
-tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : i32
   %c32 = arith.constant 32 : i32
@@ -51,7 +51,7 @@ tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, spre
 
 // What lanes exchange has 32 bits: numbers of 16 bits go two by two, or one as a word.
 // CHECK-LABEL: gpu.module @exchange_halves
-tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attributes {workgroup = 32 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : i32
   %c32 = arith.constant 32 : i32
@@ -80,7 +80,7 @@ tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attribu
 // CHECK-LABEL: gpu.module @shared
 // CHECK-SAME: heddle.shared_bytes = 3072 : i32
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @shared_memory : !llvm.ptr<3>
   // CHECK: llvm.getelementptr %[[BASE]][0] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
@@ -106,7 +106,7 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, spr
 // Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
 // power that may be rough is one instruction, others are LLVM's.
 // CHECK-LABEL: gpu.module @exclusive
-tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %s = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>

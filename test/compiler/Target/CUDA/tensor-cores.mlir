@@ -1,4 +1,4 @@
-// The whole way of a product and of attention to tensor cores: copies ahead, factors from shared memory, mma.sync.
+// The whole way of a product and of attention to tensor cores: copies ahead, operands from shared memory, mma.sync.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
 // RUN: heddle-inspect %t.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=PRODUCT
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
@@ -35,7 +35,7 @@
 
 // F16: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
-// Factors of f32 are rounded to the nearest, not cut off.
+// Operands of f32 are rounded to the nearest, not cut off.
 // TF32: cvt.rna.tf32.f32
 // TF32: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
 

@@ -28,7 +28,7 @@ TEST(KernelTest, elementwiseWithRowLimit) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<?x64xf32>, %b: memref<1x64xf32>, %c: memref<?x64xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %c4 = arith.constant 4 : index
       %y = gpu.block_id y
@@ -60,7 +60,7 @@ TEST(KernelTest, elementwiseWithColumnLimit) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = $vector>
     tile.func @kernel(%a: memref<5x$widthxf32>, %c: memref<5x$widthxf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = $vector : i64} {
       %c0 = arith.constant 0 : index
       %c32 = arith.constant 32 : index
       %x = gpu.block_id x
@@ -93,7 +93,7 @@ TEST(KernelTest, transposedLoad) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<?x12xf32>, %c: memref<12x32xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %t = tile.load %a[%c0, %c0] rows(%n) {transposed} : memref<?x12xf32> -> tensor<12x32xf32, #l>
       tile.store %t, %c[%c0, %c0] : tensor<12x32xf32, #l>, memref<12x32xf32>
@@ -112,7 +112,7 @@ TEST(KernelTest, gather) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<11x64xf32>, %ids: memref<?x1xi32>, %c: memref<?x64xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %rows = tile.load %ids[%c0, %c0] rows(%n) : memref<?x1xi32> -> tensor<4x1xi32, #l>
       %t = tile.gather %a[%rows, %c0] : memref<11x64xf32>, tensor<4x1xi32, #l> -> tensor<4x64xf32, #l>
@@ -144,11 +144,11 @@ class ProductTest : public testing::TestWithParam<Product> {};
 TEST_P(ProductTest, matchesLoops) {
   const Product &p = GetParam();
   const char *text = R"(
-    #dealt = #tile.simt<lanes = [$lanes], strides = [1, 1], vector = $vector>
+    #distributed = #tile.simt<lanes = [$lanes], strides = [1, 1], vector = $vector>
     #turned = #tile.simt<lanes = [$turned], strides = [1, 1], vector = $vector>
     #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = $vector>
     tile.func @kernel(%a: memref<$lhsx$lhswxf32>, %b: memref<$rhsx$rhswxf32>, %c: memref<$mx$nxf32>, %m: index, %k: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<$spread>, vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<$mapping>, vector = $vector : i64} {
       %x = gpu.block_id x
       %y = gpu.block_id y
       %c0 = arith.constant 0 : index
@@ -158,14 +158,14 @@ TEST_P(ProductTest, matchesLoops) {
       %tk = arith.constant $tk : index
       %row = arith.muli %y, %tm : index
       %column = arith.muli %x, %tn : index
-      %zero = arith.constant dense<0.0> : tensor<$tmx$tnxf32, #dealt>
-      %sum = scf.for %i = %c0 to %k step %tk iter_args(%s = %zero) -> tensor<$tmx$tnxf32, #dealt> {
+      %zero = arith.constant dense<0.0> : tensor<$tmx$tnxf32, #distributed>
+      %sum = scf.for %i = %c0 to %k step %tk iter_args(%s = %zero) -> tensor<$tmx$tnxf32, #distributed> {
         %l = tile.load %a[$lhsat : memref<$lhsx$lhswxf32> -> tensor<$ltxf32, #$lhslayout>
         %r = tile.load %b[$rhsat : memref<$rhsx$rhswxf32> -> tensor<$rtxf32, #$rhslayout>
-        %d = tile.dot %l, %r, %s {$transposes} : tensor<$ltxf32, #$lhslayout>, tensor<$rtxf32, #$rhslayout> -> tensor<$tmx$tnxf32, #dealt>
-        scf.yield %d : tensor<$tmx$tnxf32, #dealt>
+        %d = tile.dot %l, %r, %s {$transposes} : tensor<$ltxf32, #$lhslayout>, tensor<$rtxf32, #$rhslayout> -> tensor<$tmx$tnxf32, #distributed>
+        scf.yield %d : tensor<$tmx$tnxf32, #distributed>
       }
-      tile.store %sum, %c[%row, %column] rows(%m) columns(%n) : tensor<$tmx$tnxf32, #dealt>, memref<$mx$nxf32>
+      tile.store %sum, %c[%row, %column] rows(%m) columns(%n) : tensor<$tmx$tnxf32, #distributed>, memref<$mx$nxf32>
       tile.return
     })";
   auto number = [](int64_t value) { return std::to_string(value); };
@@ -178,14 +178,14 @@ TEST_P(ProductTest, matchesLoops) {
       text, {{"$lanes", p.lanesAlongRows ? "8, 1" : "1, 8"},
              {"$turned", p.lanesAlongRows ? "1, 8" : "8, 1"},
              {"$vector", number(p.vector)},
-             {"$spread", p.lanesAlongRows ? "rows" : "columns"},
+             {"$mapping", p.lanesAlongRows ? "rows" : "columns"},
              {"$transposes", transposes},
              {"$lhslayout", !p.lanesAlongRows ? "whole"
                             : p.transposeLhs  ? "turned"
-                                              : "dealt"},
+                                              : "distributed"},
              {"$rhslayout", p.lanesAlongRows ? "whole"
                             : p.transposeRhs ? "turned"
-                                             : "dealt"},
+                                             : "distributed"},
              {"$lhsat", p.transposeLhs ? "%i, %row] rows(%k) columns(%m)" : "%row, %i] rows(%m) columns(%k)"},
              {"$rhsat", p.transposeRhs ? "%column, %i] rows(%n) columns(%k)" : "%i, %column] rows(%k) columns(%n)"},
              {"$lhsw", number(p.transposeLhs ? p.rows : p.depth)},
@@ -236,7 +236,7 @@ TEST(KernelTest, reductions) {
   const char *text = R"(
     #l = #tile.simt<lanes = [$lanes], strides = [1, 1], vector = 4>
     tile.func @kernel(%a: memref<8x64xf32>, %c: memref<$resultxf32>)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %t = tile.load %a[%c0, %c0] : memref<8x64xf32> -> tensor<8x64xf32, #l>
       %r = tile.reduce $combine %t dim $dim : tensor<8x64xf32, #l> -> tensor<$resultxf32, #l>
@@ -275,7 +275,7 @@ TEST(KernelTest, conversions) {
     #from = #tile.simt<$from>
     #to = #tile.simt<$to>
     tile.func @kernel(%a: memref<?x16xf32>, %c: memref<8x16xf32>, %n: index)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 4 : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
       %c0 = arith.constant 0 : index
       %c8 = arith.constant 8 : index
       %zero = arith.constant dense<0.0> : tensor<8x16xf32, #to>
@@ -340,7 +340,7 @@ TEST(KernelTest, random) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = $vector>
     tile.func @kernel(%seed: memref<1x4xi32>, %c: memref<6x64xf32>)
-        attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = $vector : i64} {
+        attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = $vector : i64} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index

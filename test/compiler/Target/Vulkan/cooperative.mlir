@@ -8,7 +8,7 @@
 // CHECK-DAG: spirv.GlobalVariable @shared_1 : !spirv.ptr<!spirv.array<576 x vector<4xf32>>, Workgroup>
 // CHECK-DAG: built_in("SubgroupId")
 tile.func @product(%a: memref<?x32xf16>, %c: memref<64x32xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %c16 = arith.constant 16 : index

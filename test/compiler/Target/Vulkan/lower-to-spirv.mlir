@@ -12,7 +12,7 @@
 // CHECK: %[[SIZE:.*]] = spirv.AccessChain %[[SIZES]][%{{.*}}, %{{.*}}]
 // CHECK: spirv.Load "PhysicalStorageBuffer" %[[SIZE]] ["Aligned", 4] : i32
 tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c4 = arith.constant 4 : index
   %row = gpu.block_id y
   %lane = gpu.thread_id x
@@ -43,7 +43,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
 // CHECK-LABEL: spirv.module @erf
 // CHECK: spirv.Select
 // CHECK: spirv.EntryPoint
-tile.func @erf(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @erf(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %x = vector.load %a[%c0, %c0] : memref<?x64xf32>, vector<4xf32>
   %y = math.erf %x : vector<4xf32>
@@ -55,7 +55,7 @@ tile.func @erf(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, spread = #
 // CHECK-LABEL: spirv.module @exchange
 // CHECK-SAME: GroupNonUniform, GroupNonUniformShuffle]
 // CHECK: built_in("SubgroupLocalInvocationId")
-tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : i32
   %c8 = arith.constant 8 : i32
@@ -75,7 +75,7 @@ tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, spread
 // CHECK: %[[ONE:.*]] = spirv.GL.Exp2 %{{.*}} : f32
 // CHECK: spirv.GL.Exp2 %{{.*}} : vector<4xf32>
 tile.func @powers(%a: memref<1x8xf32>, %b: memref<?x4xf32>, %n: index)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %lane = gpu.thread_id x
   %x = memref.load %a[%c0, %lane] : memref<1x8xf32>
@@ -93,7 +93,7 @@ tile.func @powers(%a: memref<1x8xf32>, %b: memref<?x4xf32>, %n: index)
 // CHECK: %[[INNER:.*]] = spirv.mlir.loop -> f32
 // CHECK: %[[NEXT:.*]] = spirv.Select %{{.*}}, %[[INNER]], %[[INNER]] : i1, f32
 // CHECK: spirv.Branch ^{{.*}}(%{{.*}}, %[[NEXT]] : i32, f32)
-tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<rows>, vector = 1 : i64} {
+tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 1 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
@@ -117,7 +117,7 @@ tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, spread =
 // CHECK: %[[WIDTH:.*]] = spirv.Load "Input" %{{.*}}
 // CHECK: %[[BEFORE:.*]] = spirv.IMul %[[ID]], %[[WIDTH]] : i32
 // CHECK: spirv.IAdd %[[BEFORE]], %{{.*}} : i32
-tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spread = #tile.spread<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %four = arith.constant 4 : i32
   %width = arith.constant 8 : i32
@@ -132,7 +132,7 @@ tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, spre
 // CHECK-LABEL: spirv.module @shorts
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Int16, StorageBuffer16BitAccess], []>
 // CHECK: !spirv.rtarray<i16, stride=2>
-tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   // CHECK: %[[READ:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} ["Aligned", 8] : vector<2xi32>

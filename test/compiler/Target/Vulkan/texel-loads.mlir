@@ -14,7 +14,7 @@
 // OFF-NOT: texels
 // OFF: spirv.EntryPoint
 tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32>)
-    attributes {workgroup = 8 : i64, spread = #tile.spread<columns>, vector = 4 : i64} {
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

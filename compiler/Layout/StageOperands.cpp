@@ -5,7 +5,7 @@
 //                                  ..dot a..
 //                                  copy tile k + stages - 1 over tile k - 1; commit
 //                                }
-#include "compiler/Layout/StageFactors.h"
+#include "compiler/Layout/StageOperands.h"
 #include "compiler/Layout/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -15,7 +15,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::heddle {
-#define GEN_PASS_DEF_STAGEFACTORSPASS
+#define GEN_PASS_DEF_STAGEOPERANDSPASS
 #include "compiler/Layout/Passes.h.inc"
 } // namespace mlir::heddle
 
@@ -29,7 +29,7 @@ namespace {
 constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
 constexpr int64_t kFewestStages = 2; // one is read while the other is filled
 
-/// A load of factors, or of a number for each row of some, and the ring that it is to come from.
+/// A load of operands, or of a number for each row of some, and the ring that it is to come from.
 struct Stage {
   LoadOp load;
   Value ring;
@@ -41,10 +41,10 @@ struct Stage {
 int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
 int64_t columnsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 0 : 1); }
 
-bool isFactor(LoadOp load) {
+bool isProductOperand(LoadOp load) {
   MemRefType memory = load.getMemory().getType();
   return load.getType().getElementTypeBitWidth() == 16 && !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory) &&
-         heddle::canCopyFactors(memory.getDimSize(1), columnsOf(load)) && rowsOf(load) % kSwizzledRows == 0 &&
+         heddle::canCopyOperands(memory.getDimSize(1), columnsOf(load)) && rowsOf(load) % kSwizzledRows == 0 &&
          llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
 }
 
@@ -54,13 +54,13 @@ bool isColumn(LoadOp load) {
          load.getAnyPadding() && !load.getColumnLimit();
 }
 
-class StageFactorsPass : public mlir::heddle::impl::StageFactorsPassBase<StageFactorsPass> {
+class StageOperandsPass : public mlir::heddle::impl::StageOperandsPassBase<StageOperandsPass> {
 public:
   using Base::Base;
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
-    if (kernel.getSpread() != Spread::Tensor || stages < 2)
+    if (kernel.getMapping() != LaneMapping::Tensor || stages < 2)
       return;
     last = {};
     SmallVector<scf::ForOp> loops;
@@ -74,11 +74,11 @@ private:
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     b.setInsertionPointToStart(&loop->getParentOfType<tile::FuncOp>().getBody().front());
     SmallVector<LoadOp> loads(loop.getBody()->getOps<LoadOp>());
-    if (llvm::none_of(loads, isFactor))
+    if (llvm::none_of(loads, isProductOperand))
       return;
     SmallVector<Stage> staged;
     for (LoadOp load : loads) {
-      if (!isFactor(load) && !isColumn(load))
+      if (!isProductOperand(load) && !isColumn(load))
         continue;
       int64_t rows = rowsOf(load), columns = columnsOf(load);
       auto same = llvm::find_if(staged, [&](const Stage &other) {
@@ -284,6 +284,6 @@ Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapp
   return mapping.lookup(value);
 }
 
-std::unique_ptr<Pass> heddle::createStageFactorsPass(const TargetProfile &profile) {
-  return createStageFactorsPass({profile.tensorStages, profile.sharedBytesOfLane});
+std::unique_ptr<Pass> heddle::createStageOperandsPass(const TargetProfile &profile) {
+  return createStageOperandsPass({profile.tensorStages, profile.sharedBytesOfLane});
 }

@@ -1,4 +1,4 @@
-#include "compiler/Places/Places.h"
+#include "compiler/Locations/Locations.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
@@ -9,12 +9,12 @@ using namespace mlir::heddle;
 /// Marks the location of a kernel, which is made of one NameLoc an op: the op's name, and its place.
 static constexpr StringLiteral kKernel = "kernel";
 
-Location mlir::heddle::renamePlace(Location place, StringRef prefix, StringRef alone) {
+Location mlir::heddle::renameLocation(Location place, StringRef prefix, StringRef alone) {
   MLIRContext *context = place.getContext();
   if (auto fused = dyn_cast<FusedLoc>(place)) {
     SmallVector<Location> parts;
     for (Location part : fused.getLocations())
-      parts.push_back(renamePlace(part, prefix, alone));
+      parts.push_back(renameLocation(part, prefix, alone));
     return FusedLoc::get(parts, fused.getMetadata(), context);
   }
   auto named = dyn_cast<NameLoc>(place);
@@ -25,7 +25,7 @@ Location mlir::heddle::renamePlace(Location place, StringRef prefix, StringRef a
   return NameLoc::get(StringAttr::get(context, prefix + named.getName().getValue()), named.getChildLoc());
 }
 
-Location mlir::heddle::placeOfKernel(ArrayRef<Operation *> ops) {
+Location mlir::heddle::locationOfKernel(ArrayRef<Operation *> ops) {
   MLIRContext *context = ops.front()->getContext();
   SmallVector<Location> parts;
   for (Operation *op : ops)
@@ -93,7 +93,7 @@ SmallVector<StringRef> mlir::heddle::getPartsOfPlace(Location place) {
   return llvm::to_vector(words.names);
 }
 
-std::string mlir::heddle::describePlace(Location place) {
+std::string mlir::heddle::describeLocation(Location place) {
   FusedLoc kernel = asKernel(place);
   if (!kernel) {
     Words words;

@@ -1,10 +1,10 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-sink-loads{factors=true}))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-sink-loads{operands=true}))' | FileCheck %s
 
-// Factors of tensor cores are loaded where they are used: ptxas moves loads up as far as registers last, but not down. Other
+// Operands of tensor cores are loaded where they are used: ptxas moves loads up as far as registers last, but not down. Other
 // loads stay.
-// CHECK-LABEL: tile.func @factors
-tile.func @factors(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
-    attributes {workgroup = 32 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+// CHECK-LABEL: tile.func @operands
+tile.func @operands(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
+    attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %x = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>

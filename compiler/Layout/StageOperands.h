@@ -1,6 +1,6 @@
-// The pass that copies the factors of products to shared memory ahead of their use.
-#ifndef HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
-#define HEDDLE_COMPILER_LAYOUT_STAGEFACTORS_H
+// The pass that copies the operands of products to shared memory ahead of their use.
+#ifndef HEDDLE_COMPILER_LAYOUT_STAGEOPERANDS_H
+#define HEDDLE_COMPILER_LAYOUT_STAGEOPERANDS_H
 
 #include "compiler/Target/TargetProfile.h"
 #include "dialects/Tile/Tile.h"
@@ -10,8 +10,8 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-factors` with the stages and the shared memory of a profile.
-std::unique_ptr<Pass> createStageFactorsPass(const TargetProfile &profile);
+/// `heddle-stage-operands` with the stages and the shared memory of a profile.
+std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
 
 /// Whether both read the same part of a matrix, one of them perhaps transposed.
 bool readSame(tile::LoadOp a, tile::LoadOp b);

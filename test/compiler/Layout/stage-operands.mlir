@@ -1,10 +1,10 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-factors{stages=3}))' --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{stages=3}))' --split-input-file | FileCheck %s
 
 // Two tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
 // the next but one over the tile of the turn before.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<192x32xbf16, #gpu.address_space<workgroup>>
   // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<96x64xbf16, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -46,7 +46,7 @@ tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<
 // CHECK-NOT: tile.shared
 // CHECK: tile.load %{{.*}} : memref<64x250xbf16>
 tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -80,7 +80,7 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
 // CHECK: tile.load %[[K]]
 // CHECK: tile.load %[[N]][%{{.*}}, %{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<1x128xf32>
 tile.func @attention(%q: memref<128x128xbf16>, %k: memref<256x128xbf16>, %n: memref<256x4xf32>, %y: memref<128x128xf32>)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<128x128xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -106,7 +106,7 @@ tile.func @attention(%q: memref<128x128xbf16>, %k: memref<256x128xbf16>, %n: mem
 // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %{{.*}}[%{{.*}}] count 64 {apart = 32 : i64, members = 3 : i64} : memref<?x96xbf16>
 // CHECK: scf.for
 tile.func @members(%a: memref<?x96xbf16>, %b: memref<256x32xbf16>, %c: memref<64x64xf32>, %n: index)
-    attributes {workgroup = 128 : i64, spread = #tile.spread<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
